@@ -13,6 +13,8 @@ here=${0%/*}
 source "$here/../common/base/say.sh"
 # shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
 source "$here/../common/base/disk.sh"
+# shellcheck source-path=SCRIPTDIR source=limits.sh
+source "$here/limits.sh"
 
 # The lab is not to blame, and the next make tries again.
 end_if_full() {
@@ -38,11 +40,6 @@ end_with() {
 
 refuse() {
     end_with "refused: $1" "$2"
-}
-
-# bounded COMMAND...: runs it with a time limit. An honest lab compiles in a moment.
-bounded() {
-    timeout -k 5 "${COMPILE_SECONDS:-40}" "$@" < /dev/null
 }
 
 # installed PROGRAM: the folders of a program that the system did not install.
@@ -79,7 +76,6 @@ enclosed() {
 
 # The assembler lists the files that it has put in (.include, .incbin). Its messages show lines of them, and are not shown.
 compile() {
-    ulimit -t 20 -v 1500000 -f 400000 -c 0
     tee "$object".{s,raw,read,assembled} < /dev/null # whoever may write only existing files needs them
     # shellcheck disable=SC2086 # flags are words
     enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
@@ -97,15 +93,13 @@ is_unfit() {
 
 # say_limit STATUS: adds a sentence to the compiler's messages if a limit ended it.
 say_limit() {
-    if [[ $1 =~ ^(124|137|152)$ ]] || grep -qE '(Killed|CPU time limit exceeded) signal terminated program' "$object.messages"; then
-        say 'the compiler was stopped: it ran for more than 20 seconds, where a lab takes a moment'
-    elif grep -qE 'out of memory|memory exhausted|cannot allocate memory' "$object".messages*; then
-        say 'the compiler was stopped: it asked for more than 1.5 GB of memory'
-    elif [ "$1" = 153 ] || grep -qE 'File size limit exceeded|File too large' "$object".messages*; then
-        say "the compiler was stopped: the lab's object is larger than 400 MB"
-    elif [ -s "$object.messages.as" ]; then
-        say 'the assembler does not understand what the lab hands it (asm)'
-    fi
+    over_limit "$1" "$object".messages* || true
+    case $limit in
+    time) say 'the compiler was stopped: it ran for more than 20 seconds, where a lab takes a moment' ;;
+    memory) say 'the compiler was stopped: it asked for more than 1.5 GB of memory' ;;
+    size) say "the compiler was stopped: the lab's object is larger than 400 MB" ;;
+    *) [ ! -s "$object.messages.as" ] || say 'the assembler does not understand what the lab hands it (asm)' ;;
+    esac
 }
 
 # show_messages: prints the compiler's messages, each with the line of the lab that it is about. The
@@ -170,13 +164,14 @@ allowed_calls() {
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
-# list_object: sets `sections` (and notes writable code), `defined` to the defined exports,
-# `undefined` to the undefined symbols that a lab may not use, and `chosen` to an ifunc, a function
-# that is selected when the program starts. In readelf's output, column 7 of a symbol is the number
-# of its section and column 8 its name; the flags of a section precede the last three columns.
+# list_object: sets `sections` (and notes writable code), `bytes` to the size of variables, `defined`
+# to the defined exports, `undefined` to the undefined symbols that a lab may not use, and `chosen`
+# to an ifunc, a function that is selected when the program starts. In readelf's output, column 7 of
+# a symbol is the number of its section and column 8 its name; the flags of a section, if any,
+# precede the last three columns, after its size and that of its entries.
 list_object() {
-    local kind name patterns
-    sections=() undefined=() defined=' ' chosen=
+    local kind name patterns complete=
+    sections=() undefined=() defined=' ' chosen= bytes=0
     patterns=$(grep -v '^#' "$here/lab-calls.txt" | paste -sd '|')
     [[ $CFLAGS != *-fsanitize=* ]] || patterns+='|__(asan|ubsan|sanitizer)_.*'
     while read -r kind name; do
@@ -185,12 +180,20 @@ list_object() {
         undefined) undefined+=("$name") ;;
         defined) defined+="$name " ;;
         chosen) chosen=yes ;;
+        variables)
+            ((${#name} <= 10)) || name=ffffffffff # a terabyte: sums must fit 64 bits
+            bytes=$((bytes + 16#$name))
+            ;;
+        complete) complete=yes ;;
         esac
     done < <(allowed_calls | awk -v exports=" $exports " -v patterns="^($patterns)$" '
         FILENAME == "-" { allowed[$1]; next }
+        $0 == "complete" { print; next }
         match($0, /^ *\[ *[1-9][0-9]*\] /) {
             $0 = substr($0, RLENGTH + 1)
             flags = $(NF - 3)
+            size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
+            if (flags ~ /W/ || $(size - 3) == "NOBITS") print "variables", $size
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             print "section", $1
@@ -199,12 +202,18 @@ list_object() {
         $1 !~ /^[0-9]+:$/ { next }
         ($7 == "UND" || $7 == "COM") && $8 { sub(/@.*/, "", $8); if (!($8 in allowed) && $8 !~ patterns && foreign++ < 3) print "undefined", $8 }
         $7 != "UND" && $5 != "LOCAL" && index(exports, " " $8 " ") { print "defined", $8 }
-        $4 == "IFUNC" { print "chosen" }' - <(readelf -SW --syms "$object.raw"))
+        $4 == "IFUNC" { print "chosen" }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
+    [ -n "$complete" ] || too_large
+}
+
+too_large() {
+    end_with "$(said "lab %s has an object that takes too long to examine (%s)" "$lab" "$source")" \
+        "$(say 'a lab has a few functions and small tables')"
 }
 
 # Refuses code that would run before or after the cases, and excessive data.
 check_sections() {
-    local name data bss
+    local name
     for name in "${sections[@]}"; do
         case $name in
         .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
@@ -220,18 +229,17 @@ check_sections() {
     done
     [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
         "$(say 'do the work in the functions of the lab')"
-    { read -r _ && read -r _ data bss _; } < <(size "$object.raw")
-    [ $((data + bss)) -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((data + bss >> 20))" "$source")" \
+    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((bytes >> 20))" "$source")" \
         "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
 }
 
 # where NAME: the file, and the line where this function is called, or else where its name occurs.
 where() {
     local section offset line=
-    read -r section offset < <(objdump -r "$object.raw" | awk -v name="$1" '
+    read -r section offset < <(bounded objdump -r "$object.raw" | awk -v name="$1" '
         /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
         section ~ /^\.text/ && sub(/[-+]0x[0-9a-f]+$|$/, "", $3) && $3 == name { print section, $1; exit }') &&
-        line=$(addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
+        line=$(bounded addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
     [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
     echo "$source${line:+:$line}"
 }
@@ -331,5 +339,5 @@ for name in "${undefined[@]}"; do
     check_call "$name"
 done
 recorded_calls | sed 's/.*/P& &/' > "$object.s" # redirects PMPI_ calls to the recorder
-objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object"
+bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object" || too_large
 rm -f "$object".{s,raw,read,assembled,messages*}

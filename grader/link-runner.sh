@@ -8,6 +8,8 @@ shift 2
 source "${0%/*}/../common/base/say.sh"
 # shellcheck source-path=SCRIPTDIR source=../common/base/disk.sh
 source "${0%/*}/../common/base/disk.sh"
+# shellcheck source-path=SCRIPTDIR source=limits.sh
+source "${0%/*}/limits.sh"
 
 # Replaces the runner by a rename, because a judge may be starting the old one.
 put() {
@@ -32,14 +34,14 @@ guarded() {
     */"$lab.o" | */student/*) ;;
     *) options+=(--rename-section balise_labs=balise_reference) ;;
     esac
-    objcopy "${options[@]}" "$1" "$2"
+    bounded objcopy "${options[@]}" "$1" "$2"
 }
 
 # variables OBJECT: the names of the lab's static and file-scope variables, which keep their values
 # between calls. The compiler's numbers after the names of function-scope ones are removed.
 # nm takes ten times as long: it loads the linkers' plugins.
 variables() {
-    objdump -t "$1" | sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' |
+    bounded objdump -t "$1" | sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' |
         sort -u | head -3
 }
 
@@ -49,8 +51,8 @@ labs() {
 }
 
 # compile-lab.sh has refused most of it: what is left is a function of a lab on which this one does not build, a name that fits a
-# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not.
-tell_failed() {
+# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not, a program without end.
+tell_failed() { # STATUS
     local name owner needs strange=()
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
     for name in $undefined; do
@@ -63,7 +65,10 @@ tell_failed() {
             tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "$name" "$owner"
         fi
     done
-    if [ -z "$undefined" ]; then
+    if over_limit "$1" "$out.messages"; then
+        tell 'lab %s does not link: the linker was stopped, because it needed more time, memory or disk than any lab' "$lab"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'a lab has a few functions and small tables')"
+    elif [ -z "$undefined" ]; then
         tell 'lab %s does not link' "$lab"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say "start with the linker's first error")"
         head -5 "$out.messages" | sed 's/^/  /'
@@ -105,13 +110,14 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
-if ! "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages"; then
+bounded "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
+if [ "$status" != 0 ]; then
     if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
         rm -f "${copies[@]}"
         exit 2
     fi
     undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
-    tell_failed > "$out.failed"
+    tell_failed "$status" > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty
 fi

@@ -10,6 +10,28 @@
 
 #include "base/file.h"
 
+/* A file without a name in the folder of `path`: a killed process leaves nothing. -1 where the file
+ * system has none, or where it could not be given a name. */
+static int open_nameless(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    if (!folder)
+        abort();
+    const int fd = access("/proc/self/fd", X_OK) == 0
+                       ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
+                       : -1;
+    free(folder);
+    return fd;
+}
+
+static int open_beside(Replacement *file)
+{
+    if (asprintf(&file->beside, "%s.XXXXXX", file->path) < 0)
+        abort();
+    return mkostemp(file->beside, O_CLOEXEC);
+}
+
 static void forget(Replacement *file)
 {
     free(file->path);
@@ -26,15 +48,15 @@ Replacement *replacement_begin(const char *path, const char *hint, const char *w
         return NULL;
     }
     Replacement *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path)) || asprintf(&file->beside, "%s.XXXXXX", path) < 0)
+    if (!file || !(file->path = strdup(path)))
         abort();
-    int fd = mkostemp(file->beside, O_CLOEXEC);
-    if (fd < 0) {
+    int fd = open_nameless(path);
+    if (fd < 0 && (fd = open_beside(file)) < 0) {
         problem_set(problem, path, hint, what, strerror(errno));
         forget(file);
         return NULL;
     }
-    fchmod(fd, 0644); /* mkostemp's 0600 would exclude other users of the folder */
+    fchmod(fd, 0644); /* 0600 would exclude other users of the folder */
     file->stream = fdopen(fd, "w");
     return file;
 }
@@ -45,27 +67,53 @@ void replacement_put(Replacement *file, const void *bytes, size_t count)
         file->error = errno;
 }
 
+/* Links the nameless file: to `path`, or beside it if that exists, because no system call links over
+ * a file. */
+static bool give_name(Replacement *file)
+{
+    char nameless[32];
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fileno(file->stream));
+    if (!linkat(AT_FDCWD, nameless, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW))
+        return true;
+    for (unsigned number = (unsigned)getpid(); errno == EEXIST; number++) {
+        free(file->beside);
+        if (asprintf(&file->beside, "%s.%06x", file->path, number & 0xffffff) < 0)
+            abort();
+        if (!linkat(AT_FDCWD, nameless, AT_FDCWD, file->beside, AT_SYMLINK_FOLLOW))
+            return true;
+    }
+    free(file->beside);
+    file->beside = NULL;
+    return false;
+}
+
+/* All of the file is on disk when it gets a name, which it keeps only from one system call to the
+ * next. */
+static bool put_in_place(Replacement *file)
+{
+    return !fflush(file->stream) && !ferror(file->stream) && !fsync(fileno(file->stream)) &&
+           (file->beside || give_name(file)) &&
+           (!file->beside || !rename(file->beside, file->path));
+}
+
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem)
 {
-    if (!file->error &&
-        (fflush(file->stream) || ferror(file->stream) || fsync(fileno(file->stream))))
+    if (!file->error && !put_in_place(file))
         file->error = errno ? errno : EIO;
-    if (fclose(file->stream) && !file->error)
-        file->error = errno;
-    if (!file->error && rename(file->beside, file->path))
-        file->error = errno;
-    const bool good = !file->error;
-    if (!good) {
-        unlink(file->beside);
-        problem_set(problem, file->path, hint, what, strerror(file->error));
+    if (!file->error) {
+        fclose(file->stream);
+        forget(file);
+        return true;
     }
-    forget(file);
-    return good;
+    problem_set(problem, file->path, hint, what, strerror(file->error));
+    replacement_drop(file);
+    return false;
 }
 
 void replacement_drop(Replacement *file)
 {
     fclose(file->stream);
-    unlink(file->beside);
+    if (file->beside)
+        unlink(file->beside);
     forget(file);
 }

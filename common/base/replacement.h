@@ -1,6 +1,8 @@
 /** @file
- * Replaces a file atomically: writes a temporary file beside it and renames that once all of it is
- * on disk.
+ * Replaces a file atomically: writes a file without a name, and puts that in its place once all of
+ * it is on disk. It has a name beside the old one only for an instant, so a killed process leaves no
+ * piece of it. Where the file system has no such files (NFS, older overlays), it has that name from
+ * the beginning.
  */
 #pragma once
 
@@ -11,9 +13,10 @@
 
 /** A file being written. */
 typedef struct Replacement {
-    FILE *stream;        /**< write to this; replacement_end() detects its errors */
-    int error;           /**< the first errno, or 0 */
-    char *path, *beside; /**< the final path, and the temporary one */
+    FILE *stream; /**< write to this; replacement_end() detects its errors */
+    int error;    /**< the first errno, or 0 */
+    char *path;   /**< the final path */
+    char *beside; /**< the temporary one, or NULL while the file has no name */
 } Replacement;
 
 /** Begins a file for `path`. If it cannot be created, or if `path` names something other than a
@@ -26,11 +29,11 @@ Replacement *replacement_begin(const char *path, const char *hint, const char *w
 /** Appends bytes. replacement_end() reports errors. */
 void replacement_put(Replacement *file, const void *bytes, size_t count);
 
-/** Waits until the file is on disk, renames it, and frees the record. If that or an earlier write
- * has failed, sets `problem` as replacement_begin() does, keeps the old file and removes the
+/** Waits until the file is on disk, puts it in place, and frees the record. If that or an earlier
+ * write has failed, sets `problem` as replacement_begin() does, keeps the old file and removes the
  * temporary one.
  *  @return true; or false with `problem` */
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem);
 
-/** Removes the temporary file and frees the record. */
+/** Forgets what was written and frees the record. */
 void replacement_drop(Replacement *file);

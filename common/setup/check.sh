@@ -75,12 +75,42 @@ check_machine() {
         "$(say 'unset TMPDIR, or create that folder')"
 }
 
+# nearest WORD: the line of the input that is most similar to it.
+nearest() {
+    python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
+}
+
+# The commands of make help.
+commands() {
+    sed -nE 's/^  make ([a-z-]+).*/\1/p' common/setup/help.txt | sort -u
+}
+
+# A goal is a command, a name in .PHONY or a file.
+check_goals() {
+    local name meant hint
+    shopt -s nullglob
+    for name in $GOALS; do
+        [[ $name != */* && $name != *.* && ! -e $name ]] || continue
+        # shellcheck disable=SC2046 # a list of files
+        awk -v goal="$name" '/^\.PHONY:/ { for (i = 2; i <= NF; i++) found = found || $i == goal } END { exit !found }' $(makefiles) || {
+            meant=$(commands | nearest "$name")
+            hint=$(say 'make help lists the commands')
+            [[ -z $meant ]] || hint=$(said 'did you mean make %s? make help lists the commands' "$meant")
+            stop "$(said 'there is no command make %s' "$name")" "$hint"
+        }
+    done
+}
+
+makefiles() {
+    printf '%s\n' Makefile grader/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
+}
+
 # Prints the names that are not settings. A setting is listed in the help or read in a makefile, as
 # NAME=, $(NAME), ${NAME}, $(if NAME ...
 unknown_settings() {
     local name files
     shopt -s nullglob
-    files=(common/setup/{help.txt,check.sh} Makefile grader/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk)
+    mapfile -t files < <(printf '%s\n' common/setup/{help.txt,check.sh} && makefiles)
     for name; do
         case $name in
         *[a-z]*) echo "$name" && continue ;;
@@ -94,20 +124,58 @@ unknown_settings() {
     done
 }
 
-# The setting in the help that is most similar to NAME.
-nearest_setting() {
-    grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u |
-        python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.stdin.read().split(), 1))' "$1"
-}
-
 check_names() {
     local wrong meant hint
     # shellcheck disable=SC2086 # names are words
     read -r wrong < <(unknown_settings $SET) || return
-    meant=$(nearest_setting "$wrong")
+    meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
     hint=$(say 'make help lists them; they are in capitals')
     [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
+}
+
+# settings_of COMMAND: the settings that make help names from its line to the next command's, and
+# those that it takes from other commands. All take BACKEND, TRANSPORT, CUDA and what is not in the
+# help.
+settings_of() {
+    awk -v command="$1" '/^$|^[^ ]|^  build\// { mine = 0 } /^  make / { mine = $2 == command }
+        mine { while (match($0, /[A-Z_]+=/)) { print substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }' common/setup/help.txt
+    case $1 in
+    grade) [[ -z $ON ]] || settings_of doctor ;;
+    watch) settings_of grade ;; # it runs that
+    trace | debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
+    report) printf '%s\n' STACK SOLUTION SEED CASE OUT ;;
+    measure) printf '%s\n' LAB STACK SOLUTION ;;
+    reset) echo LAB ;;
+    hand-in) echo OUT ;;
+    gradebook) printf '%s\n' SEED SANDBOX ;;
+    model) printf '%s\n' TP PP MICRO MODEL HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
+    doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
+    sbatch) settings_of train ;;
+    esac
+}
+
+# takers NAME COMMANDS: those of the commands that have this setting, as a sentence lists them.
+takers() {
+    local command
+    for command in $2; do
+        [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "make $command"
+    done | paste -sd ',' | sed 's/,/, /g'
+}
+
+# Rejects a setting that the commands would ignore, where all of them are known.
+check_taken() {
+    local name known taken=' '
+    known="$(commands | grep -vE '^(setup|demo|clean|help|data|layouts|test.*)$' | paste -sd ' ') reset measure progress"
+    for name in ${GOALS:-all}; do
+        [[ " $known " == *" $name "* ]] || return
+        taken+="$(settings_of "$name" | paste -sd ' ') "
+    done
+    for name in $SET; do
+        [[ " BACKEND TRANSPORT CUDA " != *" $name "* && $taken != *" $name "* ]] && grep -qE "\\b$name=" common/setup/help.txt || continue
+        stop "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
+            "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
+    done
 }
 
 # Rejects settings of the training without a value, which would silently take their default. TEST=
@@ -133,7 +201,11 @@ check_values() {
 
 check_stack() {
     case $STACK in
-    '' | mine | solutions | serial) ;;
+    '' | mine | solutions) ;;
+    serial)
+        ! goal grade trace report measure debug watch || stop "$(say "a lab cannot be graded on STACK='serial'")" \
+            "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
+        ;;
     *)
         ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
         ! goal grade trace report measure debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
@@ -186,8 +258,9 @@ make_catalogues
 check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
+[[ ${MAKELEVEL:-0} != 0 ]] || check_goals
 check_machine
-[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; check_values; }
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; check_empty; check_values; }
 check_stack
 check_backend
 check_cluster

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/language.h"
+#include "base/run.h"
 #include "tensor/tensor.h"
 
 enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; GUARD: before and after a watched buffer */
@@ -98,6 +99,12 @@ typedef struct Need {
 static _Noreturn void refuse(const Pool *pool, const Need *need, bool by_limit)
 {
     char limit[64], shape[64];
+    if (by_limit && pool->watched)
+        misuse("a case takes a few megabytes: does the loop that makes tensors or parameters end "
+               "where it should?",
+               "this rank's tensors do not fit in the %.0f MB that a case may take: %.0f MB more "
+               "were requested",
+               (double)pool->limit / 1e6, (double)need->bytes / 1e6);
     snprintf(limit, sizeof limit, _("the %.0f MB that MEM allows"), (double)pool->limit / 1e6);
     memory_refuse(by_limit ? limit : backend_memory_place(need->kind), need->bytes, need->category,
                   need->shape ? shape_text(*need->shape, shape) : "",

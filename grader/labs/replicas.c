@@ -62,7 +62,7 @@ Label replica_deal_label(What what, const Deal *deal)
 
 int replica_buckets(int round)
 {
-    static const int buckets[ROUNDS] = {3, 1, MOST_BUCKETS};
+    static const int buckets[ROUNDS] = {3, 1, MOST_BUCKETS, 1};
     return buckets[round];
 }
 

@@ -9,7 +9,7 @@
 
 enum {
     MOST_BUCKETS = 20, /**< per round */
-    ROUNDS = 3,        /**< of averaging, per case */
+    ROUNDS = 4,        /**< of averaging, per case; the last has the sizes of the second */
 };
 enum {
     DEALING,     /**< the rows that replicas read */

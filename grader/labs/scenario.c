@@ -24,6 +24,25 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     return entry;
 }
 
+/* Operations: the middle one of three equal calls, or the one that is like the first. Metrics: two
+ * buffers may take turns. Buckets: the last round is like an earlier one. */
+bool is_repeated(const Case *c, const Label *at)
+{
+    switch (at->of) {
+    case A_LAYER:
+        return at->step >= STEPS || (at->step == 1 && c->more_B == 0);
+    case AN_OPERATION:
+        return at->step == (c->reverse ? 1 : 2);
+    case METRICS_OF:
+        return at->step >= 2;
+    case A_BUCKET:
+    case A_ROUND:
+        return at->step == 3;
+    default:
+        return at->step == 1;
+    }
+}
+
 static void write_tensor(Scenario *run, EntryKind kind, Check check, Label label, Tensor *x)
 {
     double *numbers;

@@ -200,9 +200,7 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     Scenario *run = &runner.run;
     *run = (Scenario){.c = *c, .stream = run->stream};
     stream_entry(&run->stream, CASE, 0, (Label){0}, 0, &numbers);
-    recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, number);
-    if (c->micros > 0)
-        recorder_show_schedule();
+    recorder_begin(runner.header, rings_of(runner.launch, runner.rank), world, c, number);
     guard_begin();
     sanitizer_begin();
     runner.points = 0;

@@ -22,26 +22,21 @@ typedef struct Recorder {
     Traffic traffic;
     int64_t calls;
     Call *current;
-    bool schedule; /* see recorder_show_schedule() */
-    int depth;     /* some MPI functions call others: count only the outermost */
+    Case c;
+    int depth; /* some MPI functions call others: count only the outermost */
 } Recorder;
 
 static Recorder recorder;
 
-void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number)
+void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case *c, int number)
 {
     atomic_store(&rings->calls, 0);
     atomic_store(&rings->values, 0);
     atomic_store(&rings->number, number);
-    recorder = (Recorder){.header = header, .rings = rings, .world = world};
+    recorder = (Recorder){.header = header, .rings = rings, .world = world, .c = *c};
     names_begin(world, number);
     requests_begin();
     objects_begin();
-}
-
-void recorder_show_schedule(void)
-{
-    recorder.schedule = true;
 }
 
 void recorder_end(void)
@@ -62,6 +57,11 @@ bool recorder_active(void)
 Label recorder_place(void)
 {
     return recorder.header->where;
+}
+
+bool recorder_repeats(void)
+{
+    return is_repeated(&recorder.c, &recorder.header->where);
 }
 
 MPI_Comm substituted(MPI_Comm comm)
@@ -104,7 +104,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
         .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};
     snprintf(call->name, sizeof call->name, "%s", name);
     call->where = header->where;
-    call->address = recorder.schedule ? callsite_outermost() : callsite();
+    call->address = recorder.c.micros > 0 ? callsite_outermost() : callsite();
     recorder.current = call;
     if (comm == MPI_COMM_NULL)
         return call;

@@ -20,10 +20,10 @@ typedef struct Traffic {
 } Traffic;
 
 /** Starts recording calls in `header` and in `rings`, which it resets; MPI_COMM_WORLD now means
- *  `world`. `number` is the case's, the same on every rank. */
-void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, int number);
-/** Calls have the line of the schedule from which they come, not that of the function that sends for all of it. Until the case ends. */
-void recorder_show_schedule(void);
+ *  `world`. The case's `number` is the same on every rank. In a case with micro-batches, calls have
+ *  the line of the schedule from which they come, not that of the function that sends for all of
+ *  it. */
+void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case *c, int number);
 /** Stops recording; MPI_COMM_WORLD has its usual meaning again. */
 void recorder_end(void);
 
@@ -32,6 +32,8 @@ bool recorder_active(void);
 
 /** What this rank is doing, according to its header. */
 Label recorder_place(void);
+/** Has it done the same before, with the same sizes? See is_repeated(). */
+bool recorder_repeats(void);
 
 /** Makes MPI errors end the case, in every communicator, including those created later. */
 void recorder_catch_errors(void);
@@ -42,8 +44,8 @@ Traffic recorder_traffic(void);
 /** The requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
 
-/** Reports each line on which several MPI objects were created and not freed: their number would
- *  keep growing. */
+/** Reports each line on which MPI objects or blocks of memory were created again and again, and not
+ *  freed: their number would keep growing. */
 void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *address));
 
 /** From now on counts each poll of MPI in `header->asked`; see yield.c. */

@@ -111,6 +111,7 @@ nothing_is_left() { # no process of the attack and no file of its ranks; other t
 # ---- what is refused when the lab is built
 
 builds() {
+    local name
     attack '' '__attribute__((constructor)) static void first(void) { puts("Score: 100/100"); _exit(0); }'
     check "a constructor is refused, and said so" fails_saying "has a section .init_array"
     attack '' '__attribute__((destructor)) static void last(void) { puts("Score: 100/100"); }'
@@ -126,8 +127,31 @@ builds() {
     check "a file that the assembler puts in is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
     check "static variables of 64 GB are refused, with their size" fails_saying "has 65536 MB of static variables"
+    for name in .bss .note.x .text.x .group .debug_x; do
+        attack '' "__asm__(\".section $name, \\\"\\\", @nobits\\n.skip 64 << 30\\n.text\");"
+        check "so are those in $name" fails_saying "has 65536 MB of static variables"
+    done
+    attack '' 'char half[1L << 62], other[1L << 62];'
+    check "so are those that 64 bits cannot count" fails_saying "MB of static variables, where 256 MB are allowed"
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
+}
+# stuck NAME CODE: what reads the lab under this name waits for ever.
+stuck() {
+    mkdir -p stuck
+    printf '%s\n' '#!/usr/bin/env bash' "$2" 'while :; do sleep 1; done' > "stuck/$1"
+    chmod +x "stuck/$1"
+    CC=gcc COMPILE_SECONDS=1 PATH=$tree/stuck:$PATH attack ''
+    rm -r stuck
+}
+time_limits() {
+    local program
+    for program in readelf objcopy; do
+        stuck "$program" ''
+        check "a lab that $program does not come to the end of has a verdict" fails_saying "has an object that takes too long to examine"
+    done
+    stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"'
+    check "a lab that the linker does not come to the end of has a verdict" fails_saying "the linker was stopped"
 }
 # Calls that a lab may not make by any name, and files that messages would quote.
 names() {

@@ -4,6 +4,7 @@
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 builds
+time_limits
 names
 compiler
 if has_sandbox; then

@@ -45,6 +45,39 @@ for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
     check "make train $setting= is refused: it would silently be the default" stops "$setting is empty" make train "$setting="
 done
 check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
+check "a stack on which no lab is graded is refused" stops "cannot be graded on STACK='serial'" make grade LAB=1 STACK=serial
+
+no_command() { # no_command GOAL WORDS
+    check "make $1 is refused: there is no such command" stops "there is no command make $1" make "$1"
+    check "and '$2' is named" grep -qF "HINT: $2" out
+}
+no_command grad "did you mean make grade? make help"
+no_command nosuchgoal "make help lists the commands"
+no_command handout_ "did you mean make handout?"
+ignored() { # ignored SETTING OTHER COMMAND...: it would ignore the setting, which OTHER takes
+    local name=$1 other=$2
+    shift 2
+    check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
+    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*make $other[,.]" out
+}
+ignored OUT hand-in handout OUT=/nonexistent/x
+ignored NTASKS train grade LAB=1 NTASKS=2
+ignored SAN grade trace LAB=1 SAN=1
+ignored CASE trace measure LAB=6 CASE=1
+ignored LAB grade train LAB=6
+ignored CASE grade train STEPS=1 CASE=2
+ignored ASK solution hint LAB=1 ASK=1
+ignored JOBS gradebook progress JOBS=2
+ignored LR train bench LR=1
+taken() { # taken SENTENCE COMMAND...: check.sh does not refuse the settings
+    check "$1" test -z "$(make --dry-run "${@:2}" 2>&1 | grep 'no setting')"
+}
+taken "make watch takes what make grade takes" watch LAB=1 SAN=1 SEED=7 STACK=mine
+taken "make grade ON=slurm takes a job's settings" grade LAB=1 ON=slurm PARTITION=x TIME=10 NODES=1
+taken "make sbatch takes a run's settings and a job's" sbatch NTASKS=2 TP=2 LR=1 PARTITION=x NAME=a METRICS=m SAVE=s
+taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 LAYERS=2 HEADS=4 AMP=bf16 WEAK=1
+taken "two commands take the settings of both" grade train LAB=1 STEPS=2
+
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
 check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe

@@ -130,6 +130,14 @@ START_TEST(the_limit_refuses_and_says_what_is_held)
 }
 END_TEST
 
+START_TEST(a_lab_that_is_graded_is_not_told_to_change_a_run)
+{
+    Pool *pool = pool_new(10 * MB, true);
+    ASSERT_MISUSE(pool_get(pool, 11 * MB, WEIGHTS), "the 10 MB that a case may take");
+    pool_free(pool);
+}
+END_TEST
+
 START_TEST(what_was_released_makes_room_below_the_limit)
 {
     Pool *pool = pool_new(10 * MB, false);
@@ -199,6 +207,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_refuses_and_says_what_is_held);
+    tcase_add_test(tcase, a_lab_that_is_graded_is_not_told_to_change_a_run);
     tcase_add_test(tcase, what_was_released_makes_room_below_the_limit);
     tcase_add_test(tcase, what_lies_free_goes_back_before_memory_is_refused);
     tcase_add_test(tcase, an_activation_that_is_refused_is_told_with_its_shape);

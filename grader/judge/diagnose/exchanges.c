@@ -85,9 +85,8 @@ void left_over(Trial *t, const Entry *entry)
     const char *at = line[0] ? _(" at ") : "";
     if (!strcmp(name, "block of memory"))
         fail(t, lab_points(t->result->lab, ARITHMETIC) ? ARITHMETIC : check_of_calls(t), EXPLAINED,
-             _("%.0f times a block of memory was allocated%s%s and never freed: each pass leaks "
-               "more (rank %d, %s)"),
-             times, at, line, t->rank, t->sizes);
+             _("memory is allocated%s%s and never freed: each call leaks more (rank %d, %s)"), at,
+             line, t->rank, t->sizes);
     else
         fail(t, check_of_calls(t), EXPLAINED,
              _("%.0f times a %s was created%s%s and never freed: each pass leaks more of them, and "

@@ -3,18 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/launch/supervisor.h"
 #include "grader/judge/launch/processes.h"
@@ -192,29 +189,6 @@ static void give_back(Launcher *launcher)
     launcher->launch = NULL;
 }
 
-static double free_bytes(const char *folder)
-{
-    struct statvfs disk;
-    return statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
-}
-
-/* In memory where there is room for all that a launch may write: a page that has none ends whoever touches it. */
-int launches_with_room(const char **folder)
-{
-    static const double needed = 1.5 * (double)FILE_BYTES;
-    static bool told;
-    const double shm = free_bytes("/dev/shm");
-    *folder = shm >= needed ? "/dev/shm" : "/tmp";
-    if (shm < needed && !told)
-        fprintf(
-            stderr,
-            _("warning: /dev/shm has %.0f MB free of the %.0f MB that a launch may write: the grader uses /tmp instead\n"),
-            shm / (1 << 20), needed / (1 << 20));
-    told = true;
-    const double fit = free_bytes(*folder) / needed;
-    return fit < 1 ? 1 : fit > INT_MAX ? INT_MAX : (int)fit;
-}
-
 static bool prepare(Launcher *launcher, Start *start, const char *log, char *why, size_t size)
 {
     launcher->supervisor = 0;
@@ -310,53 +284,4 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* in case a lab ends its supervisor */
     return try_start(launcher, sandbox, runner, false, why, size);
-}
-
-/* ---- memory ------------------------------------------------------------------------------------------------ */
-
-static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char *diagnosis,
-                       size_t size)
-{
-    int rank = launcher->ranks - 1;
-    long long megabytes = (long long)(resident >> 20);
-    if (resident <= launcher->memory)
-        return false;
-    while (rank >= 0 && launcher->pid[rank] != pid)
-        rank--;
-    if (pid == launcher->mpirun)
-        snprintf(diagnosis, size,
-                 _("the ranks print more than the grader can record: mpirun held %lld MB of it"),
-                 megabytes);
-    else
-        snprintf(
-            diagnosis, size,
-            rank < 0
-                ? _("memory limit exceeded: process %d held %lld MB, the limit is %d MB per rank")
-                : _("memory limit exceeded: rank %d held %lld MB, the limit is %d MB"),
-            rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
-    return true;
-}
-
-bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
-{
-    static const double seldom = 0.02; /* read from /proc */
-    int found[512];
-    int64_t sum = 0;
-    double now = clock_now();
-    if (now - launcher->weighed < seldom)
-        return false;
-    launcher->weighed = now;
-    int count = process_descendants(launcher->supervisor, found, 512);
-    for (int i = 0; i < count; i++) {
-        int64_t resident = process_state(found[i]).resident;
-        sum += resident;
-        if (is_too_big(launcher, found[i], resident, diagnosis, size))
-            return true;
-    }
-    if (sum <= launcher->memory * (launcher->ranks + 1))
-        return false;
-    snprintf(diagnosis, size,
-             _("memory limit exceeded: %d processes held %lld MB, the limit is %d MB per rank"),
-             count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
-    return true;
 }

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# Sourced by compile-lab.sh and link-runner.sh: the limits of whatever reads a lab (the compiler, the
+# assembler, readelf, objcopy, the linker).
+for limit in '-t 20' '-v 1500000' '-f 400000' '-c 0'; do
+    # shellcheck disable=SC2086 # an option and its value
+    ulimit $limit 2> /dev/null || true # it may be lower already
+done
+
+# bounded COMMAND...: runs it with a time limit. An honest lab takes a moment.
+bounded() {
+    timeout -k 5 "${COMPILE_SECONDS:-40}" "$@" < /dev/null
+}
+
+# over_limit STATUS FILE...: did a limit end the command with this status and these messages? Sets
+# `limit`: time, memory, size, or nothing.
+over_limit() {
+    limit=
+    if [[ $1 =~ ^(124|137|152)$ ]] || grep -qsE '(Killed|CPU time limit exceeded) signal terminated program|terminated with signal (9|24) ' "${@:2}"; then
+        limit=time
+    elif grep -qsiE 'out of memory|memory exhausted|cannot allocate memory' "${@:2}"; then
+        limit=memory
+    elif [ "$1" = 153 ] || grep -qsE 'File size limit exceeded|File too large' "${@:2}"; then
+        limit=size
+    fi
+    [ -n "$limit" ]
+}
