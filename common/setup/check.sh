@@ -159,8 +159,8 @@ settings_of() {
 takers() {
     local command
     for command in $2; do
-        [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "make $command"
-    done | paste -sd ',' | sed 's/,/, /g'
+        [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "$command"
+    done | sed 's/^/make /' | paste -sd ',' | sed 's/,/, /g'
 }
 
 # Rejects a setting that the commands would ignore, where all of them are known.
