@@ -171,7 +171,7 @@ allowed_calls() {
 # precede the last three columns, after its size and that of its entries.
 list_object() {
     local kind name patterns complete=
-    sections=() undefined=() defined=' ' chosen= bytes=0
+    sections=() undefined=() defined=' ' chosen='' bytes=0
     patterns=$(grep -v '^#' "$here/lab-calls.txt" | paste -sd '|')
     [[ $CFLAGS != *-fsanitize=* ]] || patterns+='|__(asan|ubsan|sanitizer)_.*'
     while read -r kind name; do

@@ -49,8 +49,8 @@ lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
 $(BUILD)/enclose: grader/enclose.c
 	mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 $(WARNINGS) -D_GNU_SOURCE $< -o $@ $(or_full)
-COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/limits.sh grader/lab-calls.txt grader/labs.mk common/balise.h \
-    common/balise_mpi.h
+COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/limits.sh grader/lab-calls.txt grader/labs.mk \
+    common/balise.h common/balise_mpi.h
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh \
     $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
@@ -116,7 +116,8 @@ labs_beneath = $(foreach n,$(LAB_$(lab_of)_NEEDS),$(or $(call start_objects,floa
 lab_itself = $(LAB_OBJECTS)/$(if $(filter %-solution,$(1)),solution,student)/$(lab_of).o
 $(ALL_RUNNERS:=.list): LINKED_OF = $(call labs_beneath,$(basename $@))
 $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
-        $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) grader/link-runner.sh grader/limits.sh
+        $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) \
+        grader/link-runner.sh grader/limits.sh
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' \
 	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 

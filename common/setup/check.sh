@@ -159,8 +159,8 @@ settings_of() {
 takers() {
     local command
     for command in $2; do
-        [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "make $command"
-    done | paste -sd ',' | sed 's/,/, /g'
+        [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "$command"
+    done | sed 's/^/make /' | paste -sd ',' | sed 's/,/, /g'
 }
 
 # Rejects a setting that the commands would ignore, where all of them are known.
@@ -172,7 +172,7 @@ check_taken() {
         taken+="$(settings_of "$name" | paste -sd ' ') "
     done
     for name in $SET; do
-        [[ " BACKEND TRANSPORT CUDA " != *" $name "* && $taken != *" $name "* ]] && grep -qE "\\b$name=" common/setup/help.txt || continue
+        if [[ " BACKEND TRANSPORT CUDA $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
         stop "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done

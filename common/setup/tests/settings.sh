@@ -58,7 +58,7 @@ ignored() { # ignored SETTING OTHER COMMAND...: it would ignore the setting, whi
     local name=$1 other=$2
     shift 2
     check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
-    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*make $other[,.]" out
+    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*make ${other}[,.]" out
 }
 ignored OUT hand-in handout OUT=/nonexistent/x
 ignored NTASKS train grade LAB=1 NTASKS=2
