@@ -69,6 +69,17 @@ static void release_node(Node *node, const Tensor *y)
     node->compute = NULL; /* its inputs' numbers are gone */
 }
 
+/* Counts the operations that add to each parameter's gradient, on this tape alone: those of other micro-batches are on
+ * tapes of their own. */
+static void count_uses(const Tape *tape)
+{
+    for (int step = 0; step < 2; step++)
+        for (const Node *node = tape->last; node; node = node->previous)
+            for (int i = 0; i < 4; i++)
+                if (node->input[i] && node->input[i]->parameter)
+                    node->input[i]->uses = step * (node->input[i]->uses + 1);
+}
+
 /* Reports the parameters whose gradients this operation completed. */
 static void tell(const Tape *tape, const Node *node)
 {
@@ -90,6 +101,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         kernel_vector_fill(tensor_count(dy), 1, reals(dy));
     }
     gradient_add(y, dy);
+    count_uses(tape);
     for (Node *node = tape->last; node; node = node->previous) {
         if (!node->output->gradient)
             continue;

@@ -184,9 +184,6 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     void *address = shown(tape, output, name);
     if (!wanted)
         return NULL;
-    for (int i = 0; i < inputs; i++)
-        if (input[i] && input[i]->parameter)
-            input[i]->uses++;
     Node *node = new_node(tape);
     node->name = name;
     node->backward = backward;

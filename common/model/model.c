@@ -206,10 +206,8 @@ int64_t model_full(const Model *model)
 
 void model_clear_gradients(Model *model)
 {
-    for (Parameter *p = model->parameters; p; p = p->next) {
+    for (Parameter *p = model->parameters; p; p = p->next)
         p->value->gradient_set = false;
-        p->value->uses = 0;
-    }
 }
 
 void model_complete_gradients(Model *model)

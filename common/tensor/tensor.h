@@ -47,7 +47,7 @@ struct Tensor {
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
-    int uses; /**< of a parameter: recorded operations that have not added to its gradient yet */
+    int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum that group_all_reduce_start() started */
     void *summing;           /**< the line that started a sum not waited for yet, or NULL */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */

@@ -27,11 +27,12 @@ static void write_one(Scenario *run, Check check, Label label, double number)
     *to = number;
 }
 
-/* Integers, so that the order of their sum does not matter; those of a rank in the first replica. */
+/* Integers, so that the order of their sum does not matter, with more digits than a float has; those of a rank in the
+ * first replica. */
 static double drawn_squares(const Scenario *run, const char *what, int rank, int tp_rank, int time)
 {
     const int place = stage_of_rank(&run->c, rank) * MAX_RANKS + tp_rank;
-    return 1 + (double)random_below(run, what, place * SUMS_TIMES + time, 1 << 20);
+    return 1 + (double)random_below(run, what, place * SUMS_TIMES + time, INT64_C(1) << 40);
 }
 
 double grid_shards(const Scenario *run, int rank, int time)
@@ -280,14 +281,17 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + sums.calls + 4 * z->N + 10};
 }
 
+/* At one layout, the first backward pass is the last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);
     c.kind = kind;
     c.pp = pp;
+    c.A = tp < 3 ? 4 : tp;
+    c.H = 4 * c.A;
     c.delay = draw(d, 0, 1);
     if (kind == WHOLE_STEPS) {
-        c.micros = draw(d, 2, 4);
+        c.micros = pp == 1 && world == 4 ? 1 : draw(d, 2, 4);
         c.B = replicas_of(&c) * c.micros * draw(d, 1, 2);
     } else
         c.B = c.S = c.H = c.blocks = 0;
@@ -301,13 +305,17 @@ static bool is_a_case(int kind, int tp, int pp)
     return kind == SUMS ? tp * pp > 1 : kind != WHOLE_STEPS || pp <= MOST_STAGES;
 }
 
+/* One stage comes last: with several, a wrong answer shows better what it is. */
 static int cases_14(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
+    const int most = world / tp;
     for (int kind = THREE_GROUPS; kind <= WHOLE_STEPS; kind++)
-        for (int pp = 1; pp * tp <= world; pp++)
-            if (world / tp % pp == 0 && is_a_case(kind, tp, pp))
+        for (int i = 1; i <= most; i++) {
+            const int pp = i % most + 1;
+            if (most % pp == 0 && is_a_case(kind, tp, pp))
                 cases[count++] = case_14(lab, d, world, tp, pp, kind);
+        }
     return count;
 }
 
@@ -325,7 +333,7 @@ Lab lab_14 = {
     LAB_FILES_14,
     .title = N_("The grid in three dimensions"),
     .points = {[GROUPS] = 4, [METRICS] = 2, [GRADIENT] = 2, [LAYOUT] = 2, [COMMUNICATION] = 2},
-    .layouts = "6x1 8x2 4x1 6x2 2x1 1x1",
+    .layouts = "6x1 8x2 4x1 6x2 6x3 2x1 1x1",
     .has_replicas = true,
     .over_stages = true,
     .sizes = SIZES_BSH | SIZE_BLOCKS | SIZE_MICROS,

@@ -1,7 +1,8 @@
-/* Lab 11: explains a wrong mean of gradients or a wrong sum of metrics. */
+/* Labs 11 and 14: explains a wrong mean of gradients or a wrong sum of metrics. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/grid.h"
 #include "grader/labs/replicas.h"
 
 bool other_bucket_is_right(const Evidence *e)
@@ -129,7 +130,7 @@ static bool added_as_halves(const Evidence *e)
 static bool rounded(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
-        if (!(fabs(e->is[i] - e->right[i]) <= (replicas_of(e->c) + 1) * 0x1p-23 * e->right[i]))
+        if (!(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
             return false;
     return says(e, _("the sums have lost digits: add and keep them as double, since float and int "
                      "are shorter number formats"));
@@ -144,12 +145,77 @@ static bool in_other_order(const Evidence *e)
     return true;
 }
 
+static bool one_of(const Evidence *e, const MetricsMistake *mistakes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *wrong = wrong_ones(e, &mistakes[i]);
+        if (wrong)
+            return says(e, _(mistakes[i].sentence), wrong);
+    }
+    return false;
+}
+
+/* Over the replicas, what the last stages bring. */
+static Metrics of_all_replicas(const Evidence *e)
+{
+    Scenario run = {.c = *e->c};
+    Metrics sum = {0};
+    for (int replica = 0; replica < replicas_of(e->c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, e->want->label.step);
+        sum = (Metrics){sum.loss_sum + m.loss_sum, sum.correct + m.correct, sum.count + m.count};
+    }
+    return sum;
+}
+
+static bool is_of_another_replica(const Evidence *e)
+{
+    Scenario run = {.c = *e->c};
+    for (int replica = 0; replica < replicas_of(e->c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, e->want->label.step);
+        const MetricsMistake other = {
+            0, {m.loss_sum, m.correct, m.count}, N_("%s is that of another replica's pipeline")};
+        if (one_of(e, &other, 1))
+            return true;
+    }
+    return false;
+}
+
+static bool metrics_of_stages_are_wrong(const Evidence *e)
+{
+    const double tp = e->c->tp, pp = e->c->pp;
+    const bool last = stage_of_rank(e->c, e->trial->rank) == e->c->pp - 1;
+    const Metrics all = of_all_replicas(e);
+    const MetricsMistake mistakes[] = {
+        {last ? 1 : 0, /* on the last stage its own are right */
+         {0},
+         N_("%s is this stage's own: sum over the stages, mesh->pp")},
+        {1 / pp,
+         {0},
+         N_("%s is divided by the number of stages, but only the last stage has counted rows")},
+        {0,
+         {all.loss_sum, all.correct, all.count},
+         N_("%s is also summed over mesh->dp: metrics_synchronise does that afterwards")},
+        {tp,
+         {0},
+         N_("%s is also summed over mesh->tp, whose ranks have all counted the same rows")},
+        {0,
+         {tp * all.loss_sum, tp * all.correct, tp * all.count},
+         N_("%s is summed over the world: sum over the stages, mesh->pp")},
+        {pp, {0}, N_("%s is summed over mesh->pp twice")},
+    };
+    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || is_of_another_replica(e) ||
+           rounded(e) ||
+           (in_other_order(e) && says(e, _("the sums are right, but stored in another order")));
+}
+
 bool metrics_are_wrong(const Evidence *e)
 {
     const Case *c = e->c;
     const double dp = replicas_of(c), tp = c->tp;
     if (e->want->check != METRICS || e->count != 3)
         return false;
+    if (e->want->label.of == METRICS_OF_STAGES)
+        return metrics_of_stages_are_wrong(e);
     Brought all = brought(e->trial, e->want->label.step);
     const double n = e->right[2], loss = e->is[0];
     const MetricsMistake mistakes[] = {
@@ -177,11 +243,7 @@ bool metrics_are_wrong(const Evidence *e)
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         return says(e, _("it is an average of averages: this is wrong if replicas read different "
                          "numbers of rows"));
-    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-        const char *wrong = wrong_ones(e, &mistakes[i]);
-        if (wrong)
-            return says(e, _(mistakes[i].sentence), wrong);
-    }
-    return added_as_halves(e) || rounded(e) ||
+    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || added_as_halves(e) ||
+           rounded(e) ||
            (in_other_order(e) && says(e, _("the sums are right, but stored in another order")));
 }

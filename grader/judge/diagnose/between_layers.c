@@ -47,6 +47,12 @@ bool step_of_wrong_gradient(const Evidence *e)
 
 bool after_wrong_gradients(const Evidence *e)
 {
-    return e->want->check == LAYOUT && e->trial->result->check[GRADIENT].failed &&
+    const LabResult *result = e->trial->result;
+    const bool sums = e->want->label.what == LOSS_OF || e->want->label.of == THE_NORM;
+    if (e->want->check != LAYOUT)
+        return false;
+    if (result->lab->over_stages && sums && result->check[METRICS].failed)
+        return says(e, _("the sums over the stages are wrong already, so look at metrics first"));
+    return result->check[GRADIENT].failed &&
            says(e, _("the mean of the gradients is wrong already, so look at that check first"));
 }

@@ -115,7 +115,8 @@ static bool holds_for_outputs(const Evidence *e, double factor)
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
-    const double replicas = e->trial->result->lab->over_replicas ? replicas_of(c) : 1;
+    const Lab *lab = e->trial->result->lab;
+    const double replicas = lab->over_replicas || lab->over_stages ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
     bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
     const struct {
@@ -152,7 +153,7 @@ bool multiple(const Evidence *e)
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (factors[i].factor != 1 &&
+        if (factors[i].factor != 1 && isfinite(factors[i].factor) &&
             close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance) &&
             holds_for_outputs(e, factors[i].factor))
             return says(e, _(factors[i].says), factors[i].factor);

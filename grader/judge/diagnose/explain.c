@@ -87,6 +87,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
     static Finder *const proofs[] = {after_wrong_gradients,
                                      metrics_are_wrong,
+                                     norm_is_wrong,
                                      input_altered,
                                      not_a_number,
                                      lookup_was_wrong,
@@ -109,6 +110,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      of_another_rank,
                                      partial_match,
                                      last_ones_wrong,
+                                     replicas_differ,
+                                     summed_in_each_pass,
                                      scaled,
                                      NULL};
     static Finder *const signs[] = {step_of_wrong_gradient,

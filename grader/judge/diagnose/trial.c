@@ -161,7 +161,7 @@ static void fail_unfinished(Trial *t)
     ending_text(t, why, sizeof why);
     fail(t, lab_check(t->result->lab, COMMUNICATION), BY_ENDING,
          _("%s%.2600s\nall results are complete, but the case does not end (%s)"),
-         !t->result->lab->over_replicas
+         !t->result->lab->over_replicas && !t->result->lab->over_stages
              ? _("one replica waits for another although they have nothing to exchange here: ")
              : "",
          why, t->sizes);

@@ -77,7 +77,7 @@ bool has_numbers(const Entry *got, const Entry *want);
 /** The number of emulated runs that measure a case's tolerance. */
 int emulations_of(const Case *c);
 
-/** Labs 8 and 10: what a wrong group most likely is. */
+/** Labs 8, 10 and 14: what a wrong group most likely is. */
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
 /** Writes "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);

@@ -1,0 +1,167 @@
+/* Lab 14: explains a wrong norm, and gradients that were summed over the replicas at a wrong time. */
+#include <math.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/grid.h"
+#include "grader/labs/groups.h"
+
+/* ---- the norm ------------------------------------------------------------------------------------------------ */
+
+/* Axes that something is summed over: a set of 1 << GroupName. LEFT_OUT: it is not even added on the rank itself. */
+enum { TENSOR = 1 << TP, DATA = 1 << DP, PIPELINE = 1 << PP, LEFT_OUT = 1 << AXES };
+
+/* The axes of more than one rank. */
+static int axes_of(const Case *c)
+{
+    return (c->tp > 1 ? TENSOR : 0) | (replicas_of(c) > 1 ? DATA : 0) | (c->pp > 1 ? PIPELINE : 0);
+}
+
+/* Does a sum over these axes bring a rank what another one has? */
+static bool is_added(const Case *c, int axes, int rank, int other)
+{
+    return axes != LEFT_OUT && (axes & TENSOR || rank % c->tp == other % c->tp) &&
+           (axes & DATA || replica_of_rank(c, rank) == replica_of_rank(c, other)) &&
+           (axes & PIPELINE || stage_of_rank(c, rank) == stage_of_rank(c, other));
+}
+
+/* What a rank brings to a sum. */
+typedef double Squares(const Scenario *run, int rank, int time);
+static double summed(const Evidence *e, Squares *squares, int axes)
+{
+    const Scenario run = {.c = *e->c};
+    double sum = 0;
+    for (int other = 0; other < e->c->world; other++)
+        if (is_added(e->c, axes, e->trial->rank, other))
+            sum += squares(&run, other, e->want->label.step);
+    return sum;
+}
+
+static double norm_of_rank(const Scenario *run, int rank, int time)
+{
+    return sqrt(grid_shards(run, rank, time) + grid_whole(run, rank, time));
+}
+
+/* The norm of all that the ranks of a tp group hold, on each of them its part. */
+static double norm_of_stage(const Scenario *run, int rank, int time)
+{
+    const int first = rank - rank % run->c.tp;
+    double squares = grid_whole(run, rank, time);
+    for (int i = 0; i < run->c.tp; i++)
+        squares += grid_shards(run, first + i, time);
+    return sqrt(squares);
+}
+
+static bool is_number(const Evidence *e, double number)
+{
+    return fabs(e->is[0] - number) <= 1e-12 * number;
+}
+
+/* Which of the squares a sentence is about: those of both kinds, of the shards, or of whole parameters. */
+static const char *which(bool shards, bool whole)
+{
+    return shards && whole ? _("the squares")
+           : shards        ? _("the squares of the shards")
+                           : _("the squares of whole parameters");
+}
+
+/* The first of the differences from the right axes. */
+static bool says_of_axes(const Evidence *e, int shards, int whole)
+{
+    const int axes = axes_of(e->c);
+    const bool no_pp = (axes & PIPELINE) && !(shards & PIPELINE),
+               no_pp_whole = (axes & PIPELINE) && !(whole & PIPELINE);
+    if (shards == LEFT_OUT || whole == LEFT_OUT)
+        return says(e, _("%s are left out"), which(shards == LEFT_OUT, whole == LEFT_OUT));
+    if (no_pp || no_pp_whole)
+        return says(e, _("%s are not summed over mesh->pp: each stage holds other parameters"),
+                    which(no_pp, no_pp_whole));
+    if ((shards | whole) & DATA)
+        return says(e,
+                    _("%s are also summed over mesh->dp, but all replicas have the same gradients"),
+                    which(shards & DATA, whole & DATA));
+    return says(e, "%s",
+                whole & TENSOR ? _("whole parameters are counted once for each rank of a tp group")
+                               : _("the squares of the shards are not summed over mesh->tp: each "
+                                   "rank of a tp group holds other elements"));
+}
+
+/* Is it the root of sums over other axes? */
+static bool summed_over_other_axes(const Evidence *e)
+{
+    double of_shards[LEFT_OUT + 1], of_whole[LEFT_OUT + 1];
+    const int axes = axes_of(e->c);
+    for (int i = 0; i <= LEFT_OUT; i++) {
+        of_shards[i] = summed(e, grid_shards, i);
+        of_whole[i] = summed(e, grid_whole, i);
+    }
+    for (int shards = 0; shards <= LEFT_OUT; shards++)
+        for (int whole = 0; whole <= LEFT_OUT; whole++)
+            if ((shards == LEFT_OUT || (shards & ~axes) == 0) &&
+                (whole == LEFT_OUT || (whole & ~axes) == 0) &&
+                is_number(e, sqrt(of_shards[shards] + of_whole[whole])))
+                return says_of_axes(e, shards, whole);
+    return false;
+}
+
+bool norm_is_wrong(const Evidence *e)
+{
+    const double right = e->right[0], pp = e->c->pp;
+    if (e->want->check != METRICS || e->want->label.of != THE_NORM || e->count != 1)
+        return false;
+    if (summed_over_other_axes(e))
+        return true;
+    if (is_number(e, right * right))
+        return says(e, _("it is the square of the norm: the root is missing"));
+    if (is_number(e, right * sqrt(pp)))
+        return says(e, _("the squares are summed over mesh->pp twice"));
+    if (is_number(e, summed(e, norm_of_rank, PIPELINE)) ||
+        is_number(e, summed(e, norm_of_rank, TENSOR | PIPELINE)) ||
+        is_number(e, summed(e, norm_of_rank, TENSOR | DATA | PIPELINE)) ||
+        is_number(e, summed(e, norm_of_stage, PIPELINE)) ||
+        is_number(e, sqrt(summed(e, grid_shards, TENSOR | PIPELINE)) +
+                         sqrt(summed(e, grid_whole, PIPELINE))))
+        return says(e, _("norms are added: add the squares, and take the root at the end"));
+    return fabs(e->is[0] - right) <= 1e-6 * right &&
+           says(e, _("the norm has lost digits: add and keep the squares as double, since float is "
+                     "a shorter number format"));
+}
+
+/* ---- the gradients ------------------------------------------------------------------------------------------- */
+
+static bool is_gradient_of_grid(const Evidence *e)
+{
+    return e->trial->result->lab->over_stages && e->want->check == GRADIENT &&
+           replicas_of(e->c) > 1;
+}
+
+bool replicas_differ(const Evidence *e)
+{
+    const Members replicas = group_members(e->c, DP, e->trial->rank);
+    for (int i = 0; i < replicas.count && is_gradient_of_grid(e); i++) {
+        const Entry *other =
+            entry_of_rank(e->trial, replicas.first + i * replicas.stride, VALUES, e->want->label);
+        if (other && other->count == e->count &&
+            !close_to(numbers_of(other), e->is, 1, e->count, e->tolerance))
+            return says(e, _("the replicas have different gradients: they are not summed over "
+                             "mesh->dp, or not all of them"));
+    }
+    return false;
+}
+
+/* The replicas agree, and have sent more than one sum takes. */
+bool summed_in_each_pass(const Evidence *e)
+{
+    const Label step = label_of(ITSELF, THE_MODEL, 0, e->want->label.step);
+    const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, step);
+    double sent = 0;
+    for (int rank = 0; rank < e->c->world; rank++) {
+        const Entry *got = entry_of_rank(e->trial, rank, TRAFFIC, step);
+        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+    }
+    return is_gradient_of_grid(e) && want && sent > 1.2 * numbers_of(want)[0] &&
+           says(
+               e,
+               _("the ranks sent %.2g times what one sum over the replicas, in the last pass, takes: "
+                 "what an earlier pass has summed already is summed again"),
+               sent / numbers_of(want)[0]);
+}
