@@ -34,13 +34,17 @@ def arithmetic():
     return amp
 
 
-def asked_for():
+def asked_for(ranks):
+    """The model. With PP or MICRO, each stage has a block, and all micro-batches have equally many
+    rows, as in make train."""
     name = os.environ.get("MODEL") or ""
     if name and name not in PRESETS:
         fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
-    layers, hidden, heads = PRESETS.get(name, (2, 128, 4))
+    tp, pp, micro = (whole_number(degree, 1) for degree in ("TP", "PP", "MICRO"))
+    parts = max(1, ranks // (tp * pp)) * micro if pp * micro > 1 else 1
+    layers, hidden, heads = PRESETS.get(name, (max(2, pp), 128, 4))
     model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), steps.VOCABULARY, classifies=True, leaves_out=not on_gpu())
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", -(-8 // parts) * parts), steps.VOCABULARY, classifies=True, leaves_out=not on_gpu())
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
@@ -182,7 +186,8 @@ def of_cluster(build, work, model, ranks):
 
 
 def main():
-    build, model, ranks = sys.argv[1], asked_for(), whole_number("NTASKS", 4)
+    build, ranks = sys.argv[1], whole_number("NTASKS", 4)
+    model = asked_for(ranks)
     work = f"{sys.argv[1]}/bench-data"
     arithmetic()
     if (os.environ.get("WEAK") or "1") != "1":
