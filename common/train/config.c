@@ -180,6 +180,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"seq", INTEGER, &config->seq, 2, 1 << 20},
         {"ranks", INTEGER, &config->ranks, 1, 1 << 20},
         {"dry", INTEGER, &config->dry, 0, 1},
+        {"labs", INTEGER, &config->labs, 0, 99},
         {"threads", INTEGER, &config->threads, 1, 1024},
         {"samples", LONG, &config->samples, 1, 0x1p53},
         {"steps", LONG, &config->steps, 1, 0x1p53},

@@ -24,6 +24,7 @@ typedef struct TrainConfig {
     int epochs, batch, seq, threads; /**< batch: computed, too, if 0; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
+    int labs;                        /**< the last lab in the program, or 0 if not given */
     int64_t samples, steps;          /**< rows of the data to use, steps in all: 0 for no limit */
     int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */
     uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
@@ -49,8 +50,8 @@ typedef struct TrainConfig {
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
 /** Computes the degrees that were left out. If no sizes are given, each stage has at least one of
- *  the layers, and all micro-batches have equally many rows. Checks that ranks, model and batch
- *  fit together, and that the metrics can be written. Returns false with `problem` if not. */
+ *  the layers, and all micro-batches have equally many rows. Checks that ranks, labs, model and
+ *  batch fit together, and that the metrics can be written. Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be

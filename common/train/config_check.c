@@ -77,6 +77,18 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
     return true;
 }
 
+/* Can the labs of this program split a model like this? */
+static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
+{
+    if (config->labs >= 5 && config->labs < 9 && config->tp != ranks)
+        return problem_set(problem, NULL, "choose TP equal to NTASKS",
+                           "NTASKS=%d and TP=%d: before balise 9 all ranks split one model", ranks,
+                           config->tp);
+    return !config->labs || config->labs >= 12 || config->pp == 1 ||
+           problem_set(problem, NULL, "leave out PP, or go on to balise 12",
+                       "PP=%d: before balise 12 the model is one stage", config->pp);
+}
+
 /* Two blocks, unless there are more stages. */
 static bool check_layers(TrainConfig *config, Problem *problem)
 {
@@ -133,8 +145,9 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
 {
     return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
-           check_layers(config, problem) && check_batch(config, problem) &&
-           bert_check(&config->bert, config->tp, problem) && check_saving(config, problem) &&
+           check_labs(config, ranks, problem) && check_layers(config, problem) &&
+           check_batch(config, problem) && bert_check(&config->bert, config->tp, problem) &&
+           check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));
 }

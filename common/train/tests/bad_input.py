@@ -133,5 +133,7 @@ check(unsplit.returncode == 2 and "before balise 12" in unsplit.stderr and unspl
 early = subprocess.run(command(2, "--tp", 1, stage=7), cwd=ROOT, capture_output=True, text=True)
 check(early.returncode == 2 and "before balise 9" in early.stderr, "before balise 9, TP smaller than NTASKS is refused",
       early.stderr)
+computed = subprocess.run(command(2, "--dp", 1, *SMALL, stage=7), cwd=ROOT, capture_output=True, text=True)
+check(computed.returncode == 0 and "tensor parallel 2, data" in computed.stdout, "before balise 9, DP=1 leaves all ranks to TP", computed.stderr)
 stages = subprocess.run(command(2, "--tp", 2, stack="serial", stage=0), cwd=ROOT, capture_output=True, text=True)
 check(stages.returncode == 2 and "STACK=serial" in stages.stderr, "the serial stack on two ranks is refused", stages.stderr)
