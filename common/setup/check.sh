@@ -110,13 +110,30 @@ check_names() {
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
+is_of_training() { # is_of_training SETTING
+    [[ $1 == NTASKS ]] || sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$1(_FILE)?( |$)"
+}
+
+# Rejects settings of the training that a command would silently ignore.
+check_ignored() {
+    local name takes hint
+    case $GOALS in
+    doctor) takes=NTASKS hint=$(say 'make doctor NTASKS=4 shows which GPU each of 4 ranks uses; make train checks its settings before it starts') ;;
+    layouts) takes='DATA VOCAB' hint=$(say 'it trains its own models at its own 13 layouts, on DATA with VOCAB; make train trains yours') ;;
+    *) return ;;
+    esac
+    for name in $SET; do
+        [[ " $takes " == *" $name "* ]] || ! is_of_training "$name" || stop "$(said 'make %s does not use %s' "$GOALS" "$name")" "$hint"
+    done
+}
+
 # Rejects settings of the training without a value, which would silently take their default. TEST=
 # is allowed: it means no test set.
 check_empty() {
     local name
     goal train sbatch || return
     for name in $EMPTY; do
-        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$name(_FILE)?( |$)" ||
+        ! is_of_training "$name" ||
             stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
     done
 }
@@ -187,7 +204,7 @@ check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 check_machine
-[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_empty; check_values; }
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_ignored; check_empty; check_values; }
 check_stack
 check_backend
 check_cluster
