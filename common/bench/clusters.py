@@ -24,14 +24,15 @@ ROWS, SEQ, VOCABULARY, REPLICAS = 8, 1024, 51200, 64
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 
-def model_asked_for(usual, leaves_out):
-    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`."""
+def model_asked_for(usual, leaves_out, batch=8):
+    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
+    batch has `batch` rows unless BATCH_SIZE says otherwise."""
     name = os.environ.get("MODEL") or ""
     if name and name not in PRESETS:
         fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
     layers, hidden, heads = PRESETS.get(name, usual)
     model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", 8), cost.VOCABULARY, classifies=True, leaves_out=leaves_out)
+                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", batch), cost.VOCABULARY, classifies=True, leaves_out=leaves_out)
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model

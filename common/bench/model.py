@@ -170,7 +170,11 @@ def of_cluster(build, work, model, ranks):
 
 def main():
     build, ranks = sys.argv[1], whole_number("NTASKS", 4)
-    model = clusters.model_asked_for((2, 128, 4), leaves_out=not on_gpu())
+    # With PP or MICRO, each stage has a block, and all micro-batches have equally many rows, as in
+    # make train.
+    tp, pp, micro = (whole_number(degree, 1) for degree in ("TP", "PP", "MICRO"))
+    parts = max(1, ranks // (tp * pp)) * micro if pp * micro > 1 else 1
+    model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts)
     work = f"{sys.argv[1]}/bench-data"
     arithmetic()
     if (os.environ.get("WEAK") or "1") != "1":

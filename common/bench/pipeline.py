@@ -31,8 +31,19 @@ def of_torch(python, micro, schedule):
 
 
 def with_pipelines(pythons):
-    """Those whose PyTorch has them: 2.5 or newer."""
-    return {version: python for version, python in pythons.items() if peers.version_of(python, "import torch.distributed.pipelining;")[0]}
+    """Those whose PyTorch has them."""
+    found = {version: python for version, python in pythons.items() if peers.version_of(python, "import torch.distributed.pipelining;")[0]}
+    for version in pythons:
+        if version not in found:
+            print(f"PyTorch   no rows for {version}: pipelines came with 2.5")
+    return found
+
+
+def cases(versions):
+    """Who runs how many micro-batches by which schedule, in turns. PyTorch's 1F1B refuses fewer
+    micro-batches than stages."""
+    return [(who, micro, schedule) for micro in MICROS for schedule in SCHEDULES for who in ("kit", *versions)
+            if who == "kit" or schedule == "gpipe" or micro >= STAGES]
 
 
 def add(found, key, run):
@@ -46,11 +57,12 @@ def show_times(found, versions):
     lines = []
     for micro in MICROS:
         slots = (micro + STAGES - 1) / (micro * STAGES)
-        cells = [f"{number(min(found[who, micro, schedule]['ms']))} / {number(statistics.median(found[who, micro, schedule]['ms']))}"
-                 for who in ("kit", *versions) for schedule in SCHEDULES]
-        lines.append([f"m = {micro}", number(slots * one), *cells])
+        ms = [found.get((who, micro, schedule), {}).get("ms") for who in ("kit", *versions) for schedule in SCHEDULES]
+        lines.append([f"m = {micro}", number(slots * one), *(f"{number(min(some))} / {number(statistics.median(some))}" if some else "-" for some in ms)])
     table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms a step, best / median; predicted: (m + p - 1)/(m p) "
           f"of one rank's {number(one)}", ["", "predicted", *(f"{who} {schedule}" for who in ("kit", *versions) for schedule in SCHEDULES)], lines)
+    if versions:
+        print("  -: PyTorch's 1F1B refuses fewer micro-batches than stages")
 
 
 def show_memory(found, versions):
@@ -69,14 +81,14 @@ def held(run):
 
 def show_aims(found, versions):
     lines = []
-    for version in versions:
-        for micro in MICROS:
-            for schedule in SCHEDULES:
-                its, mine = found[version, micro, schedule], found["kit", micro, schedule]
-                faster = statistics.median(its["ms"]) / statistics.median(mine["ms"])
-                share = held(mine["run"]) / held(its["run"])
-                lines.append([f"{version} {schedule}, m = {micro}", f"{faster:.2f}", *aims.least(faster, aims.PIPELINE_SPEED), f"{share:.2f}",
-                              *aims.most(share, aims.PIPELINE_MEMORY)])
+    for who, micro, schedule in cases(versions):
+        if who == "kit":
+            continue
+        its, mine = found[who, micro, schedule], found["kit", micro, schedule]
+        faster = statistics.median(its["ms"]) / statistics.median(mine["ms"])
+        share = held(mine["run"]) / held(its["run"])
+        lines.append([f"{who} {schedule}, m = {micro}", f"{faster:.2f}", *aims.least(faster, aims.PIPELINE_SPEED), f"{share:.2f}",
+                      *aims.most(share, aims.PIPELINE_MEMORY)])
     if lines:
         table("against PyTorch: how many times as fast, and the share of its memory", ["", "times", "target", "", "memory", "target", ""], lines)
 
@@ -85,13 +97,9 @@ def measure(build, work, rounds, pythons):
     versions, found = with_pipelines(pythons), {}
     for _ in range(rounds):
         add(found, "one rank", of_kit(build, work, 1, 1, "1f1b"))
-        for micro in MICROS:
-            for schedule in SCHEDULES:
-                add(found, ("kit", micro, schedule), of_kit(build, work, STAGES, micro, schedule))
-                for version, python in versions.items():
-                    add(found, (version, micro, schedule), of_torch(python, micro, schedule))
+        for who, micro, schedule in cases(versions):
+            add(found, (who, micro, schedule), of_kit(build, work, STAGES, micro, schedule) if who == "kit" else of_torch(versions[who], micro, schedule))
     show_times(found, versions)
     show_memory(found, versions)
     show_aims(found, versions)
-    return [Row("pipeline", f"{who} {schedule}, m = {micro}", "ms", found[who, micro, schedule]["ms"])
-            for who in ("kit", *versions) for micro in MICROS for schedule in SCHEDULES]
+    return [Row("pipeline", f"{who} {schedule}, m = {micro}", "ms", found[who, micro, schedule]["ms"]) for who, micro, schedule in cases(versions)]

@@ -151,6 +151,7 @@ settings_of() {
     gradebook) printf '%s\n' SEED SANDBOX ;;
     model) printf '%s\n' TP PP MICRO MODEL HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
+    layouts) printf '%s\n' DATA VOCAB ;;
     sbatch) settings_of train ;;
     esac
 }
@@ -166,7 +167,7 @@ takers() {
 # Rejects a setting that the commands would ignore, where all of them are known.
 check_taken() {
     local name known taken=' '
-    known="$(commands | grep -vE '^(setup|demo|clean|help|data|layouts|test.*)$' | paste -sd ' ') reset measure progress"
+    known="$(commands | grep -vE '^(setup|demo|clean|help|data|test.*)$' | paste -sd ' ') reset measure progress"
     for name in ${GOALS:-all}; do
         [[ " $known " == *" $name "* ]] || return
         taken+="$(settings_of "$name" | paste -sd ' ') "
@@ -184,7 +185,7 @@ check_empty() {
     local name
     goal train sbatch || return
     for name in $EMPTY; do
-        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$name(_FILE)?( |$)" ||
+        ! is_of_training "$name" ||
             stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
     done
 }

@@ -6,7 +6,7 @@
 # Exit status: 0 if the labs can be done here, 2 if not.
 set -euo pipefail
 
-source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
+source "$(dirname -- "${BASH_SOURCE[0]}")/../train/ranks.sh"
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
 source "$setup_folder/doctor_mpi.sh"
 source "$setup_folder/doctor_machine.sh"
@@ -134,6 +134,7 @@ verdict() {
 
 main() {
     local folder
+    [[ -z ${NTASKS:-} ]] || must_be_ranks "$NTASKS"
     use_colour
     folder=$(mktemp -d "${TMPDIR:-/tmp}/balise-doctor.XXXXXX")
     # shellcheck disable=SC2064 # expands the current name

@@ -106,9 +106,9 @@ gpu_text() {
 
 # Local rank r uses the r-th visible GPU, cyclically; NTASKS says for how many ranks to show this.
 map_rows() {
-    local gpus ranks=${NTASKS:-} rank fields
+    local gpus ranks rank fields
     mapfile -t gpus <<<"$1"
-    [[ $ranks =~ ^[1-9][0-9]{0,3}$ ]] || ranks=${#gpus[@]}
+    ranks=${NTASKS:-${#gpus[@]}}
     for ((rank = 0; rank < ranks && rank < 64; rank++)); do
         IFS='|' read -ra fields <<<"${gpus[rank % ${#gpus[@]}]//, /|}"
         if ((rank < ${#gpus[@]})); then

@@ -90,8 +90,8 @@ as_script() {
 
 train() {
     local tasks=$1 program=$4
-    check_ranks "$1" "$2" "$3" "${@:5}"
-    "$program" --dry 1 --ranks "$tasks" "${@:5}" || exit
+    check_ranks "$1" "$2" "$3"
+    "$program" --dry 1 --ranks "$tasks" --labs "$3" "${@:5}" || exit
     JOB_NAME=${JOB_NAME:-train} JOB_CPUS=${JOB_CPUS:-1}
     begin
     choose_start

@@ -1,18 +1,14 @@
-/* The options of a run: parsing, and whether they fit together. */
+/* The options of a run, parsed. */
 #include "train/config.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/language.h"
-#include "train/trace.h"
 
 typedef enum Kind {
     TEXT,
@@ -147,7 +143,6 @@ static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
     .epochs = 1,
-    .batch = 32,
     .seq = 128,
     .seed = 1,
     .schedule = {.rate = 3e-4},
@@ -155,7 +150,7 @@ static const TrainConfig defaults = {
     .check = 100,
     .optimizer =
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-    .bert = {.hidden = 128, .layers = 2, .heads = 4, .classes = 2, .dropout = 0.1},
+    .bert = {.hidden = 128, .heads = 4, .classes = 2, .dropout = 0.1},
 };
 
 static const Known *find(const Known *known, const char *name)
@@ -185,6 +180,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"seq", INTEGER, &config->seq, 2, 1 << 20},
         {"ranks", INTEGER, &config->ranks, 1, 1 << 20},
         {"dry", INTEGER, &config->dry, 0, 1},
+        {"labs", INTEGER, &config->labs, 0, 99},
         {"threads", INTEGER, &config->threads, 1, 1024},
         {"samples", LONG, &config->samples, 1, 0x1p53},
         {"steps", LONG, &config->steps, 1, 0x1p53},
@@ -230,129 +226,4 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     if (!*config->test)
         config->test = NULL;
     return true;
-}
-
-/* The file keeps its size, whichever ranks do this at once. A device fails at a write of no bytes;
- * pipes and terminals, and file systems that cannot reserve, do not. */
-static bool has_room(int fd)
-{
-    struct stat file;
-    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-        fallocate(fd, FALLOC_FL_KEEP_SIZE, file.st_size, 4096))
-        return errno != ENOSPC && errno != EDQUOT;
-    return write(fd, "", 0) == 0 || errno != ENOSPC;
-}
-
-static bool can_write(const char *path, Problem *problem)
-{
-    const bool existed = access(path, F_OK) == 0;
-    /* A FIFO that nobody reads would wait. */
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    const bool good = fd >= 0 && has_room(fd);
-    const int reason = errno;
-    if (fd >= 0)
-        close(fd);
-    if (fd >= 0 && !good && !existed)
-        unlink(path);
-    return good || problem_set(problem, path,
-                               reason == ENOSPC || reason == EDQUOT
-                                   ? N_("free some space, or name a file on another disk")
-                                   : N_("name a file in an existing, writable folder"),
-                               "the metrics cannot be written: %s", strerror(reason));
-}
-
-static bool check_saving(const TrainConfig *config, Problem *problem)
-{
-    if (config->save_every && !config->save)
-        return problem_set(
-            problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
-            "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
-    if ((config->save && !*config->save) || (config->resume && !*config->resume))
-        return problem_set(problem, NULL, "name a folder", "%s is not a folder",
-                           config->save && !*config->save ? "SAVE" : "RESUME");
-    return true;
-}
-
-/* The degree that is left out, where the others and the number of ranks are given. */
-static int degree_left(int ranks, int one, int other)
-{
-    const int product = (one ? one : 1) * (other ? other : 1);
-    return ranks >= product ? ranks / product : 1;
-}
-
-/* NTASKS = TP·DP·PP. DP is computed unless it is given; then TP; then PP. */
-static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
-{
-    int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
-    if (*dp && !*tp)
-        *tp = degree_left(ranks, *dp, *pp);
-    *tp = *tp ? *tp : 1;
-    if (*dp && !*pp)
-        *pp = degree_left(ranks, *tp, *dp);
-    *pp = *pp ? *pp : 1;
-    *dp = *dp ? *dp : degree_left(ranks, *tp, *pp);
-    if ((int64_t)*tp * *dp * *pp != ranks)
-        return problem_set(
-            problem, NULL,
-            "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
-            "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
-    return *pp <= config->bert.layers ||
-           problem_set(problem, NULL,
-                       "each stage needs a block: choose LAYERS at least as large as PP",
-                       "PP=%d stages cannot share LAYERS=%d", *pp, config->bert.layers);
-}
-
-/* A replica takes BATCH_SIZE/DP rows per step, in MICRO micro-batches. */
-static bool check_batch(const TrainConfig *config, Problem *problem)
-{
-    int dp = config->dp;
-    if (config->batch % dp)
-        return problem_set(
-            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/(TP*PP)",
-            "BATCH_SIZE=%d cannot be split evenly over %d replicas", config->batch, dp);
-    if (config->batch / dp % config->micro)
-        return problem_set(problem, NULL, "choose MICRO so that it divides BATCH_SIZE/DP",
-                           "a replica's %d rows cannot be divided into %d micro-batches",
-                           config->batch / dp, config->micro);
-    if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
-        return problem_set(problem, NULL,
-                           "DECAY is the step at which the learning rate reaches 0, after WARMUP",
-                           "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
-                           (long long)config->schedule.warmup);
-    return true;
-}
-
-/* If the program's MPI differs from the launcher's, the program runs once per rank, each time
- * alone. */
-static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
-{
-    if (!config->ranks || config->ranks == ranks)
-        return true;
-    return problem_set(problem, NULL,
-                       "the launcher (mpirun or srun) belongs to another MPI than the one that the "
-                       "kit was compiled with: make doctor",
-                       "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
-}
-
-bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
-{
-    return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
-           check_batch(config, problem) && bert_check(&config->bert, config->tp, problem) &&
-           check_saving(config, problem) &&
-           (!config->metrics || can_write(config->metrics, problem)) &&
-           (!config->trace || trace_can_be_written(config->trace, problem));
-}
-
-static bool can_read(const char *path, Problem *problem)
-{
-    return !path || access(path, R_OK) == 0 ||
-           problem_set(problem, path, "DATA, TEST and VOCAB must name existing files",
-                       "it cannot be read: %s", strerror(errno));
-}
-
-bool train_config_dry(TrainConfig *config, Problem *problem)
-{
-    return train_config_check(config, config->ranks ? config->ranks : 1, problem) &&
-           can_read(config->data, problem) && can_read(config->test, problem) &&
-           can_read(config->vocabulary, problem);
 }

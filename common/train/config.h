@@ -21,9 +21,10 @@ typedef struct TrainConfig {
     const char *cache;                    /**< folder of the token cache */
     /** ranks that split a layer, replicas, stages: 0 for what train_config_check() is to compute */
     int tp, dp, pp;
-    int epochs, batch, seq, threads; /**< threads: per rank */
+    int epochs, batch, seq, threads; /**< batch: computed, too, if 0; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
+    int labs;                        /**< the last lab in the program, or 0 if not given */
     int64_t samples, steps;          /**< rows of the data to use, steps in all: 0 for no limit */
     int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */
     uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
@@ -39,7 +40,7 @@ typedef struct TrainConfig {
     Precision amp;             /**< of matrix products; everything else is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
-    BertConfig bert;           /**< the model's sizes */
+    BertConfig bert;           /**< the model's sizes; layers: computed, too, if 0 */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;
@@ -48,8 +49,9 @@ typedef struct TrainConfig {
  * invalid value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Computes the degrees that were left out; then checks that ranks, model and batch fit together,
- *  and that the metrics can be written. Returns false with `problem` if not. */
+/** Computes the degrees that were left out. If no sizes are given, each stage has at least one of
+ *  the layers, and all micro-batches have equally many rows. Checks that ranks, labs, model and
+ *  batch fit together, and that the metrics can be written. Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be

@@ -13,7 +13,7 @@ ranks=$1 stack=$2 stage=$3 program=$4
 shift 4
 
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
-check_ranks "$ranks" "$stack" "$stage" "$@"
+check_ranks "$ranks" "$stack" "$stage"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 
@@ -25,7 +25,7 @@ least() { # least FLAG NUMBER SENTENCE
 }
 least v $((262144 + 131072 * cores)) "$(say 'ulimit -%s is %s: a rank needs %s kB of address space to start')"
 least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files for its ranks')"
-"$program" "$@" --dry 1 --ranks "$ranks" || exit # one process checks the options first
+"$program" "$@" --dry 1 --ranks "$ranks" --labs "$stage" || exit # one process checks the options first
 
 bind=(--bind-to none)
 [ "$ranks" -le "$cores" ] || bind+=(--mca mpi_yield_when_idle 1)

@@ -3,7 +3,7 @@
 # difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
 # difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
 # unit in the last place. Exit status 1 if a layout differs by more. OPTIONS replaces the sizes;
-# DATA, TEST and VOCAB are those of make train.
+# DATA and VOCAB are those of make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1

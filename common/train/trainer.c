@@ -189,25 +189,14 @@ static void report_end(Trainer *t)
 
 /* ---- the whole run ------------------------------------------------------------------------------------- */
 
-/* Before balise 9, collectives use the whole world, so all ranks must split one model. */
-static bool check_stage(const Trainer *t, Problem *problem)
-{
-    int ranks = group_size(t->world);
-    if (t->mesh.tp || ranks == t->config->tp)
-        return true;
-    return problem_set(problem, NULL, "choose TP equal to NTASKS",
-                       "NTASKS=%d and TP=%d: before balise 9 all ranks split one model", ranks,
-                       t->config->tp);
-}
-
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem)
 {
     Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
     mesh_open(&t.mesh, world, config->tp, config->pp);
-    bool good = check_stage(&t, problem) && checkpoint_prepare(&t, problem) &&
-                trainer_open_data(&t, problem) && trainer_build_model(&t, config, problem) &&
-                checkpoint_resume(&t, problem) && trainer_open_report(&t, problem);
+    bool good = checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem) &&
+                trainer_build_model(&t, config, problem) && checkpoint_resume(&t, problem) &&
+                trainer_open_report(&t, problem);
     if (good)
         map_report(&t.mesh, config->map);
     if (good && config->trace)

@@ -117,7 +117,7 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem);
  *  in every block. With `show`, also prints one line per rank. Collective over the world. */
 void map_report(const Mesh *mesh, bool show);
 
-/* ---- checkpoint.c: SAVE, EVERY, RESUME ----------------------------------------------------------------- */
+/* ---- checkpoint_folders.c, checkpoint.c: SAVE, EVERY, RESUME ------------------------------------------- */
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
  *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at

@@ -83,6 +83,12 @@ check "a stack that is none is refused" stops "there is no stack 'mien'" make gr
 check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
+for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl; do
+    check "make layouts $setting is refused: it would be ignored" stops "make layouts has no setting ${setting%=*}" make layouts "$setting"
+done
+check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor PP=3
+check "make doctor NTASKS=x is refused" an_error "NTASKS cannot be 'x'" make --silent doctor NTASKS=x
+
 every_setting() {
     local unknown
     mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)

@@ -33,6 +33,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("degrees whose product is not NTASKS are refused", ["4 ranks are not TP=2 times DP=2 times PP=2"], 4, "--tp", 2, "--dp", 2,
             "--pp", 2, "--layers", 2)
     refused("fewer blocks than stages are refused", ["PP=3 stages", "LAYERS=2"], 3, "--pp", 3, "--layers", 2)
+    refused("LAYERS=2 is not raised to the number of stages", ["PP=3 stages", "LAYERS=2"], 6, "--pp", 3, "--micro", 3, "--layers", 2)
+    refused("BATCH_SIZE=32 is not raised to a multiple of the micro-batches", ["16 rows", "3 micro-batches"], 6, "--pp", 3, "--micro", 3, "--layers", 3,
+            "--batch-size", 32)
     refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
     refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--micro", 3)
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
@@ -96,6 +99,15 @@ check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:")
 good = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "4", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(good.returncode == 0 and not good.stdout + good.stderr, "and nothing is said of those that fit", good.stderr + good.stdout)
 
+sizes = ["--hidden-dim", 24, "--heads", 2, "--seq", 16, "--samples", 48, "--steps", 1, "--test", ""]
+for sentence, options, words in [
+        ("without LAYERS and BATCH_SIZE, three stages get a block each, and the micro-batches six rows each", [6, "--pp", 3, "--micro", 3],
+         ["BERT, 3 layers", "3 micro-batches of 6 rows", "steps of 36 rows"]),
+        ("with one stage and replicas that share 32 rows evenly, they are 2 and 32", [2, "--tp", 1], ["BERT, 2 layers", "steps of 32 rows"]),
+        ("three replicas get 33 rows", [3], ["BERT, 2 layers", "steps of 33 rows"])]:
+    done = run(*options, *sizes)
+    check(done.returncode == 0 and all(word in done.stdout for word in words), sentence, done.stdout + done.stderr)
+
 started = file_with("/tmp", f"balise-started-{os.getpid()}", b"")
 counting = file_with("/tmp", f"balise-train-{os.getpid()}", f'#!/bin/sh\necho x >> {started}\nexec {BUILD}/train "$@"\n'.encode())
 os.chmod(counting, 0o755)
@@ -121,5 +133,7 @@ check(unsplit.returncode == 2 and "before balise 12" in unsplit.stderr and unspl
 early = subprocess.run(command(2, "--tp", 1, stage=7), cwd=ROOT, capture_output=True, text=True)
 check(early.returncode == 2 and "before balise 9" in early.stderr, "before balise 9, TP smaller than NTASKS is refused",
       early.stderr)
+computed = subprocess.run(command(2, "--dp", 1, *SMALL, stage=7), cwd=ROOT, capture_output=True, text=True)
+check(computed.returncode == 0 and "tensor parallel 2, data" in computed.stdout, "before balise 9, DP=1 leaves all ranks to TP", computed.stderr)
 stages = subprocess.run(command(2, "--tp", 2, stack="serial", stage=0), cwd=ROOT, capture_output=True, text=True)
 check(stages.returncode == 2 and "STACK=serial" in stages.stderr, "the serial stack on two ranks is refused", stages.stderr)

@@ -31,6 +31,11 @@ refused("arithmetic that the processor has not is refused", "'tf32'", AMP="tf32"
 refused("a WEAK that is not 1 is refused", "'yes'", WEAK="yes")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
 
+refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
+run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")
+check("without LAYERS and BATCH_SIZE, each stage has a block and each micro-batch as many rows",
+      run.returncode == 0 and "model     3 layers" in run.stdout and "BATCH_SIZE 12," in run.stdout and "tp=1 dp=2 pp=3 micro=3" in run.stdout, run.stdout + run.stderr)
+
 work = os.path.join(BUILD, "model-test")
 steps.write_data(work)
 small = cost.Model(3, 96, 4, 16, 8, steps.VOCABULARY)

@@ -52,6 +52,8 @@ def of_the_layout(slurm):
     has("tasks, cores, nodes and the signal before the end are asked for", slurm.submitted("sbatch", "NTASKS=8", "TP=4", "NODES=2", "CPUS=2", *TINY),
         "#SBATCH --ntasks=8\n", "#SBATCH --cpus-per-task=2\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
         "#SBATCH --signal=B:USR1@60\n", "srun --quiet --mpi=pmix --ntasks=8 --cpus-per-task=2 --kill-on-bad-exit=1 --cpu-bind=cores ")
+    has("without LAYERS and BATCH_SIZE, stages and micro-batches get theirs", slurm.submitted("sbatch", "NTASKS=6", "PP=3", "MICRO=3"),
+        "#SBATCH --ntasks=6\n")
     has("GPUS of a node are its ranks, one each", slurm.submitted("sbatch", "NTASKS=8", "GPUS=4", *TINY), "#SBATCH --nodes=2\n",
         "#SBATCH --ntasks-per-node=4\n", "#SBATCH --gres=gpu:4\n")
     has("where Slurm cannot bind, it is not asked to", slurm.submitted("sbatch", *TINY, TASKS="task/none"), "srun ", without=["cpu-bind"])
@@ -88,6 +90,7 @@ def refusals(slurm):
     for sentence, expected, words in [
             ("grading on something else is refused", "make grade cannot run on 'pbs'", ["grade", "ON=pbs"]),
             ("training ON=slurm is told of make sbatch", "make sbatch", ["train", "ON=slurm"]),
+            ("a job whose labs cannot split the model like this is refused", "before balise 12", ["sbatch", "PP=2", "UPTO=11"]),
             ("a site's file that is not there is refused", "nowhere.mk", ["sbatch", "SITE=nowhere.mk"])]:
         text = slurm.submitted(*words)
         check(expected in text and text.count("HINT") == 1, sentence, text)

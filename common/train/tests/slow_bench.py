@@ -16,6 +16,7 @@ import aims
 import bench
 import growth
 import peers
+import pipeline
 import rows
 import steps
 import traffic
@@ -141,6 +142,23 @@ with open(found["2.99-fake"] + ".calls", encoding="utf-8") as file:
 sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULARY)]
 check("the kit and PyTorch get one layout, the same sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
       and told == [[*sizes, amp, "cpu"] for amp in steps.AMPS], (asked, told))
+
+ran = []
+
+
+def fake_pipeline(*case):
+    """Notes who ran how many micro-batches by which schedule. One of ours has the build and work folders and the stages before these."""
+    ran.append(("kit" if len(case) > 3 else case[0], *case[-2:]))
+    return {"seconds": [9, 9, 0.01], "tensors": [1e7] * 2, "resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2}
+
+
+with unittest.mock.patch.multiple(pipeline, of_kit=fake_pipeline, of_torch=fake_pipeline), contextlib.redirect_stdout(io.StringIO()) as said:
+    measured = [one.name for one in pipeline.measure(BUILD, work, 1, {"2.99-fake": found["2.99-fake"]})]
+few = [case for case in ran if case[1] < pipeline.STAGES]
+check("with fewer micro-batches than stages, PyTorch runs GPipe only: its 1F1B refuses them, and the table says so",
+      few == [("kit", 1, "1f1b"), ("kit", 1, "gpipe"), (found["2.99-fake"], 1, "gpipe"), ("kit", 1, "1f1b")]  # one rank, then stages
+      and "\n  -: PyTorch's 1F1B refuses" in said.getvalue(), (few, said.getvalue()))
+check("with as many or more, it runs both", len(ran) == 1 + 8 + 7 and len(measured) == len(set(measured)) == 8 + 7, (ran, measured))
 
 steps.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some table rows are sent
 steps.write_data(work)

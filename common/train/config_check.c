@@ -1,0 +1,167 @@
+/* Computes the options of a run that follow from others. Do all fit together? */
+#include "train/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/language.h"
+#include "train/trace.h"
+
+/* The file keeps its size, whichever ranks do this at once. A device fails at a write of no bytes;
+ * pipes and terminals, and file systems that cannot reserve, do not. */
+static bool has_room(int fd)
+{
+    struct stat file;
+    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+        fallocate(fd, FALLOC_FL_KEEP_SIZE, file.st_size, 4096))
+        return errno != ENOSPC && errno != EDQUOT;
+    return write(fd, "", 0) == 0 || errno != ENOSPC;
+}
+
+static bool can_write(const char *path, Problem *problem)
+{
+    const bool existed = access(path, F_OK) == 0;
+    /* A FIFO that nobody reads would wait. */
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    const bool good = fd >= 0 && has_room(fd);
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !good && !existed)
+        unlink(path);
+    return good || problem_set(problem, path,
+                               reason == ENOSPC || reason == EDQUOT
+                                   ? N_("free some space, or name a file on another disk")
+                                   : N_("name a file in an existing, writable folder"),
+                               "the metrics cannot be written: %s", strerror(reason));
+}
+
+static bool check_saving(const TrainConfig *config, Problem *problem)
+{
+    if (config->save_every && !config->save)
+        return problem_set(
+            problem, NULL, "SAVE=DIR EVERY=n writes a checkpoint into DIR every n steps",
+            "EVERY=%lld, but no SAVE folder is named", (long long)config->save_every);
+    if ((config->save && !*config->save) || (config->resume && !*config->resume))
+        return problem_set(problem, NULL, "name a folder", "%s is not a folder",
+                           config->save && !*config->save ? "SAVE" : "RESUME");
+    return true;
+}
+
+/* The degree that is left out, where the others and the number of ranks are given. */
+static int degree_left(int ranks, int one, int other)
+{
+    const int product = (one ? one : 1) * (other ? other : 1);
+    return ranks >= product ? ranks / product : 1;
+}
+
+/* NTASKS = TP·DP·PP. DP is computed unless it is given; then TP; then PP. */
+static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
+{
+    int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
+    if (*dp && !*tp)
+        *tp = degree_left(ranks, *dp, *pp);
+    *tp = *tp ? *tp : 1;
+    if (*dp && !*pp)
+        *pp = degree_left(ranks, *tp, *dp);
+    *pp = *pp ? *pp : 1;
+    *dp = *dp ? *dp : degree_left(ranks, *tp, *pp);
+    if ((int64_t)*tp * *dp * *pp != ranks)
+        return problem_set(
+            problem, NULL,
+            "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
+            "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
+    return true;
+}
+
+/* Can the labs of this program split a model like this? */
+static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
+{
+    if (config->labs >= 5 && config->labs < 9 && config->tp != ranks)
+        return problem_set(problem, NULL, "choose TP equal to NTASKS",
+                           "NTASKS=%d and TP=%d: before balise 9 all ranks split one model", ranks,
+                           config->tp);
+    return !config->labs || config->labs >= 12 || config->pp == 1 ||
+           problem_set(problem, NULL, "leave out PP, or go on to balise 12",
+                       "PP=%d: before balise 12 the model is one stage", config->pp);
+}
+
+/* Two blocks, unless there are more stages. */
+static bool check_layers(TrainConfig *config, Problem *problem)
+{
+    int *layers = &config->bert.layers;
+    if (!*layers)
+        *layers = config->pp > 2 ? config->pp : 2;
+    return config->pp <= *layers ||
+           problem_set(problem, NULL,
+                       "each stage needs a block: choose LAYERS at least as large as PP",
+                       "PP=%d stages cannot share LAYERS=%d", config->pp, *layers);
+}
+
+/* 32 rows, or the few more that `parts` can share evenly. */
+static int batch_for(int64_t parts)
+{
+    const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* of any BATCH_SIZE */
+    return (int)(rows < most ? rows : most);
+}
+
+/* A replica takes BATCH_SIZE/DP rows per step, in MICRO micro-batches. */
+static bool check_batch(TrainConfig *config, Problem *problem)
+{
+    int dp = config->dp;
+    if (!config->batch)
+        config->batch = batch_for((int64_t)dp * config->micro);
+    if (config->batch % dp)
+        return problem_set(
+            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/(TP*PP)",
+            "BATCH_SIZE=%d cannot be split evenly over %d replicas", config->batch, dp);
+    if (config->batch / dp % config->micro)
+        return problem_set(problem, NULL, "choose MICRO so that it divides BATCH_SIZE/DP",
+                           "a replica's %d rows cannot be divided into %d micro-batches",
+                           config->batch / dp, config->micro);
+    if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
+        return problem_set(problem, NULL,
+                           "DECAY is the step at which the learning rate reaches 0, after WARMUP",
+                           "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
+                           (long long)config->schedule.warmup);
+    return true;
+}
+
+/* If the program's MPI differs from the launcher's, the program runs once per rank, each time
+ * alone. */
+static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
+{
+    if (!config->ranks || config->ranks == ranks)
+        return true;
+    return problem_set(problem, NULL,
+                       "the launcher (mpirun or srun) belongs to another MPI than the one that the "
+                       "kit was compiled with: make doctor",
+                       "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
+}
+
+bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
+{
+    return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
+           check_labs(config, ranks, problem) && check_layers(config, problem) &&
+           check_batch(config, problem) && bert_check(&config->bert, config->tp, problem) &&
+           check_saving(config, problem) &&
+           (!config->metrics || can_write(config->metrics, problem)) &&
+           (!config->trace || trace_can_be_written(config->trace, problem));
+}
+
+static bool can_read(const char *path, Problem *problem)
+{
+    return !path || access(path, R_OK) == 0 ||
+           problem_set(problem, path, "DATA, TEST and VOCAB must name existing files",
+                       "it cannot be read: %s", strerror(errno));
+}
+
+bool train_config_dry(TrainConfig *config, Problem *problem)
+{
+    return train_config_check(config, config->ranks ? config->ranks : 1, problem) &&
+           can_read(config->data, problem) && can_read(config->test, problem) &&
+           can_read(config->vocabulary, problem);
+}
