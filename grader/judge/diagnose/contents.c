@@ -186,16 +186,16 @@ void compare_traffic(Trial *t, const Entry *want)
 {
     char why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
-    const Entry *got = NULL;
+    bool by_rows = false; /* an embedding, which one stage holds */
     for (int rank = 0; rank < t->c->world; rank++) {
-        got = entry_of_rank(t, rank, TRAFFIC, want->label);
+        const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != 3)
             return; /* the end of the case gives the reason */
         sent += numbers_of(got)[0];
         calls = fmax(calls, numbers_of(got)[1]);
+        by_rows = by_rows || numbers_of(got)[2] != 0;
     }
-    double usual = numbers_of(want)[1],
-           allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
+    double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of n: fewer than n numbers, sent twice by n -
      * 1 ranks. */
     double padding = 2 * (n - 1) * (n - 1) * usual * t->c->world / n;
