@@ -263,11 +263,12 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
  * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
 /** Sends x [B,S,H] to stage `to`. In balise 12 it may return only when that stage has begun to
- * receive it; in balise 13 you write one that returns at once. */
+ * receive it; in balise 13 you write one that returns at once. An evaluation calls it too, through
+ * forward_step(). */
 void stage_send(Stage *stage, Tensor *x, int to);
-/** Receives x [B,S,H] from stage `from`: the input of stage_run(). */
+/** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
-/** Receives dy [B,S,H] from stage `from`: the gradient of the x that this stage sent to it. */
+/** Receives dy [B,S,H] from stage `from`, likewise: the gradient of the x that this stage sent to it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */

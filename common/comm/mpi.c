@@ -123,9 +123,15 @@ static void mpi_send(Group *group, const real *x, int64_t numbers, int to)
 static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
 {
     HostView view = host_view_write(x, numbers);
-    for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
-        MPI_Recv(view.numbers + i, piece_at(i, numbers), MPI_REAL_TYPE, from, 0, group->comm,
-                 MPI_STATUS_IGNORE);
+    for (int64_t i = 0; i < numbers || i == 0; i += PIECE) {
+        int count, expected = piece_at(i, numbers);
+        MPI_Status status;
+        MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
+        MPI_Get_count(&status, MPI_REAL_TYPE, &count);
+        if (count != expected) /* which MPI allows */
+            misuse("send all numbers of the tensor, as MPI_FLOAT",
+                   "rank %d of the group sent %d numbers, expected %d", from, count, expected);
+    }
     host_view_store(&view);
 }
 

@@ -49,6 +49,7 @@ Tape *stage_begin(Stage *stage, int micro, TapeBatch batch)
     MicroBatch *m = &stage->micro[micro];
     tape_reset(m->tape, batch);
     *m = (MicroBatch){.tape = m->tape};
+    stage->finished = NULL;
     return m->tape;
 }
 
@@ -64,6 +65,13 @@ void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labe
 
 void stage_must_have_sent(const Stage *stage, const char *function)
 {
+    if (stage->sent > 0 && stage->finished)
+        misuse_since(stage->finished,
+                     "call stage_sends_finish(stage) once, after the last backward_step: it waits "
+                     "for the sends that were started before it",
+                     "%s called stage_sends_finish too early: %d of its sends started later, and "
+                     "had not finished when it returned",
+                     function, stage->sent);
     if (stage->sent > 0)
         misuse_since(stage->sends[0].address,
                      "end each step with stage_sends_finish(stage): until then a tensor that is "
@@ -102,6 +110,10 @@ Tensor *stage_embed(Stage *stage, int micro)
     if (!stage->part.embedding)
         misuse("the first stage embeds the tokens; this one receives from the stage before it",
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
+    if (m->input)
+        misuse("a micro-batch runs forward once, then backward: take each of 0 to "
+               "stage_micros(stage) - 1 once",
+               "stage_embed: micro-batch %d has been embedded already", micro);
     model_use_tape(stage->model, m->tape);
     backend_range("forward");
     m->input = bert_embed(stage->bert, m->ids, stage->mesh);
@@ -232,22 +244,29 @@ static const real *to_send(Stage *stage, Tensor *x, int to, const char *function
             "%s: x is NULL", function);
     must_be_real(function, x);
     must_be_other_stage(stage, function, to);
+    if (!x->buffer && !x->summing && !can_be_computed(x))
+        misuse("send what stage_run_backward returned: the gradient that this stage received is "
+               "not that of its input",
+               "%s: x was released by stage_run_backward, which keeps only its result", function);
     return reals(ready(x));
+}
+
+static void send_blocking(Stage *stage, Tensor *x, int to, const char *function)
+{
+    const real *numbers = to_send(stage, x, to, function);
+    comm_send(stage->mesh->pp, numbers, tensor_count(x), to);
+    span_end(STAGE_SEND, false);
 }
 
 /* Of lab 12, until lab 13 replaces it. */
 __attribute__((weak)) void stage_send(Stage *stage, Tensor *x, int to)
 {
-    const real *numbers = to_send(stage, x, to, "stage_send");
-    comm_send(stage->mesh->pp, numbers, tensor_count(x), to);
-    span_end(STAGE_SEND, false);
+    send_blocking(stage, x, to, "stage_send");
 }
 
 void stage_send_blocking(Stage *stage, Tensor *x, int to)
 {
-    const real *numbers = to_send(stage, x, to, "stage_send_blocking");
-    comm_send(stage->mesh->pp, numbers, tensor_count(x), to);
-    span_end(STAGE_SEND, false);
+    send_blocking(stage, x, to, "stage_send_blocking");
 }
 
 void stage_send_start(Stage *stage, Tensor *x, int to)
@@ -267,6 +286,7 @@ void stage_sends_finish(Stage *stage)
         buffer_release(stage->sends[i].buffer);
     }
     stage->sent = 0;
+    stage->finished = callsite();
     span_end(STAGE_SEND, false);
 }
 
@@ -284,7 +304,8 @@ Tensor *stage_receive(Stage *stage, int micro, int from)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_receive");
     if (m->input)
-        misuse("stage_receive_gradient receives the gradient of what this stage has sent",
+        misuse("a micro-batch is received once; stage_receive_gradient receives the gradient of "
+               "what this stage has sent",
                "stage_receive: micro-batch %d has its input already", micro);
     return m->input = received(stage, m, "stage_receive", from, true);
 }

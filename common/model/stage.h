@@ -52,6 +52,7 @@ struct Stage {
     StageWatch watch;   /**< is told of each pass; the caller's to set */
     StageSend *sends;   /**< [sent] those that stage_sends_finish() waits for */
     int sent;           /**< how many they are */
+    void *finished;     /**< the line of the lab that last called it in this step, or NULL */
     int micros;         /**< how many micro-batches it has room for */
     MicroBatch micro[]; /**< them */
 };

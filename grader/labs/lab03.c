@@ -13,8 +13,7 @@ static Tensor *forward_03(const void *layer, Tensor *x, Tensor *mask, const Mesh
 
 static void sizes_beside_03(const Scenario *run, int which, Sizes *sizes)
 {
-    const Parameter *table = model_parameter(run->model, "first.weight");
-    sizes->vocabulary = table && table->placement.kind == SHARD && table->placement.dim == 0;
+    sizes->vocabulary = is_split_by_rows(run, "first.weight");
 }
 
 void scenario_03(Scenario *run)

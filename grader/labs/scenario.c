@@ -94,6 +94,12 @@ void write_arena(Scenario *run, Check check, What what, int step)
     }
 }
 
+bool is_split_by_rows(const Scenario *run, const char *name)
+{
+    const Parameter *p = model_parameter(run->model, name);
+    return p && p->placement.kind == SHARD && p->placement.dim == 0;
+}
+
 /* ---- inputs --------------------------------------------------------------------------------------------------------- */
 
 typedef struct Drawn {

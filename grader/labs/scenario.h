@@ -86,6 +86,9 @@ void write_values(Scenario *run, Check check, Label label, Tensor *x);
 /** Writes each parameter's full shape, placement, range and initial values. */
 void write_parameters(Scenario *run);
 
+/** Does this rank hold some rows of a parameter of this name? */
+bool is_split_by_rows(const Scenario *run, const char *name);
+
 /** Writes each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
 void write_arena(Scenario *run, Check check, What what, int step);
 

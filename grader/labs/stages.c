@@ -189,6 +189,7 @@ static void write_costs(Scenario *run, int step)
                          .H = c->H,
                          .C = 2,
                          .N = c->blocks,
+                         .vocabulary = is_split_by_rows(run, "embedding.weight"),
                          .micros = micros_of(c),
                          .part = c->tp};
     traffic_end(run, work_of_stages(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);

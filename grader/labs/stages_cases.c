@@ -2,27 +2,26 @@
 #include "grader/labs/stages.h"
 
 /* N numbers go from each stage to the next, on each of the tp pipelines. What the ranks of a stage exchange in its blocks is that of
- * labs 3 to 7: `sums` all-reduces a block and those of the embedding and the classifier, for each micro-batch. */
-static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t ends)
+ * labs 3 to 7: `sums` all-reduces a block, what the embedding and the classifier exchange, for each micro-batch. */
+static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t of_classifier)
 {
     const int64_t tp = z->part, N = z->B * z->S * z->H;
-    const int64_t within = sums * z->N * sent_by_all_reduce(tp, N) + ends;
+    const int64_t of_embedding =
+        z->vocabulary ? sent_by_all_reduce(tp, N) : sent_by_all_gather(tp, N);
+    const int64_t within = sums * z->N * sent_by_all_reduce(tp, N) + of_embedding +
+                           sent_by_all_reduce(tp, z->B * of_classifier);
     return (Allowance){times * (n - 1) * N + within / tp,
                        tp > 1 ? z->micros * (sums * z->N + 3) : 0};
 }
 
 Allowance stages_sent_forward(int64_t n, const Sizes *z)
 {
-    return sent(n, z, 1, 2,
-                sent_by_all_reduce(z->part, z->B * z->S * z->H) +
-                    sent_by_all_reduce(z->part, z->B * z->C));
+    return sent(n, z, 1, 2, z->C);
 }
 
 Allowance stages_sent_in_step(int64_t n, const Sizes *z)
 {
-    return sent(n, z, 2, 4,
-                sent_by_all_reduce(z->part, z->B * z->S * z->H) +
-                    sent_by_all_reduce(z->part, z->B * (z->C + z->H)));
+    return sent(n, z, 2, 4, z->C + z->H);
 }
 
 /* The layouts have no replicas: what does not split a layer is a stage. */

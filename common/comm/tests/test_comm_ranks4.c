@@ -149,50 +149,56 @@ START_TEST(broadcast_gives_everyone_the_numbers_of_the_root)
 }
 END_TEST
 
-/* Around the ring: each rank gets what its left neighbour has. */
-START_TEST(what_is_sent_arrives)
+typedef void Exchange(Group *group, const real *x, real *y, int64_t numbers, int left, int right);
+
+/* Around the ring: does each rank get what its left neighbour has? */
+static bool around_the_ring(Group *group, Exchange *exchange)
 {
-    Group *group = group_of_first(_i);
     int size = group_size(group), rank = group_rank(group), left = (rank + size - 1) % size;
     bool right = true;
     for (int k = 0; k < LENGTHS_TRIED && size > 1; k++) {
         real *x = numbers_of(rank, LENGTHS[k]), *y = numbers_of(99, LENGTHS[k]);
-        if (rank > 0)
-            comm_receive(group, y, LENGTHS[k], left);
-        comm_send(group, x, LENGTHS[k], (rank + 1) % size);
-        if (rank == 0)
-            comm_receive(group, y, LENGTHS[k], left);
+        exchange(group, x, y, LENGTHS[k], left, (rank + 1) % size);
         for (int64_t i = 0; i < LENGTHS[k]; i++)
             right = right && y[i] == number(left, i);
         give_back(x);
         give_back(y);
     }
-    ck_assert(right);
+    return right;
+}
+
+static void one_after_the_other(Group *group, const real *x, real *y, int64_t numbers, int left,
+                                int right)
+{
+    if (group_rank(group) > 0)
+        comm_receive(group, y, numbers, left);
+    comm_send(group, x, numbers, right);
+    if (group_rank(group) == 0)
+        comm_receive(group, y, numbers, left);
+}
+
+START_TEST(what_is_sent_arrives)
+{
+    ck_assert(around_the_ring(group_of_first(_i), one_after_the_other));
 }
 END_TEST
 
-/* Around the ring again, twice: every rank sends before it receives. */
-START_TEST(sends_that_are_started_may_cross)
+/* Twice: every rank sends before it receives. */
+static void crossing(Group *group, const real *x, real *y, int64_t numbers, int left, int right)
 {
     enum { TIMES = 2 };
-    Group *group = group_of_first(_i);
-    int size = group_size(group), rank = group_rank(group), left = (rank + size - 1) % size;
-    bool right = true;
-    for (int k = 0; k < LENGTHS_TRIED && size > 1; k++) {
-        CommRequest *started[TIMES];
-        real *x = numbers_of(rank, LENGTHS[k]), *y = numbers_of(99, LENGTHS[k]);
-        for (int i = 0; i < TIMES; i++) {
-            started[i] = comm_send_start(group, x, LENGTHS[k], (rank + 1) % size);
-            comm_receive(group, y, LENGTHS[k], left);
-        }
-        for (int i = 0; i < TIMES; i++)
-            comm_wait(started[i]);
-        for (int64_t i = 0; i < LENGTHS[k]; i++)
-            right = right && y[i] == number(left, i);
-        give_back(x);
-        give_back(y);
+    CommRequest *started[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        started[i] = comm_send_start(group, x, numbers, right);
+        comm_receive(group, y, numbers, left);
     }
-    ck_assert(right);
+    for (int i = 0; i < TIMES; i++)
+        comm_wait(started[i]);
+}
+
+START_TEST(sends_that_are_started_may_cross)
+{
+    ck_assert(around_the_ring(group_of_first(_i), crossing));
 }
 END_TEST
 

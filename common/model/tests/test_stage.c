@@ -176,6 +176,7 @@ START_TEST(passes_in_a_wrong_order_are_refused)
     ASSERT_MISUSE(stage_run_backward(stage, 0, NULL), "dy is NULL in stage 1 of 3");
     stage_run_backward(stage, 0, handed_over(stage, 0, y, false));
     ASSERT_MISUSE(stage_run_backward(stage, 0, y), "has not run forward");
+    ASSERT_MISUSE(stage_send(stage, y, 2), "x was released by stage_run_backward");
     stage_down();
 }
 END_TEST
@@ -207,6 +208,7 @@ START_TEST(a_stage_that_there_is_not_is_refused)
     ck_assert_int_eq(stage_micros(stage), 1);
     stage_sends_finish(stage); /* nothing was started */
     stage_must_have_sent(stage, "a step");
+    ASSERT_MISUSE(stage_embed(stage, 0), "has been embedded already");
     ASSERT_MISUSE(stage_receive(stage, 0, 1), "has its input already");
     ASSERT_MISUSE(stage_receive_gradient(stage, 0, 1), "has not run forward");
     stage_run(stage, 0, x);

@@ -197,16 +197,17 @@ void compare_traffic(Trial *t, const Entry *want)
 {
     char why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
-    const Entry *got = NULL;
+    bool by_rows = false; /* an embedding, which one stage holds */
     for (int rank = 0; rank < t->c->world; rank++) {
-        got = entry_of_rank(t, rank, TRAFFIC, want->label);
+        const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != 3)
             return; /* the end of the case gives the reason */
         sent += numbers_of(got)[0];
         calls = fmax(calls, numbers_of(got)[1]);
+        by_rows = by_rows || numbers_of(got)[2] != 0;
     }
     double usual = numbers_of(want)[1], group = largest_group(t->c),
-           allowed = numbers_of(want)[got && numbers_of(got)[2] != 0 ? 2 : 0];
+           allowed = numbers_of(want)[by_rows ? 2 : 0];
     /* An all-reduce in two halves pads to a multiple of its group: fewer numbers than it has ranks, sent twice by all
      * of them but one. */
     double padding = 2 * (group - 1) * (group - 1) * usual * t->c->world / group;

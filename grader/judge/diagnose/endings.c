@@ -1,4 +1,5 @@
 /* Explains why a check failed when the case did not complete, describes the case and its end. */
+#include <limits.h>
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
@@ -51,23 +52,38 @@ const Problem *problem_of(const Entry *entry)
                : NULL;
 }
 
-/* The first function, on any rank, that rejected its arguments; other ranks waiting for that rank
- *  is a consequence.
- */
+/* How many passes of the scenario had ended when a rank wrote `last`. */
+static int passes_before(Entries wrote, const Entry *last)
+{
+    int passes = 0;
+    for (const Entry *entry = NULL; (entry = next_entry(wrote, entry)) && entry != last;)
+        passes += entry->kind == TRAFFIC;
+    return passes;
+}
+
+/* The function that was the first, in the order of the scenario, to reject its arguments; what other ranks do after that, or
+ * wait for, is a consequence. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
+    const Entry *first = NULL;
+    int of_rank = 0, fewest = INT_MAX;
     for (int rank = 0; rank < c->world; rank++) {
         const Entry *entry = first_entry(outcome->wrote[rank], REFUSED);
-        const Problem *problem = problem_of(entry);
-        if (!problem)
-            continue;
-        const char *line = line_of(entry->address);
-        snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
-                 problem->what, line[0] ? _(", at ") : "", line, rank, _("HINT: "),
-                 (int)sizeof problem->hint - 1, problem->hint);
-        return true;
+        const int passes = problem_of(entry) ? passes_before(outcome->wrote[rank], entry) : fewest;
+        if (passes < fewest) {
+            first = entry;
+            of_rank = rank;
+            fewest = passes;
+        }
     }
-    return false;
+    if (!first)
+        return false;
+    const Problem *problem = problem_of(first);
+    const char *line = line_of(first->address);
+    snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
+             problem->what, line[0] ? _(", at ") : "", line, of_rank, _("HINT: "),
+             (int)sizeof problem->hint - 1, problem->hint);
+    return true;
 }
 
 /* To whom a rank waits to send, or NOBODY. */
@@ -83,6 +99,30 @@ static int waits_to_send_to(const Calls *calls, int rank)
     return NOBODY;
 }
 
+/* A stage has come to the end of a pass in which another waits for it. */
+static void append_stage_without(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    const int width = t->c->world / t->c->pp;
+    char words[LABEL_SIZE];
+    if (!t->result->lab->over_stages || t->outcome->ending != HUNG || !calls)
+        return;
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const Call *in = call_of_rank(calls, rank);
+        const bool receives = in && in->rule == MESSAGE && in->from >= 0;
+        const int other = receives ? in->from : waits_to_send_to(calls, rank);
+        if (other < 0 || other / width == rank / width || !entry_of_rank(t, other, WORK, in->where))
+            continue;
+        append(text, size,
+               receives ? _("stage %d has ended this pass without sending what stage %d waits for "
+                            "(%s)\n")
+                        : _("stage %d has ended this pass without receiving what stage %d sends "
+                            "(%s)\n"),
+               other / width, rank / width, label_text(&in->where, words));
+        return;
+    }
+}
+
 /* Two ranks send to each other, and neither receives. */
 static void append_crossing_sends(const Trial *t, char *text, size_t size)
 {
@@ -93,13 +133,29 @@ static void append_crossing_sends(const Trial *t, char *text, size_t size)
         const int other = waits_to_send_to(calls, rank);
         if (other <= rank || waits_to_send_to(calls, other) != rank)
             continue;
+        const bool started = call_of_rank(calls, rank)->rule == LOCAL;
         append(text, size,
-               _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, and each "
-                 "receives only after its own send has been received. A send that is only started "
-                 "(stage_send_start) does not wait"),
+               started ? _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                           "and each receives only after its own send has been received. Wait for "
+                           "the sends at the end of the step (stage_sends_finish)")
+                       : _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                           "and each receives only after its own send has been received. A send "
+                           "that is only started (stage_send_start) does not wait"),
                rank, other, rank);
         return;
     }
+}
+
+void append_variables(const Trial *t, char *text, size_t size)
+{
+    if (!t->result->variables[0])
+        return;
+    append(text, size,
+           alike_on_ranks(t->c) && !t->result->lab->over_stages
+               ? _("\nkept from call to call, and the same for all layers: %s, static or "
+                   "file-scope variables")
+               : _("\nkept from call to call: %s, static or file-scope variables"),
+           t->result->variables);
 }
 
 void ending_text(const Trial *t, char *text, size_t size)
@@ -114,6 +170,7 @@ void ending_text(const Trial *t, char *text, size_t size)
         [NOT_RUN] = N_("the case was not run, since a rank computes for ever in an earlier one")};
     char waits[64];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
+    text[0] = '\0';
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
         snprintf(text, size,
@@ -122,11 +179,12 @@ void ending_text(const Trial *t, char *text, size_t size)
                  t->outcome->diagnosis);
     else if (refusal_text(t->c, t->outcome, text, size)) {
         append_mismatch(t, text, size);
-        if (alike_on_ranks(t->c) && t->result->variables[0])
-            append(text, size, _("\nthe same for all layers: %s, static or file-scope variables"),
-                   t->result->variables);
-    } else
-        snprintf(text, size, "%s%s%s", _(endings[t->outcome->ending]),
-                 t->outcome->diagnosis[0] ? _(": ") : "", t->outcome->diagnosis);
+        if (alike_on_ranks(t->c))
+            append_variables(t, text, size);
+    } else {
+        append_stage_without(t, text, size);
+        append(text, size, "%s%s%s", _(endings[t->outcome->ending]),
+               t->outcome->diagnosis[0] ? _(": ") : "", t->outcome->diagnosis);
+    }
     append_crossing_sends(t, text, size);
 }

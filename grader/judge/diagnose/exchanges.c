@@ -71,9 +71,12 @@ void left_over(Trial *t, const Entry *entry)
             call_text(t->outcome->calls, open, NULL, one, sizeof one);
             append(which, sizeof which, _(", the %s"), one);
         }
+        const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
         fail(t, check_of_request(t, open), EXPLAINED,
-             _("an exchange was started and not waited for%s%s: a result was read before the "
-               "exchange was complete (rank %d, %s)"),
+             sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
+                       "before it has left (rank %d, %s)")
+                   : _("an exchange was started and not waited for%s%s: a result was read before "
+                       "the exchange was complete (rank %d, %s)"),
              t->result->lab->over_replicas
                  ? _(" (each bucket has its own exchange and needs its own wait)")
                  : "",

@@ -143,10 +143,8 @@ static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
                 (!found && calls_explain(t, true, rest, room));
     if (found && more)
         text[used] = '\n';
-    if (!found && !more && t->result->variables[0])
-        append(text, size,
-               _("\nkept from call to call, and the same for all layers: the variables %s"),
-               t->result->variables);
+    if (!found && !more)
+        append_variables(t, text, size);
     return found || more;
 }
 

@@ -45,24 +45,29 @@ static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
     return -1;
 }
 
-static bool tell_left_out(Trial *t, const StepSchedule *s)
+/* A pass that is missing although its rank has come to the end of this step. */
+static bool tell_left_out(Trial *t, const StepSchedule *s, int step)
 {
+    const int micros = t->c->micros;
     char why[400];
-    for (int rank = 0; rank < t->c->world; rank++)
-        for (int i = 0; i < 2 * t->c->micros; i++) {
-            const bool backward = i >= t->c->micros;
-            const int micro = i % t->c->micros;
-            if (place_of(s, rank, micro, backward) >= 0)
-                continue;
-            snprintf(why, sizeof why,
-                     backward ? _("%s: stage %d has not run micro-batch %d backward (%s)")
-                              : _("%s: stage %d has not run micro-batch %d forward (%s)"),
-                     schedule_name(t->c), stage_of_rank(t->c, rank), micro, t->sizes);
-            fail(t, backward ? WEIGHT_GRADIENT : FORWARD, EXPLAINED, "%s", why);
-            if (backward && t->c->pp > 1)
-                fail(t, INPUT_GRADIENT, EXPLAINED, "%s", why);
-            return true;
-        }
+    for (int rank = 0; rank < t->c->world; rank++) {
+        int i = 0;
+        while (i < 2 * micros && place_of(s, rank, i % micros, i >= micros) >= 0)
+            i++;
+        if (i == 2 * micros || !entry_of_rank(t, rank, WORK, work_of_stages(step)))
+            continue;
+        const bool backward = i >= micros;
+        snprintf(why, sizeof why,
+                 backward ? _("%s: stage %d has not run micro-batch %d backward (%s)")
+                          : _("%s: stage %d has not run micro-batch %d forward (%s)"),
+                 schedule_name(t->c), stage_of_rank(t->c, rank), i % micros, t->sizes);
+        for (int check = backward ? INPUT_GRADIENT : FORWARD; check < CHECKS; check++)
+            if (lab_points(t->result->lab, (Check)check) &&
+                (check != INPUT_GRADIENT || t->c->pp > 1) &&
+                (check != COMMUNICATION || !ranks_have_finished(t)))
+                fail(t, (Check)check, EXPLAINED, "%s", why);
+        return true;
+    }
     return false;
 }
 
@@ -148,22 +153,23 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
 {
     int rank = 0;
     const Pass *instead, *pass = worst_wait(t, s, &rank, &instead);
-    char meanwhile[120] = "";
+    char idle[60], meanwhile[120] = "";
+    const long long waited = pass ? (long long)pass->waited : 0;
     const char *line = pass && pass->waited_in ? line_of(pass->waited_in->address) : "";
     if (instead && pass->backward)
         snprintf(meanwhile, sizeof meanwhile, _(", while it could run micro-batch %d forward"),
                  instead->micro);
+    snprintf(idle, sizeof idle, waited == 1 ? _("for %lld slot") : _("for %lld slots"), waited);
     fail(t, SCHEDULE, EXPLAINED,
          pass && pass->backward
              ? _("%s takes %lld slots, a pass of a micro-batch in each, but 2 (m + p - 1) = %lld "
-                 "are enough: stage %d is idle for %lld slots before it runs micro-batch %d "
-                 "backward%s%s%s (%s)")
+                 "are enough: stage %d is idle %s before it runs micro-batch %d backward%s%s%s "
+                 "(%s)")
              : _("%s takes %lld slots, a pass of a micro-batch in each, but 2 (m + p - 1) = %lld "
-                 "are enough: stage %d is idle for %lld slots before it runs micro-batch %d "
-                 "forward%s%s%s (%s)"),
+                 "are enough: stage %d is idle %s before it runs micro-batch %d forward%s%s%s "
+                 "(%s)"),
          schedule_name(t->c), (long long)s->length, (long long)enough, stage_of_rank(t->c, rank),
-         pass ? (long long)pass->waited : 0, pass ? pass->micro : 0, line[0] ? _(", at ") : "",
-         line, meanwhile, t->sizes);
+         idle, pass ? pass->micro : 0, line[0] ? _(", at ") : "", line, meanwhile, t->sizes);
 }
 
 /* The case has ended all the same: MPI has buffered what waits. */
@@ -218,25 +224,26 @@ void compare_schedule(Trial *t)
 {
     CheckResult *r = &t->result->check[SCHEDULE];
     char why[2600];
+    const bool finished = ranks_have_finished(t);
     if (!lab_points(t->result->lab, SCHEDULE) || t->result->state != GRADED)
         return;
     r->looked_at = r->looks = true;
-    if (!ranks_have_finished(t)) {
-        r->to_do = r->to_do || t->todo;
-        ending_text(t, why, sizeof why);
-        if (!t->todo)
-            fail(t, SCHEDULE, BY_ENDING, _("%.2600s\n%s has not ended (%s)"), why,
-                 schedule_name(t->c), t->sizes);
-        return;
-    }
     for (int step = 0; step < STEPS; step++) {
         StepSchedule s;
         const bool replayed = schedule_of_step(t->c, t->outcome, step, NULL, &s);
-        if (tell_left_out(t, &s))
+        if (tell_left_out(t, &s, step))
             return;
+        if (!finished)
+            continue;
         compare_alive(t, &s);
         compare_time(t, &s, replayed);
     }
+    r->to_do = r->to_do || (t->todo && !finished);
+    if (finished || t->todo)
+        return;
+    ending_text(t, why, sizeof why);
+    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\n%s has not ended (%s)"), why, schedule_name(t->c),
+         t->sizes);
 }
 
 /* ---- why numbers are wrong ----------------------------------------------------------------------------------- */

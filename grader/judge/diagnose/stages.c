@@ -254,6 +254,6 @@ bool gradient_received_is_wrong(const Evidence *e)
         return false;
     return says(
         e,
-        _("stage %d has the right gradient of its input, but stage %d ran backward with other numbers: backward_step sends what stage_run_backward returned, and the dy of stage_run_backward is what was received"),
+        _("stage %d has the right gradient of its input, but stage %d ran backward with other numbers: backward_step sends what stage_run_backward returned, and the dy of stage_run_backward is what was received for that micro-batch"),
         stage + 1, stage);
 }

@@ -133,6 +133,9 @@ void append_mismatch(const Trial *t, char *text, size_t size);
  *  for. */
 void look_for_more(Trial *t);
 
+/** Appends the static and file-scope variables of the lab, if it has any. */
+void append_variables(const Trial *t, char *text, size_t size);
+
 /** Describes why the entries of this case end early: the first line of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 

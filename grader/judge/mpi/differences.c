@@ -267,6 +267,22 @@ static bool meets_its_start(const Difference *d)
            !strcmp(d->call[0]->name, d->call[1]->name);
 }
 
+/* The other rank is in the other half of this message, with another tag. */
+static bool append_tags(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    const Call *in = call_of_rank(calls, d->rank[1]);
+    const bool sends = d->kind == NEVER_RECEIVED;
+    if (!in || in->rule != MESSAGE || in->group != d->call[0]->group ||
+        (!sends && d->kind != NEVER_SENT) || (sends ? in->from : in->to) != d->rank[0])
+        return false;
+    const Call *send = sends ? d->call[0] : in, *receive = sends ? in : d->call[0];
+    if (receive->from_tag < 0 || receive->from_tag == send->to_tag)
+        return false;
+    append(text, size, _(": the send has tag %d, the receive tag %d"), send->to_tag,
+           receive->from_tag);
+    return true;
+}
+
 bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     if (d->kind == NO_DIFFERENCE)
@@ -296,6 +312,8 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
                d->rank[1]);
         append_last(calls, d, text, size);
     }
+    if (append_tags(calls, d, text, size))
+        return true;
     append(text, size, _(": %s"),
            meets_its_start(d) ? _("a non-blocking collective (MPI_I...) does not match a blocking "
                                   "one: all ranks must use the same form")
