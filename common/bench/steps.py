@@ -28,7 +28,7 @@ AMPS = ("off", "bf16")
 BACKENDS = ("cpu", "cuda", "emulated")
 LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
           "btl_vader_single_copy_mechanism", "none"]
-ALL_LABS = ("solutions", 13)
+ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))

@@ -189,12 +189,25 @@ static void report_end(Trainer *t)
 
 /* ---- the whole run ------------------------------------------------------------------------------------- */
 
+/* A lab makes the grid. With other degrees, the rest of the run would be that of another layout. */
+static bool grid_is_as_asked(const Trainer *t, Problem *problem)
+{
+    const Mesh *mesh = &t->mesh;
+    return (mesh->tp_degree == t->config->tp && mesh->pp_degree == t->config->pp) ||
+           problem_set(problem, NULL,
+                       N_("mesh_init_3d of balise 14, or before it mesh_init_tp of balise 8, sets "
+                          "them: make grade checks it"),
+                       "the grid has tp_degree %d and pp_degree %d, but TP=%d and PP=%d",
+                       mesh->tp_degree, mesh->pp_degree, t->config->tp, t->config->pp);
+}
+
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem)
 {
     Trainer t = {.config = config, .world = world, .stop = stop};
     backend_set_threads(config->threads);
     mesh_open(&t.mesh, world, config->tp, config->pp);
-    bool good = checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem) &&
+    bool good = agree(world, grid_is_as_asked(&t, problem), problem) &&
+                checkpoint_prepare(&t, problem) && trainer_open_data(&t, problem) &&
                 trainer_build_model(&t, config, problem) && checkpoint_resume(&t, problem) &&
                 trainer_open_report(&t, problem);
     if (good)

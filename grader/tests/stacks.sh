@@ -40,6 +40,15 @@ check "a first stage without the first block does" blocks_over 2 "mesh->pp_rank 
     "stage 0 begins with block 1, but the stages before it end before block 0"
 check "blocks that no stage runs at the end do" blocks_over 2 "mesh->pp_rank, mesh->pp_rank + 1" "the last stage ends before block 2 of 4"
 
+for lab in 13 14; do copy_solution "$lab"; done
+copy_solution 12
+sed -i '/mesh->pp_degree = pp;/d' "$(lab_file 14)"
+wrong_degree() {
+    ! make --silent train STACK=mine NTASKS=2 PP=2 STEPS=1 > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] &&
+        says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d of balise 14"
+}
+check "a grid with other degrees than the run ends the training with one error" wrong_degree
+
 # In training, nobody compares calls: a rank that leaves out an exchange takes part in a different
 # one instead.
 for lab in 1 2 3 4 5; do copy_solution "$lab"; done
