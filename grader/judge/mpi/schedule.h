@@ -12,8 +12,11 @@ enum {
     NO_TIME = -1,     /**< of a pass that the clock does not come to */
 };
 
-/** Links of ranks in one node, and of ranks in several. */
-enum { NEAR, FAR, LINKS };
+enum {
+    NEAR,  /**< the link of ranks in one node */
+    FAR,   /**< that of ranks in several */
+    LINKS, /**< how many there are */
+};
 
 /** What takes how long, in seconds. All zero: the clock counts slots. */
 typedef struct Pace {
