@@ -51,10 +51,10 @@ typedef enum Thing {
     A_ROUND,      /**< of buckets; step: which */
     METRICS_OF,   /**< step: which evaluation */
     METRICS_OF_STAGES, /**< of one pipeline; step: which evaluation */
-    THE_NORM,     /**< of the gradient; step */
-    THE_MODEL,    /**< step */
-    A_BLOCK,      /**< index; step, or STEPS: the evaluation */
-    EVALUATION,   /**< of the model, between two steps */
+    THE_NORM,          /**< of the gradient; step */
+    THE_MODEL,         /**< step */
+    A_BLOCK,           /**< index; step, or STEPS: the evaluation */
+    EVALUATION,        /**< of the model, between two steps */
 } Thing;
 
 enum {

@@ -104,7 +104,8 @@ struct Lab {
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
     bool over_replicas;  /**< its exchanges are over replicas, not over ranks that split a layer */
-    bool over_stages;    /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
+    bool
+        over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< its layer's input need not be divisible */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
