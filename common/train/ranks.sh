@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Checks NTASKS and TP before ranks are started, here or on a cluster. Sourced by launch.sh and
+# Checks NTASKS, TP and PP before ranks are started, here or on a cluster. Sourced by launch.sh and
 # slurm/submit.sh.
 
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
