@@ -42,12 +42,12 @@ $(call add_lab,12,12-stages/stages.c,9 3 4 6 7 8 10,,\
     stage_blocks forward_step backward_step pipeline_step)
 $(call add_lab,13,13-micro-batches/micro-batches.c,12 9 3 4 6 7 8 10,,\
     stage_send gpipe_step one_f_one_b_step)
-# Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will
-# do for the other checks, a pair LAB:START each.
+# Labs that only some checks of lab 11 need, as pairs LAB:START: if LAB is not started, the start
+# file of START stands in for it, so that the other checks can run.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
-# The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
-# layer of common/model/serial, or else the lab's start file.
+# The labs whose functions make train calls. At a stage before such a lab, a layer of
+# common/model/serial stands in for it, if SERIAL_LAYERS has one; otherwise the lab's start file.
 TRAINED = 3 4 7 8 10 11 12 13
 SERIAL_LAYERS = 3:serial_embedding 4:serial_attention 13:serial_schedule
 FROM_START_FILES = $(filter-out $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \

@@ -48,8 +48,9 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-# compile-lab.sh has refused most of it: what is left is a function of a lab on which this one does not build, a name that fits a
-# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not.
+# tell_failed: prints why the lab does not link. compile-lab.sh has refused most causes. It leaves a
+# function of a lab on which this one does not build, an undefined name that matches a pattern of
+# lab-calls.txt, and a variable declared with a wrong type.
 tell_failed() {
     local name owner needs strange=()
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
