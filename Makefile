@@ -57,7 +57,7 @@ comma := ,
 # After a command: if it failed, removes what it left, and says whether the disk is full.
 or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
-# ---- what is there, and what is in the way --------------------------------------------------------------------------
+# ---- sources, settings, checks --------------------------------------------------------------------------------------
 
 include grader/labs.mk
 include common/slurm/slurm.mk
@@ -85,7 +85,7 @@ include common/backend/backend.mk
 GOALS = $(MAKECMDGOALS)
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
-# What make would expand or run, unless it is written in a makefile.
+# expanded, NAME: the name, if its value has a $ that make would expand.
 expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
 CHECKED = $(filter-out $(DOLLAR),TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
@@ -102,7 +102,7 @@ $(filter-out help,$(GOALS)):
 	:
 else
 
-# One make builds here at a time, until a recipe that runs what was built lets the next one begin.
+# Only one make builds in BUILD at a time. A recipe that runs what was built releases the lock.
 NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
     $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))

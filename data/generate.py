@@ -4,7 +4,7 @@ this script).
 
 The films, people and sentences are invented here, so the files may be used for anything. A review
 has positive, negative and neutral sentences. Most of its opinions agree with its label, but some
-are negated, so counting words goes far but not all the way.
+are negated, so counting words classifies most reviews, but not all.
 """
 
 import collections
@@ -18,7 +18,7 @@ import unicodedata
 
 SEED = 1909_08053
 TRAIN_ROWS, TEST_ROWS = 2000, 400
-RARE = 4  # a word seen less often in the training reviews is spelled with pieces
+RARE = 4  # words that occur less often in the training reviews are spelled with pieces
 
 ADJECTIVES = {
     1: """wonderful brilliant moving superb charming gripping delightful touching clever beautiful funny honest

@@ -2,10 +2,10 @@
 # compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': compiles a lab. Only the exports stay visible, so that
 # helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
 # own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
-# to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded. On
-# ENCLOSE, if set, is grader/enclose.c's program: the compiler reads only what a lab may include. On
-# failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the lab would
-# compile. Without OUT.o.failed, the failure is not the lab's: the disk is full.
+# to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded.
+# ENCLOSE, if set, names grader/enclose.c's program: in it, the compiler reads only what a lab may
+# include. On failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the
+# lab would compile. Without OUT.o.failed, the failure is not the lab's: the disk is full.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}
@@ -53,7 +53,7 @@ installed() {
     esac
 }
 
-# Whatever is included from these folders is no other file. The header and the compiler's own folder come first.
+# list_folders: sets `folders` to those from which a lab may include files.
 list_folders() {
     local flag
     folders=("$("$CC" -print-file-name=include)" /usr/include /usr/lib /usr/local/include "${source%/*}")
@@ -62,7 +62,7 @@ list_folders() {
     done
 }
 
-# enclosed COMMAND...: it reads what a lab may include, and writes what it makes of it.
+# enclosed COMMAND...: runs it; it can read only what a lab may include, and write only these files.
 enclosed() {
     local libraries=()
     if [ -z "${ENCLOSE:-}" ]; then
@@ -74,7 +74,8 @@ enclosed() {
         --write "$object".{s,raw,read,assembled} -- "$@"
 }
 
-# The assembler lists the files that it has put in (.include, .incbin). Its messages show lines of them, and are not shown.
+# The assembler lists the files that it read (.include, .incbin). Its messages may quote them, so
+# they are not shown.
 compile() {
     tee "$object".{s,raw,read,assembled} < /dev/null # whoever may write only existing files needs them
     # shellcheck disable=SC2086 # flags are words
@@ -82,7 +83,7 @@ compile() {
         enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
 }
 
-# Is it the enclosure that the compiler fails in?
+# Does the compiler fail in the enclosure even without a lab?
 is_unfit() {
     local status=0
     [ -n "${ENCLOSE:-}" ] || return
@@ -320,7 +321,8 @@ if [ "$status" != 0 ]; then
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
-    # What the compiler has not read to its end may be no text: of the messages about it only one line is kept, that of a limit or of the lab.
+    # A file that the compiler has not read to its end may be no text: of the messages about it,
+    # only one line is kept, about a limit or about the lab.
     [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi

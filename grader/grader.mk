@@ -54,9 +54,9 @@ COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/limits.sh grader/l
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh \
     $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
-# Checksums of the files of a student's lab, which decide whether to compile it again. Times would
-# not do: a restored file may be older than what was built meanwhile. The lab may include any file
-# of its folder.
+# Checksums of the files of a student's lab, which decide whether to compile it again. Times are not
+# enough, because a restored file may be older than its object. The lab may include any file of its
+# folder.
 OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)

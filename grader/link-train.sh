@@ -13,7 +13,7 @@ for object in "$@"; do
         exit 2
     fi
 done
-# Replaces the program by a rename, because somebody may be running the old one.
+# Replaces the program by a rename, because the old one may be running.
 # shellcheck disable=SC2086 # flags are words
 "$CC" $LDFLAGS "$@" -o "$out.new" $LDLIBS
 mv "$out.new" "$out"

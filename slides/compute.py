@@ -95,8 +95,8 @@ def of_layouts():
 
 
 def of_clusters():
-    """Published figures, from the kit's files; and the kit's prediction for a cluster, which nobody
-    has measured."""
+    """Published figures, from the kit's files; and the kit's prediction for a cluster, which no
+    measurement confirms."""
     published = clusters.read("dgx-2h")[0]["published"]
     found = {"megatron.tflops": published["one_gpu_tflops"], "megatron.pflops": published["pflops"], "megatron.linear": published["linear"],
              "megatron.replicas": published["replicas"][1], "megatron.gpus": 8 * published["replicas"][1]}

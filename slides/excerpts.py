@@ -22,7 +22,7 @@ def function(text, first, path):
 
 
 def excerpts(start):
-    """{name: text} @param start the folder of start files, which make builds"""
+    """{name: text}. @param start the folder of start files"""
     found = {}
     for name, (path, firsts) in START.items():
         with open(os.path.join(start, path), encoding="utf-8") as file:

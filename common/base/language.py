@@ -22,6 +22,6 @@ def counted(one, many, number):
 
 
 def give_up(what, hint, where=""):
-    """Ends the program on bad input, as everywhere in the kit."""
+    """Prints an error and its hint; ends the program with status 2."""
     print(_("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)

@@ -15,7 +15,7 @@ $(BUILD)/bench-kernels$(OF_BACKEND) $(BUILD)/bench-collectives$(OF_BACKEND): $(B
 # On GPUs, the rows for NCCL are left out if it cannot be linked.
 .PHONY: bench bench-programs bench-over-nccl
 BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collectives train)
-# Both transports by default.
+# An empty text means both transports.
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 ifeq ($(ON_GPU),)
 bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize

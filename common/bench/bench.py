@@ -5,8 +5,8 @@ edit to a verdict, on this machine.
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
 
-Everything that is compared takes turns, so that a machine with varying speed favours nobody. Not a
-test: there is no verdict.
+Runs that are compared alternate, so that a varying speed of the machine affects all alike. Not a
+test: prints no verdict.
 """
 import functools
 import os

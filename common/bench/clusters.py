@@ -50,7 +50,7 @@ def checked(described, kind, given=()):
     fields = {one.name: one for one in dataclasses.fields(kind) if one.name not in given}
     for name, value in described.items():
         if name not in fields:
-            raise ValueError(f"nothing is called '{name}' there")
+            raise ValueError(f"there is no field '{name}'")
         least = 0 if name in ("hides", "latency") else 1e-9
         good = not isinstance(value, bool) and isinstance(value, (int, float)) and least <= value < math.inf
         if not good or (name == "hides" and value > 1) or (name in ("node", "cores") and value != int(value)):
@@ -81,12 +81,12 @@ def read(name):
         if "published" in described:
             published_of(described["published"])
         if not all(isinstance(text, str) for text in (described["source"], *described["assumed"])):
-            raise ValueError("'source' is words, and so is each of 'assumed'")
+            raise ValueError("'source' must be a text, and 'assumed' a list of texts")
         return described, cluster
     except KeyError as error:
         why = f"{error} is missing"
     except IndexError:
-        why = "'weak_scaling' has a figure less than 'replicas'"
+        why = "'weak_scaling' has fewer figures than 'replicas'"
     except (OSError, ValueError, TypeError, AttributeError) as error:
         why = error
     there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))

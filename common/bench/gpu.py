@@ -95,7 +95,7 @@ class Bench:
         self.layouts = {name: one for name, one in LAYOUTS.items() if not transport or ("nccl" in one[4]) == (transport == "nccl")}
 
     def find(self, description):
-        """Finds out what exists: the GPU, and programs over NCCL."""
+        """Sets the GPU's description and peak; keeps the layouts whose programs were built."""
         self.description, self.peak = description, peak(description, self.given_peak)
         there = count_of()
         self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
@@ -126,7 +126,7 @@ class Bench:
         return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "bytes": max(rank["peak_bytes"] for rank in lines[-1]["ranks"])}
 
     def why_not(self, amp):
-        """Returns nothing if a run in this precision trains."""
+        """Returns an empty text if a run in this precision trains, or else the program's error."""
         layout = next(iter(self.layouts))
         return steps.why_no(self.build, self.work, amp, self.program(layout), LAYOUTS[layout][2:4])
 

@@ -1,5 +1,6 @@
-"""make bench ONLY=pipeline: a step of two stages against the number of micro-batches, GPipe's and
-1F1B's, beside the schedule's length and beside PyTorch's pipelines; and the memory of a stage."""
+"""make bench ONLY=pipeline: measures a step of two stages by number of micro-batches, with GPipe
+and 1F1B, and the memory of each stage; compares with the schedule's length and PyTorch's
+pipelines."""
 import json
 import os
 import statistics
@@ -75,7 +76,7 @@ def show_memory(found, versions):
 
 
 def held(run):
-    """By the process of the largest stage, beyond what importing PyTorch takes."""
+    """Bytes of the largest stage's process, without those for importing PyTorch."""
     return max(all_of_it - imports for all_of_it, imports in zip(run["resident_bytes"], run["imported_bytes"]))
 
 

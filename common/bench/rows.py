@@ -27,7 +27,7 @@ class Row:
 
 
 def fail(text, hint):
-    """Ends the program on bad input, as everywhere in the kit."""
+    """Prints an error and its hint; ends the program with status 2."""
     sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
 
 

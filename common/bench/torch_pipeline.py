@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The training step of the kit's BERT as a pipeline of PyTorch (torch.distributed.pipelining over gloo),
-for `make bench ONLY=pipeline VS=torch`.
+"""The training step of the kit's BERT as a pipeline of PyTorch (torch.distributed.pipelining over
+gloo), for `make bench ONLY=pipeline VS=torch`.
 
     torch_pipeline.py STAGES LAYERS HIDDEN HEADS SEQ BATCH STEPS VOCABULARY MICRO gpipe|1f1b
 
-Prints one JSON object: the seconds of each step on rank 0, and of each rank the largest resident
-memory and that after importing PyTorch. Every rank has one thread. The layers are those of
-torch_twin.py; there is no mask, because nothing is padding.
+Prints one JSON object: the seconds of each step on rank 0, and each rank's largest resident memory,
+at the end and after importing PyTorch. Every rank has one thread. The layers are those of
+torch_twin.py, without a mask, because nothing is padding.
 """
 import json
 import sys

@@ -119,8 +119,8 @@ def schedule_text():
 
 def sent_over(ranks, group):
     """Who sends to whom, in bytes per step. A collective records a rank's share, but not to whom it
-    goes, so the share is divided equally among the other ranks of the group; what a stage sends,
-    among its neighbours."""
+    goes, so the share is divided equally among the other ranks of the group; that of a stage, among
+    its neighbours."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
         members = rank.groups[group]

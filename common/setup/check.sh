@@ -3,7 +3,7 @@
 # Makefile passes variables: GOALS, SET (the names on the command line), EMPTY (those without a
 # value), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and
 # the settings.
-# check.sh --unknown NAME...: prints those of these names that are not settings.
+# check.sh --unknown NAME...: prints the names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 source common/base/say.sh

@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
-# hold.sh BUILD: lets one make at a time build in a folder. It waits for another that does, and prints the process that holds the lock
-# for the make that has called: that process ends with this make, or when make kills it because all is built (RELEASE in the Makefile).
-# If the other make has been stopped for half a minute, prints a sentence instead, and make ends with it.
+# hold.sh BUILD: lets one make at a time build in a folder. Waits while another one builds, then
+# prints the id of the process that holds the lock for the calling make. That process ends with this
+# make, or when make kills it because everything is built (RELEASE in the Makefile). If the other
+# make has been stopped for half a minute, prints an error for make instead.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 [ -w "$build" ] || exit 0
-# A make within a make that holds the lock. A holder that has ended has no open files, even if it is
-# still in the process table.
+# Within a make that holds the lock, its holder serves. A holder that has ended has no open files,
+# even if it is still in the process table.
 if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     echo "$BUILD_HOLDER"
     exit
 fi
 exec 9>> "$build/.lock" || exit 0
 
-# take_lock SECONDS: fails if another make still holds it. Another status is that of a file system without locks, where two makes are as
-# they were without this one.
+# take_lock SECONDS: fails if another make still holds the lock. Succeeds on a file system without
+# locks, where nothing keeps two makes apart.
 take_lock() {
     flock -E 75 -w "$1" 9
     [ $? != 75 ]
 }
 
-# is_stopped: is the make that holds the lock on this machine, and stopped? Sets $other to it.
+# is_stopped: is the make that holds the lock on this machine, and stopped? Sets $other to its id.
 is_stopped() {
     local host
     read -r other host < "$build/.lock" && [ "$host" = "$HOSTNAME" ] && grep -q '^State:.T' "/proc/$other/status" 2> /dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The kit in French: every message and every lab text is translated, and what programs read is the
+"""The kit in French: every message and every lab text is translated, and output for programs is the
 same in each language."""
 import ast
 import glob
@@ -53,13 +53,13 @@ def messages(po):
 def sentences_are_translated():
     template = f"{BUILD}/generated/balise.pot"
     done = subprocess.run(["make", "--silent", template], capture_output=True, text=True)
-    check("the sentences can be gathered", [] if done.returncode == 0 else [done.stderr])
+    check("xgettext gathers the sentences", [] if done.returncode == 0 else [done.stderr])
     said, french = messages(template), messages("common/po/fr.po")
     check("there are sentences to gather", [] if len(said) > 300 else [len(said)])
     check("every sentence is in French", [text for text in said if not french.get(text)])
-    check("every French sentence is still said", [text for text in french if text not in said])
+    check("every French sentence is still used", [text for text in french if text not in said])
     compiled = subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "common/po/fr.po"], capture_output=True, text=True)
-    check("the numbers and names in a sentence are those of the English one", [compiled.stderr] if compiled.returncode else [])
+    check("translations have the numbers and names of the English sentences", [compiled.stderr] if compiled.returncode else [])
     return said
 
 
@@ -92,7 +92,7 @@ def nothing_is_unmarked(said):
             words = re.findall(r"(?<![%\w.=-])[a-z]{2,}(?= )", re.sub(r"%[-+ #0-9.*]*[hlzjt]*[a-zA-Z]", "%", text))
             if len(words) >= 2 and text not in said and not COMPARED.search(before) and not NO_SENTENCE.search(text) and "#include" not in before[-12:]:
                 unmarked.append(f"{path}:{line}: {text[:100]!r}")
-    check("no sentence of the judge is said without being marked for translation", unmarked)
+    check("every sentence of the judge is marked for translation", unmarked)
 
 
 def is_sentence(text):
@@ -133,7 +133,7 @@ def no_script_is_unmarked(said):
         for match in re.finditer(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", rest[speaks.end():] if speaks else ""):
             if is_sentence(re.sub(r"\$\([^()]*\)", "%", match[1] or match[2] or "")):
                 unmarked.append(f"{path}:{number}: {match[0]}")
-    check("no sentence of the shell scripts is said without being marked for translation", unmarked)
+    check("every sentence of the shell scripts is marked for translation", unmarked)
     check("every sentence of the shell scripts was gathered", unknown)
 
 
@@ -143,12 +143,12 @@ def no_makefile_speaks(_):
                 for pattern in ("Makefile", "grader/*.mk", "grader/*/*.mk", "common/*/*.mk") for path, number, line in lines_of(pattern)
                 if not line.startswith("#") and (re.search(r"\$\((error|warning|info) (?!\$\((IN_THE_WAY|BUILD_HOLDER)\))", line) or any(
                     is_sentence(match[1]) for match in re.finditer(r"\b(?:echo|printf) ['\"]([^'\"$][^'\"]*)", line)))]
-    check("no makefile says a sentence", speaking)
+    check("no makefile prints a sentence", speaking)
 
 
 def no_python_is_unmarked(said):
-    """In Python, nobody reads a text of words outside _(); a text inside _() is in the catalogue
-    and is not an f-string."""
+    """Python prints texts of words only through _(), whose texts are in the catalogue, and are no
+    f-strings."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
@@ -165,7 +165,7 @@ def no_python_is_unmarked(said):
                 quiet |= {id(key) for key in (node.keys if isinstance(node, ast.Dict) else ast.walk(node))}
         unmarked += [f"{path}:{node.lineno}: {node.value!r}" for node in ast.walk(tree)
                      if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet and is_sentence(node.value) and node.value not in said]
-    check("no sentence of the loop, of a page or of a plot is said without being marked for translation", unmarked)
+    check("every sentence of the loop, the pages and the plots is marked for translation", unmarked)
 
 
 def no_page_is_unmarked(said):
@@ -174,7 +174,7 @@ def no_page_is_unmarked(said):
         line = re.sub(r"//.*", "", line)
         unmarked += [f"{path}:{number}: {text!r} was not gathered" for text in re.findall(r'\bsay\("([^"]*)"', line) if text not in said]
         unmarked += [f"{path}:{number}: {text!r}" for text in re.findall(r'"([^"]*)"|`([^`]*)`', re.sub(r'\bsay\("[^"]*"', "", line)) if any(map(is_sentence, text))]
-    check("no sentence of a page's scripts is said without being marked for translation", unmarked)
+    check("every sentence of a page's scripts is marked for translation", unmarked)
 
 
 # ---- what the labs' texts say
@@ -201,7 +201,7 @@ def texts_are_translated():
     texts = sorted(glob.glob("labs/*/README.md") + glob.glob("labs/*/hints/*.md") + ["grader/handout/README.md", "solutions/README.md"])
     texts = [path for path in texts if not path.endswith(".fr.md")]
     french = {path: path.replace(".md", ".fr.md") for path in texts}
-    check("every text and hint is there in French", [path for path in texts if not os.path.exists(french[path])])
+    check("every text and hint exists in French", [path for path in texts if not os.path.exists(french[path])])
     there = [path for path in texts if os.path.exists(french[path])]
     wrong = []
     for path in there:
@@ -234,14 +234,14 @@ def what_comes_out(folder):
     def timeless(text):
         return re.sub(r"\d+\.\d s", "", text)
     check("in a French locale, installed or not, the grader speaks French", [] if "passe avant" in french and "forward" not in french else [french])
-    check("LANGUAGE says it too", [] if timeless(by_language) == timeless(french) else [by_language])
+    check("LANGUAGE selects French, too", [] if timeless(by_language) == timeless(french) else [by_language])
     def hint(**environment):
         return subprocess.run(["make", "--silent", "hint", "LAB=99"], capture_output=True, text=True, encoding="utf-8", env={**CLEAN, **environment}).stderr
     wrong = [f"{environment}: {hint(**environment)}" for environment, french_is_read in (
         ({"LANG": "fr_FR.UTF-8"}, True), ({"LANGUAGE": "fr"}, True), ({"LANG": "C", "LANGUAGE": "fr"}, False), ({"LC_ALL": "C", "LANG": "fr_FR.UTF-8"}, False))
         if ("erreur" in hint(**environment)) != french_is_read or ("erreur" in graded(folder, lab="LAB=99", **environment)[0]) != french_is_read]
-    check("C and Python choose the language by one rule", wrong)
-    check("LC_ALL goes before LANG", [] if timeless(plain) == timeless(english) and "forward" in english else [plain, english])
+    check("C and Python choose the language by the same rule", wrong)
+    check("LC_ALL overrides LANG", [] if timeless(plain) == timeless(english) and "forward" in english else [plain, english])
     check("points and Score: are the same in French", [] if re.findall(r"\d+/\d+|Score: .*", english) == re.findall(r"\d+/\d+|Score: .*", french) else [french])
 
     def keys(json_value):
@@ -249,7 +249,7 @@ def what_comes_out(folder):
             return {key: keys(value) if key not in ("remark", "reason", "note", "title", "isolation", "stack", "printed", "seconds", "diagnosis", "description") else None
                     for key, value in json_value.items() if key != "seconds"}
         return [keys(value) for value in json_value] if isinstance(json_value, list) else json_value if not isinstance(json_value, float) else None
-    check("what programs read of a verdict is the same in French", [] if keys(english_verdict) == keys(french_verdict) else [english_verdict, french_verdict])
+    check("the fields of a verdict that programs read are the same in French", [] if keys(english_verdict) == keys(french_verdict) else [english_verdict, french_verdict])
 
 
 def said_by_make(*arguments, **environment):
@@ -267,14 +267,14 @@ def pages_come_out(folder):
     english, french = texts
     check("a page says its language", [] if '<html lang="en">' in english and '<html lang="fr">' in french else [english[:60], french[:60]])
     visible = html.unescape(re.sub(r"<(style|script|code)[^>]*>.*?</\1>|<[^>]+>", "\n", french, flags=re.S))
-    check("nothing of a French page is English", [line for line in visible.splitlines() if re.search(r"\b(the|of|and|is|rank|right|first|step|cut)\b", line.replace("first.", ""))])
-    check("what a page's scripts say comes with it", [] if '"rank {0}":"rang {0}"' in french and '"words":{}' in english else [french[-600:]])
+    check("a French page has no English text", [line for line in visible.splitlines() if re.search(r"\b(the|of|and|is|rank|right|first|step|cut)\b", line.replace("first.", ""))])
+    check("a page contains the translated messages of its scripts", [] if '"rank {0}":"rang {0}"' in french and '"words":{}' in english else [french[-600:]])
     for words, arguments in (("empilement", ("grade", "STACK=x")), ("réglage", ("grade", "NOWHERE=1")), ("numéro d'une balise", ("train", "UPTO=99"))):
         words_said = said_by_make(*arguments, LANG="fr_FR.UTF-8")
         check(f"make {' '.join(arguments)} is refused in French", [] if words in words_said and "INDICE" in words_said else [words_said])
     for number, locale in enumerate(("fr_FR.UTF-8", "C.UTF-8", "")):
         words_said = said_by_make("grade", "STACK=x", f"BUILD={folder}/new{number}", LANGUAGE="fr", LANG=locale)
-        check(f"so it is before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])
+        check(f"also before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])
 
 
 def doctor_comes_out():
@@ -282,12 +282,12 @@ def doctor_comes_out():
     check("the doctor speaks French", [] if "Nécessaire aux balises" in lines else lines)
     check("the doctor's French table fits 80 columns", [line for line in lines if len(line) > 80])
     rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41 and line[26] == " "] # a longer name shifts its row
-    check("and its columns begin one below the other, whatever their accents", [line for line in rows if line[40] != " " or line[41] == " "])
+    check("its columns are aligned, whatever their accents", [line for line in rows if line[40] != " " or line[41] == " "])
 
 
 texts_are_translated()
 if not shutil.which("xgettext"):
-    print("skip - the sentences are in French: there is no xgettext")
+    print("skip - the sentences are in French: xgettext is not installed")
     sys.exit()
 everything_said = sentences_are_translated()
 for nothing_is_left_out in (nothing_is_unmarked, no_script_is_unmarked, no_makefile_speaks, no_python_is_unmarked, no_page_is_unmarked):

@@ -38,19 +38,19 @@ check() {
 with=$work/bin:$PATH
 
 runs "$with"
-check "each tool looks at the first launches of a test of kernels" [ "$status $(grep -c 'looks at 400 launches of test_kernels_made_up' "$work/tools")" = '0 4' ]
+check "each tool checks the first launches of a kernel test" [ "$status $(grep -c 'looks at 400 launches of test_kernels_made_up' "$work/tools")" = '0 4' ]
 runs "$with" SANITIZER=all
-check "SANITIZER=all: at all of them" [ "$status $(grep -c 'looks at 0 launches' "$work/tools")" = '0 4' ]
+check "SANITIZER=all: checks all launches" [ "$status $(grep -c 'looks at 0 launches' "$work/tools")" = '0 4' ]
 runs "$with" SANITIZER='memcheck synccheck'
-check "SANITIZER=tools: those alone" [ "$status $(cut -d' ' -f1 "$work/tools" | tr '\n' ' ')" = '0 memcheck synccheck ' ]
+check "SANITIZER=tools: runs those alone" [ "$status $(cut -d' ' -f1 "$work/tools" | tr '\n' ' ')" = '0 memcheck synccheck ' ]
 runs "$with" SANITIZER=off
-check "SANITIZER=off: none, and the test is run all the same" [ "$status $(wc -l < "$work/tools") $(grep -c '1 passed, 0 failed' "$work/said")" = '0 0 1' ]
+check "SANITIZER=off: runs no tool, but the test" [ "$status $(wc -l < "$work/tools") $(grep -c '1 passed, 0 failed' "$work/said")" = '0 0 1' ]
 runs "$with" FINDS=racecheck
-check "what a tool finds fails, and is shown" [ "$status $(grep -c '^✗ .*racecheck' "$work/said") $(grep -c '^✗' "$work/said") $(grep -q '= Invalid __global__ read' "$work/said")$?" = '1 3 3 0' ]
+check "a tool's finding is a failure, and is shown" [ "$status $(grep -c '^✗ .*racecheck' "$work/said") $(grep -c '^✗' "$work/said") $(grep -q '= Invalid __global__ read' "$work/said")$?" = '1 3 3 0' ]
 runs "$with" SANITIZER=memchk
-check "a tool that there is not is one error" [ "$status $(grep -c '^error: ' "$work/said") $(grep -c 'HINT: ' "$work/said")" = '2 1 1' ]
+check "an unknown tool is one error" [ "$status $(grep -c '^error: ' "$work/said") $(grep -c 'HINT: ' "$work/said")" = '2 1 1' ]
 if type -P compute-sanitizer > /dev/null; then
-    echo "skip - without compute-sanitizer its tests are skipped: there is one"
+    echo "skip - without compute-sanitizer its tests are skipped: it is installed"
 else
     runs "$PATH"
     check "without compute-sanitizer its tests are skipped" [ "$status $(grep -c 'passed, 1 skipped' "$work/said")" = '0 4' ]

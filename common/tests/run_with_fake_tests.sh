@@ -46,16 +46,16 @@ line() { # the number of the last line that matches
 
 fake good 'echo "ok - one"; echo "skip - two: none"'
 runs
-check "a run without failures is green, and closes with its numbers" closes "1 passed, 0 failed, 1 skipped" 0
-check "a test has its seconds and its CPU seconds" says '^✓ common/base/tests/good.sh +1 passed, 1 skipped +[0-9.]+ s +[0-9.]+ s CPU$'
+check "a run without failures is green, and ends with its totals" closes "1 passed, 0 failed, 1 skipped" 0
+check "each test is shown with its seconds and CPU seconds" says '^✓ common/base/tests/good.sh +1 passed, 1 skipped +[0-9.]+ s +[0-9.]+ s CPU$'
 check "a run of ten tests or fewer has no list of the slowest" eval '! says "slowest"'
 
 for n in 1 2 3 4 5 6 7 8 9 10 11; do fake "good$n" 'echo "ok - one"'; done
 fake slow 'echo "ok - one"; for ((i = 0; i < 300000; i++)); do :; done'
 runs
-check "a longer run lists its ten slowest tests before the closing line" \
+check "a longer run lists its ten slowest tests before the last line" \
     [ "$(tail -n 11 "$work/said" | head -n 10 | grep -cE '^ +[0-9.]+ +[0-9.]+  common/base/tests/[a-z0-9]+\.sh$')" = 10 ]
-check "the slowest stands first, with the CPU seconds that it needed" \
+check "the slowest is first, with its CPU seconds" \
     eval "tail -n 11 '$work/said' | head -n 1 | grep -qE '^ +[0-9.]+ +(0\.[1-9]|[1-9][0-9.]+)  common/base/tests/slow\.sh'"
 
 fake flaky1 "$flaky"
@@ -65,7 +65,7 @@ runs
 check "two tests that fail once leave the run green, with no failure" closes "3 passed, 0 failed, 0 skipped" 0
 check "they are listed as flaky" says '^Flaky'
 for n in 1 2; do
-    check "with what the first run of number $n printed" [ "$(line "^✗ common/base/tests/flaky$n.sh")" -gt "$(line '^Flaky')" ]
+    check "with the output of the first run of number $n" [ "$(line "^✗ common/base/tests/flaky$n.sh")" -gt "$(line '^Flaky')" ]
     check "and with its second run" [ "$(line "^✓ common/base/tests/flaky$n.sh")" -gt "$(line "^✗ common/base/tests/flaky$n.sh")" ]
 done
 check "both outputs are shown" eval 'says "^    not ok - holds$" && says "^        a reason$" && says "^    \\| ok - holds now$"'
@@ -73,21 +73,21 @@ check "both outputs are shown" eval 'says "^    not ok - holds$" && says "^     
 for n in 1 2 3; do fake "flaky$n" "$flaky"; done
 fake good 'echo "ok - one"'
 runs
-check "from three flaky tests on the run is red" closes "4 passed, 3 failed, 0 skipped" 1
+check "three flaky tests make the run red" closes "4 passed, 3 failed, 0 skipped" 1
 
 fake bad 'echo "ok - one"; echo "not ok - two"; echo "    a reason"; exit 1'
 runs
 check "a test that fails twice is red" closes "1 passed, 1 failed, 0 skipped" 1
 check "it runs twice, and no more" [ "$(grep -c '^✗' "$work/said")" = 3 ]
-check "what failed stands at the end" [ "$(line '^    not ok - two$')" -gt "$(line '^What failed:$')" ]
+check "the end repeats what failed" [ "$(line '^    not ok - two$')" -gt "$(line '^What failed:$')" ]
 check "it is not flaky" eval '! says "^Flaky"'
 
 fake silent ':'
 fake dies 'echo "ok - one"; kill -SEGV $$'
 runs
-check "a test that says nothing has failed, and so has one that dies" closes "1 passed, 2 failed, 0 skipped" 1
+check "a test that prints nothing fails, and so does one that dies" closes "1 passed, 2 failed, 0 skipped" 1
 
 fake hides 'python3 -c "print(\"ok - one\"); {}[2]" | tee /dev/null'
 runs
-check "a test that hides a traceback of Python has failed" closes "1 passed, 1 failed, 0 skipped" 1
+check "a test that hides a traceback of Python fails" closes "1 passed, 1 failed, 0 skipped" 1
 exit "$failures"

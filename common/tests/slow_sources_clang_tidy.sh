@@ -10,7 +10,7 @@ fi
 make BUILD="${BUILD:?}" "$BUILD/generated/labs.h"
 read -ra flags <<<"-std=gnu17 -D_GNU_SOURCE -fopenmp -Icommon -I. -I$BUILD/generated $(pkg-config --cflags ompi-c openblas libxml-2.0) -DBALISE_VERSION=\"tidy\" -DONEDNN_FILE=\"tidy\""
 find common grader -name '*.c' ! -path '*/tests/*' ! -path 'grader/mutants/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
-# The records of the labs are the judge's part of their files.
+# With BALISE_DOUBLE, the files in grader/labs have the judge's records instead of the scenarios.
 if words=$(xargs -0 -a "$BUILD/tests/tidy.files" -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" 2>/dev/null &&
     printf '%s\0' grader/labs/*.c | xargs -0 -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" -DBALISE_DOUBLE 2>/dev/null); then
     echo "ok - $sentence"

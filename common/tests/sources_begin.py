@@ -18,6 +18,6 @@ for path in paths:
         text = file.read(2000)
     if not re.match(COMMENT, text[re.match(BEFORE, text).end():]):
         silent.append(path)
-print("not ok" if silent else "ok", "- every file of code begins with what it is")
+print("not ok" if silent else "ok", "- every source file begins by saying what it is")
 print("".join(f"    {path}\n" for path in silent), end="")
 sys.exit(bool(silent))

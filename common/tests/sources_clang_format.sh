@@ -3,7 +3,7 @@
 # balise.h, the labs, their start files and their solutions.
 set -euo pipefail
 cd -- "${ROOT:?}"
-sentence="files of C, C++ and CUDA are laid out as clang-format does"
+sentence="files of C, C++ and CUDA are formatted by clang-format"
 if ! type -P clang-format >/dev/null; then
     echo "skip - $sentence: clang-format is not installed"
     exit

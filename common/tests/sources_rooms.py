@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rooms, from the bottom up: a file includes only headers of its own room or of one below it.
-CONTRIBUTING.md's map is made from this table: sources_rooms.py map prints it."""
+"""The rooms in the order of CONTRIBUTING.md's map: a file includes only headers of its own room or
+of one above it in the map. sources_rooms.py map prints the map."""
 import glob
 import os
 import re
@@ -84,11 +84,11 @@ def main():
     os.chdir(os.environ.get("ROOT", "."))
     paths = sorted(sources())
     homeless = [path for path in paths if os.path.dirname(path) not in RANK]
-    upwards = [f"{path} includes a file of {room}, a room above" for path in paths if path not in homeless
+    downwards = [f"{path} includes a file of {room}, a room below its own in the map" for path in paths if path not in homeless
                for room in included(path) if RANK.get(room, -1) > RANK[os.path.dirname(path)]]
     with open("CONTRIBUTING.md", encoding="utf-8") as file:
         drawn = room_map() in file.read()
-    failed = [check("every source lies in a room", homeless), check("no room includes one above it", upwards),
+    failed = [check("every source is in a room", homeless), check("no room includes one below it in the map", downwards),
               check("CONTRIBUTING has the map of the rooms", [] if drawn else ["common/tests/sources_rooms.py map prints it"])]
     return any(failed)
 

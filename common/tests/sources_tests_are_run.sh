@@ -3,7 +3,7 @@
 # run.
 set -uo pipefail
 cd -- "${ROOT:?}" || exit 2
-sentence="every script among the tests that begins with #! is executable, and so is run"
+sentence="every test script that begins with #! is executable, so that it runs"
 forgotten=
 for path in common/{,*/}tests/*.{sh,py} {grader,data,slides}/tests/*.{sh,py}; do
     if [[ -f $path && ! -x $path && $(head -c 2 "$path") == '#!' ]]; then forgotten+=" $path"; fi

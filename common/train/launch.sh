@@ -17,7 +17,8 @@ check_ranks "$ranks" "$stack" "$stage"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 
-# With less, OpenBLAS asks for its buffers (128 MB a core) for ever, and mpirun may wait for ever.
+# Below these limits, OpenBLAS retries for ever to allocate its buffers (128 MB per core), and
+# mpirun may hang.
 least() { # least FLAG NUMBER SENTENCE
     local limit
     limit=$(ulimit "-$1")
@@ -33,7 +34,8 @@ threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
 unset OPENBLAS_CORETYPE # a preset one forces kernels that are not this machine's
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
-# For ranks that are bound to no core, MPI need not look for caches, GPUs and displays in each, nor write files to start with.
+# Speeds up the start. Ranks are bound to no core, so MPI need not search for caches, GPUs and
+# displays in each rank, nor write files.
 export HWLOC_SYNTHETIC="core:$cores pu:1" HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
 [ ! -t 1 ] || export BALISE_PROGRESS=1
 
@@ -59,8 +61,8 @@ else
 fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}")
 
-# What mpirun says in banners about a rank that ended is not for people; which one was killed is kept. Not by awk: mawk would keep a
-# message of a rank until the run ends.
+# Removes mpirun's banners about a rank that ended, and stores which one was killed. Uses sed,
+# because mawk would hold back messages of ranks until the run ends.
 without_banners() {
     sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
             s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed

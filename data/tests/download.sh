@@ -54,10 +54,10 @@ md5=$(md5sum "$folder/archive.tar.gz" | cut -d ' ' -f 1)
 sha256=$(sha256sum "$folder/vocab.txt" | cut -d ' ' -f 1)
 
 download
-check "the archive and the vocabulary are fetched" 0 $status
+check "the archive and the vocabulary are downloaded" 0 $status
 check "the training reviews are in order, without the unlabelled ones" "$(csv_of train)" "$(cat "$out/imdb/train.csv")"
 check "the test reviews are in order" "$(csv_of test)" "$(cat "$out/imdb/test.csv")"
-check "the vocabulary is as it was" "$(cat "$folder/vocab.txt")" "$(cat "$out/bert-base-uncased/vocab.txt")"
+check "the vocabulary is unchanged" "$(cat "$folder/vocab.txt")" "$(cat "$out/bert-base-uncased/vocab.txt")"
 
 mv "$folder/archive.tar.gz" "$folder/away"
 download
@@ -70,11 +70,11 @@ head -c 300 "$folder/archive.tar.gz" >"$out/imdb/aclImdb_v1.tar.gz.part"
 # If the first bytes were fetched again, this damage would be repaired and the checksum would match.
 printf X | dd of="$out/imdb/aclImdb_v1.tar.gz.part" bs=1 seek=100 conv=notrunc 2>/dev/null
 download
-check "a download that broke off goes on where it stopped" "2 1" "$status $(grep -c checksum "$folder/log")"
-check "what has a bad sum is not kept" "" "$(ls "$out/imdb")"
+check "an interrupted download resumes where it stopped" "2 1" "$status $(grep -c checksum "$folder/log")"
+check "a file with a wrong checksum is not kept" "" "$(ls "$out/imdb")"
 head -c 300 "$folder/archive.tar.gz" >"$out/imdb/aclImdb_v1.tar.gz.part"
 download
-check "with the right beginning it comes to a right end" "0 $(csv_of test | md5sum)" \
+check "a download that resumes after correct bytes is correct" "0 $(csv_of test | md5sum)" \
     "$status $(md5sum <"$out/imdb/test.csv")"
 
 rm -r "$out/imdb"
@@ -82,23 +82,23 @@ mkdir "$out/imdb"
 cat "$folder/archive.tar.gz" "$folder/archive.tar.gz" >"$out/imdb/aclImdb_v1.tar.gz.part"
 download
 download
-check "a beginning that is too long is thrown away, and the next run works" 0 $status
+check "a partial file that is too long is removed, and the next run works" 0 $status
 
 rm -r "$out"
 sha256=0000
 download
-check "a vocabulary with a bad sum ends with 2, a HINT and no file" "2 1 0" \
+check "a vocabulary with a wrong checksum ends with status 2, a HINT and no file" "2 1 0" \
     "$status $(grep -c HINT "$folder/log") $(find "$out" -type f | wc -l)"
 sha256=$(sha256sum "$folder/vocab.txt" | cut -d ' ' -f 1)
 
 rm "$folder/archive.tar.gz"
 download
-check "an archive that is not there ends with 2 and one HINT" "2 1" "$status $(grep -c HINT "$folder/log")"
+check "a missing archive ends with status 2 and one HINT" "2 1" "$status $(grep -c HINT "$folder/log")"
 
 printf 'no archive' >"$folder/archive.tar.gz"
 md5=$(md5sum "$folder/archive.tar.gz" | cut -d ' ' -f 1)
 download
-check "an archive that cannot be read ends with 2, one HINT and no CSV" "2 1 0 0" \
+check "an archive that cannot be read ends with status 2, one HINT and no CSV" "2 1 0 0" \
     "$status $(grep -c HINT "$folder/log") $(grep -c Traceback "$folder/log") $(find "$out" -name '*.csv*' | wc -l)"
 
 mkdir "$folder/programs"
@@ -108,4 +108,4 @@ done
 rm -r "$out"
 PATH=$folder/programs "$ROOT/data/download.sh" "$out" >"$folder/log" 2>&1
 status=$?
-check "without curl it ends with 2 and says how to get it" "2 1" "$status $(grep -c 'HINT: .*apt install curl' "$folder/log")"
+check "without curl, it ends with status 2 and says how to get curl" "2 1" "$status $(grep -c 'HINT: .*apt install curl' "$folder/log")"

@@ -31,7 +31,7 @@ def main():
     lab = the_lab("measure")
     number = measured(lab)
     print(lab.question)
-    if os.environ["AUTHOR"] == "solution":  # not kept as anybody's progress
+    if os.environ["AUTHOR"] == "solution":  # the reference's number is not the student's progress
         print(_("The reference: {number}").format(number=in_unit(number, lab)))
         return
     kept = kept_of_labs(PREDICTIONS)

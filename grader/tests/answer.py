@@ -47,7 +47,7 @@ class Answer:
         lines up to the next text."""
         parts = old[:-1].split("\n...\n")
         if solution.count(parts[0]) != 1:
-            raise self.wrong(f"this stands {solution.count(parts[0])} times in the solution, and should once:\n{parts[0]}")
+            raise self.wrong(f"this occurs {solution.count(parts[0])} times in the solution, not once:\n{parts[0]}")
         begin = end = solution.index(parts[0])
         for part in parts:
             if part not in solution[end:]:
@@ -65,7 +65,7 @@ class Answer:
         places.sort(reverse=True)
         for (begin, end, new), later in zip(places, [(len(solution),), *places]):
             if end > later[0]:
-                raise self.wrong(f"two changes meet in this text:\n{solution[begin:end]}")
+                raise self.wrong(f"two changes overlap in this text:\n{solution[begin:end]}")
             solution = solution[:begin] + new + solution[end:]
         preludes = "".join(text_of(f"grader/mutants/preludes/{value}.c") for field, value in self.fields if field == "with")
         if HERE in preludes:
@@ -103,7 +103,7 @@ def main():
     else:
         chosen = [one for one in every if [one.name] == options]
     if not chosen:
-        sys.exit(f"error: there is no answer {' '.join(options)}\n  HINT: 06-no_f is one; they stand in grader/mutants/*.txt and grader/accepts/*.txt")
+        sys.exit(f"error: there is no answer {' '.join(options)}\n  HINT: 06-no_f is one; grader/mutants/*.txt and grader/accepts/*.txt have all")
     for one in chosen:
         try:
             if options[0] == "--all":

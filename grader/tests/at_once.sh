@@ -49,9 +49,9 @@ waits() {
     wait $!
     grep -q 'another make is building in build: waiting for it to finish' out && full_marks out
 }
-check "a make that waits for another says so" waits
+check "a make that waits for another one says so" waits
 
-# A make that builds until told, and is stopped.
+# A make that builds until the file `on` exists, and is stopped.
 printf '#!/bin/sh\nwhile [ ! -e on ]; do sleep 0.05; done\nexec gcc "$@"\n' > slow-cc
 chmod +x slow-cc
 begin_stopped() {
@@ -83,6 +83,6 @@ goes_on() {
     wait "$second"
     full_marks second
 }
-check "and waits if the stopped one goes on" goes_on
+check "it continues to wait if the stopped one continues" goes_on
 
 finish

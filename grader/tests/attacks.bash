@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by attacks.sh and slow_attacks.sh: labs that attack their grader. Each must end as a
-# failed case with a true reason, and what is not attacked keeps its points. WAY: "off" without a
-# sandbox, "on" only with one, "" as the system allows; go_as selects the user.
+# failed case with a true reason, and other checks keep their points. WAY: "off" without a sandbox,
+# "on" only with one, "" as the system allows; go_as selects the user.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
@@ -78,7 +78,7 @@ attack() {
     judge attack --case 5
 }
 
-quiet() { # the lab has all points, and the ranks' output shows nothing of the attack
+quiet() { # the lab has full marks, and the ranks' output shows no success of the attack
     [ "$status" = 0 ] && ! grep -q LEAK 01-attack.log
 }
 fails_saying_one_of() {
@@ -87,7 +87,7 @@ fails_saying_one_of() {
 refused() {
     fails_saying "forbidden system call"
 }
-gone() { # gone COMMAND...: within a minute, it finds nothing any more
+gone() { # gone COMMAND...: within a minute, the command prints nothing
     local tries
     for ((tries = 0; tries < 600; tries++)); do
         [ -n "$("$@")" ] || return 0
@@ -102,7 +102,7 @@ attackers() {
 those_of() { # those_of FILE...: those that exist
     find "$@" -maxdepth 0 2> /dev/null
 }
-nothing_is_left() { # no process of the attack and no file of its ranks; other tests' files go soon
+nothing_is_left() { # no process of the attack and no file of its ranks; other tests soon remove theirs
     local files
     mapfile -t files < <(find /dev/shm /tmp -maxdepth 1 -name 'balise.*' -user "${USER_ID:-$(id -u)}" -newer "$tree/grade" ! -path "$tree" 2> /dev/null)
     gone attackers && { [ ${#files[@]} = 0 ] || gone those_of "${files[@]}"; }
@@ -113,18 +113,18 @@ nothing_is_left() { # no process of the attack and no file of its ranks; other t
 builds() {
     local name
     attack '' '__attribute__((constructor)) static void first(void) { puts("Score: 100/100"); _exit(0); }'
-    check "a constructor is refused, and said so" fails_saying "has a section .init_array"
+    check "a constructor is refused by name" fails_saying "has a section .init_array"
     attack '' '__attribute__((destructor)) static void last(void) { puts("Score: 100/100"); }'
-    check "a destructor is refused, and said so" fails_saying "has a section .fini_array"
+    check "a destructor is refused by name" fails_saying "has a section .fini_array"
     attack '' '#include "/etc/passwd"
 '
     check "a file of the system is no header" fails_saying "reads /etc/passwd"
-    check "what is in it does not come into the report" not_says "root:"
+    check "its contents are not in the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
-    check "the solution is no header" fails_saying "$FILE_6, which is not a header"
+    check "a solution is no header" fails_saying "$FILE_6, which is not a header"
     attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
-    check "a file that the assembler puts in is refused" fails_saying "reads /etc/passwd"
+    check "a file that the assembler includes as data is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
     check "static variables of 64 GB are refused, with their size" fails_saying "has 65536 MB of static variables"
     for name in .bss .note.x .text.x .group .debug_x; do
@@ -158,14 +158,14 @@ names() {
     local name
     for name in recorder_end own_work_begin __real_kernel_linear_forward stream_entry recorder_active; do
         attack "off();" "void off(void) __asm__(\"$name\");"
-        check "a function of the grader, $name, is refused by whatever name" fails_saying "lab 1 calls an undefined function: $name ("
+        check "a function of the grader, $name, is refused under an assembler name" fails_saying "lab 1 calls an undefined function: $name ("
     done
     for name in mprotect pthread_create atexit signal write getppid; do
         attack "call();" "void call(void) __asm__(\"$name\");"
         check "a lab that calls $name is refused, with the line" fails_saying "lab 1 calls $name ("
     done
     attack '' 'void recorder_end(void); void recorder_end(void) {} int MPI_Comm_rank(MPI_Comm comm, int *rank) { return *rank = 0; }'
-    check "functions that a lab defines replace none of the grader" test "$status" = 0
+    check "functions of a lab replace none of the grader's" test "$status" = 0
     attack 'for (int i = 0; i < 6000; i++) all[i]();' "$(for ((i = 0; i < 6000; i++)); do echo "void f$i(void);"; done)
 void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
     check "a lab with 6000 undefined functions has a verdict" fails_saying "lab 1 calls an undefined function: f0"
@@ -179,24 +179,24 @@ void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
 #line 1 "/etc/passwd"
 int x = ;'
     check "a #line shows no line of another file" fails_saying "/etc/passwd:1"
-    check "and nothing of what is in it" not_says "root:"
+    check "nor any of its contents" not_says "root:"
     attack '' 'int x = ;'
-    check "of the lab, the compiler's line is shown" fails_saying "| int x = ;"
+    check "the line of the lab in the compiler's message is shown" fails_saying "| int x = ;"
     attack '' '__asm__(".macro x a b\n.\\a\\b \"/etc/passwd\"\n.endm\nx inc lude\n");'
     check "a file that the assembler includes is not shown" not_says "nologin"
     check "and the lab does not compile" fails_saying "the assembler does not understand"
     attack '' 'extern int f(void) __asm__("f\n.include \"/etc/passwd\"\n"); int g(void) { return f(); }'
-    check "neither is one that comes by way of a name" not_says "nologin"
+    check "nor is a file that an assembler name includes" not_says "nologin"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
-    check "code that can be written is refused" fails_saying "has code on its stack or in its data"
+    check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
-    check "a constructor is one in a section of any name" fails_saying "has a section .init_array"
+    check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
     attack 'call();' 'int call(void) __asm__("__nobody_chk");'
-    check "a name that fits the list of calls and is nowhere is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
+    check "an undefined name that matches the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
-    check "a variable declared as what it is not is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
+    check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'
-    check "a common variable cannot become one of the grader" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
+    check "a common variable cannot become one of the grader's" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
 }
 # A compiler that a lab has taken over.
 compiler() {
@@ -217,16 +217,16 @@ compiler() {
 builds_slowly() {
     attack '' '#include "/dev/zero"
 '
-    check "a header without end is refused" fails_saying_one_of "which is not a header of the kit" "it asked for more than 1.5 GB of memory"
+    check "an endless header is refused" fails_saying_one_of "which is not a header of the kit" "it asked for more than 1.5 GB of memory"
     attack '' '#define A(x) x x x x x x x x x x
 #define B(x) A(A(A(A(A(A(A(A(x))))))))
 int big[] = {B(B(1,))};'
-    check "a text that grows without end is refused" fails_saying "lab 1 does not compile"
-    check "and said why, in a sentence" fails_saying "the compiler was stopped: it"
+    check "a text that grows without bound is refused" fails_saying "lab 1 does not compile"
+    check "and a sentence says why" fails_saying "the compiler was stopped: it"
     attack '' '#include __FILE__
 #include __FILE__
 '
-    check "headers that never end are ended" fails_saying "it ran for more than 20 seconds"
+    check "headers that include each other without end are stopped" fails_saying "it ran for more than 20 seconds"
     mkfifo student/pipe
     COMPILE_SECONDS=2 attack '' '#include "pipe"
 '
@@ -240,9 +240,9 @@ not_says() {
 
 signals() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, -1, SIGKILL);'
-    check "killing every process in reach is a failed case" refused
+    check "killing all processes is a failed case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, 0, SIGKILL);'
-    check "killing the group of processes is a failed case" refused
+    check "killing the process group is a failed case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, ASK(SYS_getppid, 0), SIGSTOP);'
     check "stopping the parent is a failed case" refused
     attack 'if (mesh->tp_rank == 1) kill(1, SIGKILL);'
@@ -271,7 +271,7 @@ spawning() {
     char *wtime = *(char **)(stub + 6 + *(int *)(stub + 2)), *info[] = {wtime + none};
     ((int (*)(int, char **, char ***, int *, char **, char *))(wtime + function))(1, command, all, processes, info, "port");
 }'
-    check "a rank that has mpirun start a program is a failed case" test "$status" = 1
+    check "a rank that makes mpirun start a program is a failed case" test "$status" = 1
     check "and the program does not run" test -z "$(grep LEAK 01-attack.log)"
 }
 files() {
@@ -281,10 +281,10 @@ files() {
     check "writing outside names the line" says "at collectives.c:"
     check "writing outside writes nothing" test ! -e student/was-here
     attack 'ASK(SYS_unlinkat, AT_FDCWD, "'"$tree/grade"'");'
-    check "removing a file is a failed case, and the file is there" refused
+    check "removing a file is a failed case" refused
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
-    check "nothing can be read, not even of itself, and a lab that tries gets what it computes" quiet
+    check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
     attack 'ASK(SYS_socket, 1, 1, 0);'
     check "making a connection is a failed case" refused
     attack 'char b[64]; struct { void *p; size_t n; } l = {b, 64}, r = {(void *)4096, 64};
@@ -304,40 +304,40 @@ itself() {
 }
 memory() {
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
-    check "memory without end is a failed case that says so" fails_saying "memory limit exceeded: rank 1 held"
+    check "unbounded memory is a failed case that says so" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; for (volatile int i = 0; i < 15000000; i++); }'
-    check "so it is where it is taken slowly" fails_saying "memory limit exceeded: rank 1 held"
+    check "so is unbounded memory that is taken slowly" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) *(volatile char *)malloc(100UL << 30) = 1;'
     check "100 GB are refused, with the line" fails_saying "memory limit exceeded: 107374182400 bytes were requested"
     attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
-    check "recursion without end is a failed case that says so" fails_saying "stack overflow"
+    check "unbounded recursion is a failed case that says so" fails_saying "stack overflow"
     attack 'if (mesh->tp_rank == 1) { char *p = (char *)ASK(SYS_mmap, 0, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); p[0] = 1; }'
-    check "100 GB of addresses are not to be had" fails_saying "rank 1 was stopped by signal 11"
+    check "100 GB of address space are refused" fails_saying "rank 1 was stopped by signal 11"
 }
 endings() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'
-    check "leaving beside the C library is a failed case" fails_saying "The program ended before the check was complete"
+    check "an exit that bypasses the C library is a failed case" fails_saying "The program ended before the check was complete"
     attack 'struct { void (*handler)(int); unsigned long rest[3]; } none = {SIG_IGN, {0}};
     for (int i = 1; i < 32; i++) ASK(SYS_rt_sigaction, i, &none, 0, 8); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
-    check "an endless loop that ignores every signal is ended" fails_saying "Rank 1 did not return within the time limit"
+    check "an endless loop that ignores every signal is stopped" fails_saying "Rank 1 did not return within the time limit"
     check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
-    check "printing without end is ended" fails_saying_one_of "Rank 1 did not return within the time limit" "the ranks print more than"
-    check "what it printed takes a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
+    check "printing without end is stopped" fails_saying_one_of "Rank 1 did not return within the time limit" "the ranks print more than"
+    check "its output is cut at a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
     attack 'for (int i = 0; i < 256; i++) ASK(SYS_close, i);'
-    check "closing all descriptors ends as a case does" test "$status" -le 1
+    check "closing all descriptors does not stop the judge" test "$status" -le 1
     attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) ASK(SYS_write, i, record, sizeof record); scale(x, 0);'
-    check "writing into all descriptors ends as a case does" test "$status" -le 1
+    check "writing to all descriptors does not stop the judge" test "$status" -le 1
 }
 endings_slowly() {
     local call
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, ASK(SYS_getpid, 0), SIGSTOP);'
     check "a rank that stops itself has a verdict" fails_saying "the lab did not end in time"
-    check "which says that it is stopped" says "a signal has stopped rank 1"
+    check "which says that a signal stopped it" says "a signal has stopped rank 1"
     attack 'if (mesh->tp_rank == 1) for (int there;; sleep(1)) MPI_Iprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);'
-    check "events without end have a verdict" fails_saying_one_of "did not return within the time limit" "the lab did not end in time"
+    check "an endless series of events has a verdict" fails_saying_one_of "did not return within the time limit" "the lab did not end in time"
     attack 'if (mesh->tp_rank == 1) for (;;) sleep(1000);'
-    check "sleeping for ever is ended" fails_saying "Rank 1 did not return within the time limit"
+    check "a rank that sleeps for ever is stopped" fails_saying "Rank 1 did not return within the time limit"
     for call in 'exit(0)' '_exit(0)' 'abort()' 'MPI_Abort(MPI_COMM_WORLD, 0)' 'MPI_Finalize(); exit(0)'; do
         attack "if (mesh->tp_rank == 1) { $call; }"
         check "$call is a failed case that names it" fails_saying "${call%%(*}"
@@ -346,7 +346,7 @@ endings_slowly() {
     check "a function at exit is refused" fails_saying "lab 1 calls atexit"
     build 'if (mesh->tp_degree == 4) ASK(SYS_exit_group, 0);'
     judge attack
-    check "a crash at one number of ranks says at which" says "4 ranks"
+    check "the report of a crash on four ranks names their number" says "4 ranks"
 }
 
 # The judge is killed while a lab loops forever.
@@ -357,9 +357,9 @@ interrupted() {
     judge=$!
     until ps -eo args | grep -qE '^[^ ]*01-attack /' || ! kill -0 "$judge" 2> /dev/null; do sleep 0.1; done
     sleep 1
-    check "a judge that is to be killed judges until then" kill -KILL "$judge"
+    check "the judge runs until it is killed" kill -KILL "$judge"
     wait "$judge" 2> /dev/null
-    check "a judge that is killed leaves nothing behind" nothing_is_left
+    check "a killed judge leaves nothing behind" nothing_is_left
 }
 
 # ---- the sandbox itself: a program without the system-call filter
@@ -369,8 +369,8 @@ walls() {
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-prisoner
     PRISONER=1 WAY=on judge prisoner
     cp 01-prisoner.log out
-    check "a program without filter has tried all walls of the sandbox" says "the prisoner has tried"
-    check "it has reached nothing: no file, process, network, privilege, seed" not_says "reached:"
+    check "a program without the filter tries to leave the sandbox in all ways" says "the prisoner has tried"
+    check "it reaches no file, process, network, privilege or seed" not_says "reached:"
 }
 
 # A program that fails to start does not count as a missing sandbox.

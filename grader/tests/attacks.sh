@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Labs that attack their grader, as the user who runs this test: see attacks.bash. slow_attacks.sh
-# tries all ways.
+# Labs that attack their grader (see attacks.bash), as the user who runs this test. slow_attacks.sh
+# runs all attacks in all ways.
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 builds

@@ -29,7 +29,7 @@ column() { # column NUMBER RANK
 
 copy_solution 8
 train STACK=mine NTASKS=1 TP=1 STEPS=1 BATCH_SIZE=2
-check "a lab that comes too early is named, with what is missing before it" \
+check "a lab solved too early is named, with the labs that are missing before it" \
     grep -q "^not used  your labs: 8; the next stage needs labs that are not started: 1 2 3 4 5$" out
 
 told_in_the_text() {
@@ -78,7 +78,7 @@ check "the memory of a rank falls with tp" falls
 same() {
     [ "$(column 2 0)" != "" ] && [ "${peak[9 NTASKS=2 TP=2 STACK=mine]}" = "${peak[9 NTASKS=4 TP=2 STACK=mine]}" ]
 }
-check "and two replicas that share no work yet need what one needs" same
+check "two replicas that share no work yet need as much memory per rank as one" same
 # The first screen of a text has the task, the command, and a full mark with the lab's points.
 begins_with_the_task() { # begins_with_the_task LAB TEXT
     head -48 "$2" > screen
@@ -102,6 +102,6 @@ readme_shows_what_is_said() { # except the seconds
     make --silent grade LAB=6 SEED="$(sed -n 's/.* LAB=6 SEED=\([0-9]*\) CASE.*/\1/p' "$ROOT/README.md")" 2> errors | sed '/^seed /,$d; s/, [0-9.]* s)/)/' > verdict
     sed -n '/^    Lab 6 /,/^## /s/^    //p' "$ROOT/README.md" | sed 's/, [0-9.]* s)/)/' | diff - verdict > out
 }
-check "the README shows what is said of lab 6 without its f" readme_shows_what_is_said
+check "the README shows the report on lab 6 without its f" readme_shows_what_is_said
 
 finish

@@ -4,7 +4,7 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 if ! command -v gdb > /dev/null; then
-    echo "skip - make debug: there is no gdb"
+    echo "skip - make debug: gdb is not installed"
     exit 0
 fi
 make_tree debug
@@ -58,13 +58,13 @@ does_not_build() {
 }
 
 copy_solution 6
-check "gdb stops in the lab, on the rank that was asked for, with its line" stops_in_the_lab
-check "it finds every variable" shows_every_variable
-check "a rank that goes on comes to the end of the case that was named" goes_to_the_end
-check "nothing is left of the ranks" nothing_is_left
-check "without SEED and CASE it is the case that failed last" takes_what_failed
-check "a lab that does not build says so" does_not_build
-check "a rank that there is not is one error" one_error "RANK takes a number" LAB=1 RANK=9
-check "so is one that the case does not have" one_error "this case has ranks 0 to" LAB=1 RANK=7
-check "no lab is one error" one_error "which lab?"
+check "gdb stops in the lab, on the requested rank, and shows the line" stops_in_the_lab
+check "gdb finds every variable" shows_every_variable
+check "a rank that continues runs to the end of the chosen case" goes_to_the_end
+check "the ranks leave no files behind" nothing_is_left
+check "without SEED and CASE, gdb shows the case that failed last" takes_what_failed
+check "a lab that does not build is reported as such" does_not_build
+check "a RANK out of range is one error" one_error "RANK takes a number" LAB=1 RANK=9
+check "so is a RANK that the case does not have" one_error "this case has ranks 0 to" LAB=1 RANK=7
+check "a missing LAB is one error" one_error "which lab?"
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a lab can do to its runner: each ends at once with a true reason, and keeps the points of
-# what was right.
+# The ways in which a lab can end its runner: the case ends at once, with the true reason, and keeps
+# the points of checks that were right.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -22,48 +22,48 @@ lab_1 '    if (mesh->tp_rank == 1)
         return x;'
 grade LAB=1 CASE=5
 check "a rank that skips a collective is a failure" fails_saying "wait for each other for ever"
-check "a hang is told with the ranks that wait and the line" says "rank 0 waits in all_reduce"
+check "a hang names the ranks that wait" says "rank 0 waits in all_reduce"
 check "a hang names the line of the lab" says "at collectives.c:"
 told_once() {
     [ "$(tr -s ' \n' ' ' < out | grep -o "wait for each other for ever" | wc -l)" = 1 ] && says "the same cause as above, of forward"
 }
-check "one cause that fails several checks is told once" told_once
+check "a cause that fails several checks is explained once" told_once
 
 lab_1 '    for (volatile int go = mesh->tp_rank == 1; go;)
         ;'
 grade LAB=1 CASE=5
 check "an endless loop on one rank is a failure" fails_saying "Rank 1 did not return within the time limit"
-check "to a file it is not told that somebody waits" eval '! says "waiting for rank"'
+check "in a file, there is no line about waiting" eval '! says "waiting for rank"'
 script -qec "make --silent SEED=1 grade LAB=1 CASE=5" /dev/null < /dev/null > out 2>&1
-check "on a terminal it is told, once" [ "$(grep -c 'waiting for rank 1, which has made no MPI call' out)" = 1 ]
+check "on a terminal, there is one line about waiting" [ "$(grep -c 'waiting for rank 1, which has made no MPI call' out)" = 1 ]
 
 lab_1 '    if (mesh->tp_rank == 1)
         *(volatile int *)8 = 1;'
 grade LAB=1 CASE=5
-check "a crash says which rank, by what, and the line" fails_saying "rank 1 was stopped by signal 11"
+check "a crash names the rank and the signal" fails_saying "rank 1 was stopped by signal 11"
 check "a crash names the line of the lab" says "at collectives.c:"
 
 lab_1 '    printf("rank %d has %d numbers", mesh->tp_rank, (int)tensor_count(x));
     puts("");
     puts("Score: 100/100");' '#include <stdio.h>'
 grade LAB=1
-check "what a lab prints is told, with where it is" says "lines, in build/runners/01-student.log"
-check "of a whole lab it is not shown" test "$(grep -c "| rank" out)" = 0
+check "the report says that a lab printed, and where its output is" says "lines, in build/runners/01-student.log"
+check "the report on all cases does not show the output" test "$(grep -c "| rank" out)" = 0
 grade LAB=1 CASE=5
-check "of one case it is shown" says "| rank 1 has 144 numbers"
-check "it cannot be taken for the grader's words" test "$(grep -c '^Score: ' out)" = 1
+check "the report on one case shows it" says "| rank 1 has 144 numbers"
+check "the output cannot be mistaken for the grader's" test "$(grep -c '^Score: ' out)" = 1
 lab_1 '    puts("so far");
     if (mesh->tp_rank == 1)
         *(volatile int *)8 = 1;' '#include <stdio.h>'
 grade LAB=1 CASE=5
-check "what was printed before a crash is there" says "| so far"
+check "the report shows what was printed before a crash" says "| so far"
 lab_1 '    fwrite("a\\0b\\nc\\n", 1, 6, stdout);' '#include <stdio.h>'
 grade LAB=1 CASE=5
-check "a byte of zero hides nothing of what is printed" says "| a b"
-check "nor the line that follows it" says "| c"
+check "a zero byte does not hide the rest of its line" says "| a b"
+check "nor the next line" says "| c"
 copy_solution 1
 grade LAB=1 CASE=5
-check "where nothing is printed, nothing is told" test "$(grep -c "printed:" out)" = 0
+check "without output, the report does not mention any" test "$(grep -c "printed:" out)" = 0
 
 for call in "exit(0)" "_exit(0)" "abort()"; do
     lab_1 "    if (mesh->tp_rank == 1)
@@ -71,7 +71,7 @@ for call in "exit(0)" "_exit(0)" "abort()"; do
 #include <unistd.h>'
     grade LAB=1 CASE=5
     check "$call on one rank is a failure that names it" fails_saying "${call%(*}() was called"
-    check "$call is told of its rank" says "(rank 1)"
+    check "$call is reported with its rank" says "(rank 1)"
 done
 for call in "MPI_Abort(MPI_COMM_WORLD, 0)" "MPI_Finalize()"; do
     lab_1 "    $call;" '#include "balise_mpi.h"'
@@ -103,7 +103,7 @@ grade LAB=2 CASE=3
 for name in forward "initial values" sharding; do
     check "a crash in the backward pass keeps the points of: $name" keeps "$name"
 done
-check "a crash in the backward pass loses those of the gradients" fails_saying "rank 1 was stopped"
+check "a crash in the backward pass loses the points of the gradients" fails_saying "rank 1 was stopped"
 
 # Rank 1 crashes in the first forward pass before rank 0 has made its layer.
 copy_solution 3
@@ -112,9 +112,9 @@ sed -i 's/^#include "balise.h"/&\n#include "balise_mpi.h"/
     s/^    return all_gather/    *(volatile int *)8 = 1;\n&/' "$(lab_file 3)"
 grade LAB=3 CASE=6
 for name in "initial values" sharding; do
-    check "a rank that crashes takes no points from one that is late: $name" keeps "$name"
+    check "a rank that crashes takes no points from a late one: $name" keeps "$name"
 done
-check "where all ranks crash, the first is told" says "rank 0 was stopped"
+check "if all ranks crash, the first is reported" says "rank 0 was stopped"
 
 lab_1 '    puts("Score: 100/100");
     scale(x, 0);' '#include <stdio.h>'
@@ -123,36 +123,36 @@ check "a printed score changes nothing" scores 2/9
 
 lab_1 '' '#include "ballise.h"'
 grade LAB=1
-check "a file to include that there is not is named" says 'ballise.h: No such file'
+check "a missing file in an #include is named" says 'ballise.h: No such file'
 
 lab_1 '    nonsense'
 grade LAB=1
-check "a lab that does not compile says so, with the compiler's words" fails_saying "lab 1 does not compile"
+check "a lab that does not compile fails with a sentence that says so" fails_saying "lab 1 does not compile"
 check "a lab that does not compile gets no points" scores 0/9
-check "and the line of the mistake is below the compiler's sentence" says '20 | nonsense'
+check "the line of the mistake follows the compiler's message" says '20 | nonsense'
 
 copy_solution 1
 sed -i 's/all_reduce_forward/all_reduce_forwards/' "$(lab_file 1)"
 grade LAB=1
-check "a function that is not there is named" fails_saying "lab 1 does not define all_reduce_forward"
+check "a function that the lab does not define is named" fails_saying "lab 1 does not define all_reduce_forward"
 
 copy_solution 1
 sed -i 's/group_all_reduce(mesh->world, x)/group_all_reduces(mesh->world, x)/' "$(lab_file 1)"
 grade LAB=1
-check "a word that does not exist is named" fails_saying "group_all_reduces"
+check "an undefined function that the lab calls is named" fails_saying "group_all_reduces"
 
 copy_solution 1
 began=$(date +%s.%N)
 grade LAB=1 V=1
-check "V=1 tells in one line where the time went" [ "$(grep -cE '^time [0-9.]+ s: make and compiler [0-9.]+, launch [0-9.]+, ranks [0-9.]+, judge [0-9.]+$' out)" = 1 ]
+check "V=1 prints in one line where the time went" [ "$(grep -cE '^time [0-9.]+ s: make and compiler [0-9.]+, launch [0-9.]+, ranks [0-9.]+, judge [0-9.]+$' out)" = 1 ]
 are_true() { # are_true SECONDS: the printed times fit a run of this duration
     awk -v wall="$1" '/^time/ { gsub(/[^0-9. ]/, "")
         good = $1 <= wall && $1 > wall / 2 && $2 > 0 && $3 > 0 && $4 > 0 && $5 > 0 } END { exit !good }' out
 }
-check "they are those of this run" are_true "$(awk "BEGIN { print $(date +%s.%N) - $began }")"
+check "the times are those of this run" are_true "$(awk "BEGIN { print $(date +%s.%N) - $began }")"
 
 rm "$(lab_file 1)"
 make --silent SEED=1 LAB=1 grade > out 2>&1
 status=$?
-check "a lab whose file is missing says how to get it" fails_saying "make start LAB=1"
+check "if a lab's file is missing, the report says how to get it" fails_saying "make start LAB=1"
 finish

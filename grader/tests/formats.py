@@ -1,10 +1,10 @@
-"""formats.py FOLDER: reads the output of formats.sh with other people's parsers and schemas. These
+"""formats.py FOLDER: reads the output of formats.sh with other projects' parsers and schemas. These
 come from PyPI, into an environment below the build folder. The XML schema for JUnit is the one with
 which pytest tests itself.
 
-In all.*: lab 1 is right, 2 wrong, 3 crashes, 5 is begun but nothing is split, 6 does not build
-(with text that is difficult for all formats), 8 hangs, the others were not started. full.*: lab 1
-alone. cut-SIGNAL.json: the grader was ended after lab 1.
+In all.*: lab 1 is right, 2 wrong, 3 crashes, 4 has a TODO, 5 is started but splits nothing, 6 does
+not build (with text that is difficult for all formats), 8 hangs, the others are not started.
+full.*: lab 1 alone. cut-SIGNAL.json: the grader was ended after lab 1.
 """
 
 import glob
@@ -26,13 +26,13 @@ SENTENCES = (
     "Gradescope: results.json has the published fields, and its scores add up",
     "Autolab: the last line is the scores, the text before it for the student",
     "GitHub Classroom: the result is what its reporter adds up",
-    "JUnit: the file keeps to the schema",
-    "JUnit: wrong is a failure, a crash, a hang and a failed build an error, not started skipped",
-    "TAP: each line is read, each lab a result, what was not started is skipped",
-    "TAP: subtests and YAML blocks are read as such",
+    "JUnit: the file conforms to the schema",
+    "JUnit: a wrong check is a failure; a crash, a hang and a failed build are errors; not started is skipped",
+    "TAP: each line is valid, each lab is a result, labs that are not started are skipped",
+    "TAP: subtests and YAML blocks are valid",
     "each format says how the ranks were isolated, once they ran: in a sandbox, or without one and why",
     "each file is UTF-8 without control characters",
-    "an interrupted grader leaves what was graded, and the rest as not run",
+    "an interrupted grader leaves the graded labs, and the others as not run",
 )
 
 

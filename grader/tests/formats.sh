@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The six output formats: written from one verdict with every kind of result, and read by other
-# people's parsers and schemas (formats.py). No file is ever half-written.
+# projects' parsers and schemas (formats.py). No file is ever half-written.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -13,7 +13,7 @@ sed -i 's/duplication(x, mesh)/x/' "$(lab_file 2)" # wrong
 copy_solution 3
 sed -i 's/^    return all_gather/    *(volatile int *)8 = 1;\n&/' "$(lab_file 3)" # crashes
 sed -i 's/, undecided(4)); .*/, shard(0));/; s/undecided(4)/shard(0)/; s/"output", \(.*\)shard(0)/"output", \1shard(1)/' "$(lab_file 4)" # a TODO remains
-echo 'extern int begun;' >> "$(lab_file 5)" # begun, and nothing is split yet
+echo 'extern int begun;' >> "$(lab_file 5)" # started, but splits nothing yet
 copy_solution 6
 printf '#error %s\n' "$nasty" >> "$(lab_file 6)" # does not build
 copy_solution 8
@@ -33,7 +33,7 @@ check "make grade FORMAT=json OUT=... writes a file" [ -s "one file.json" ]
 make --silent "build/runners/0"{2,3,4,5,6,7,8,9}-student build/runners/1{0,1}-student > out 2>&1
 check "less than full marks are exit status 1, whatever is written" written all 1
 check "full marks are exit status 0, whatever is written" written full 0 --lab 1
-check "it is written without a sandbox" written bare 0 --lab 1 --sandbox off
+check "all formats are written without a sandbox" written bare 0 --lab 1 --sandbox off
 
 # refused SENTENCE WORDS ARGUMENTS...: one error with a HINT, before any lab is graded
 refused() {
@@ -62,9 +62,9 @@ for signal in INT TERM KILL; do
     wait "$grader" 2> /dev/null
     mv cut.json "cut-$signal.json"
     # shellcheck disable=SC2144 # at most one file matches
-    check "SIG$signal leaves no piece of a file" [ ! -e cut.json.?????? ]
+    check "SIG$signal leaves no partial file" [ ! -e cut.json.?????? ]
 done
 BUILD=$BUILD python3 "$ROOT/grader/tests/formats.py" "$tree" | tee words
-check "every file is read" [ "${PIPESTATUS[0]}" = 0 ]
+check "formats.py reads every file" [ "${PIPESTATUS[0]}" = 0 ]
 failures=$((failures + $(grep -c '^not ok' words)))
 finish

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A disk that fills up during the build: one sentence, no verdict about the lab, and nothing half-written that a later make keeps.
+# A disk that fills up during the build: make prints one error, blames no lab, and leaves nothing
+# half-written for the next make.
 # shellcheck disable=SC2317,SC2329 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
-# Again, where this user may mount.
+# Runs again in namespaces in which this user may mount.
 if [ -z "${MOUNTS:-}" ]; then
     if ! unshare -rm true 2> /dev/null; then
-        echo "skip - a full disk is told during the build: this user may mount nothing (unshare -rm)"
+        echo "skip - a full disk during the build is one error: this user may mount nothing (unshare -rm)"
         exit
     fi
     MOUNTS=yes exec unshare -rm bash "$0"
@@ -16,8 +17,8 @@ copy_solution 2
 make --silent build/grade LAB=2 runners > out 2>&1 || cat out
 mkdir small
 mount -t tmpfs -o size=120m none small && cp -rp build/. small && mount --move small build || exit 2
-# The disk fills up, but for $LEFT kilobytes, when a compiler or linker is to get the argument $BEFORE. What bounds the compiler of a
-# lab does that, as the compiler itself may write nowhere else.
+# Fills the disk up to $LEFT kilobytes before a compiler or linker with the argument $BEFORE runs.
+# For a lab, a fake timeout does this, because the enclosed compiler cannot write there.
 mkdir bin
 cat > bin/timeout << 'END'
 #!/usr/bin/env bash
@@ -40,20 +41,20 @@ for before in -S -Wl,-u,protocol_stamp,-u,scenario_02; do
     for left in 0 8 40; do
         rm -rf build/{labs/student,runners}/*2*
         BEFORE=$before LEFT=$left grade CC="$PWD/cc" LAB=2
-        check "a disk that fills up before $before, with $left KB left, is no fault of the lab" tells
+        check "a disk that fills up before $before, with $left KB left, is not blamed on the lab" tells
         rm build/filler
         grade LAB=2
-        check "and once there is room, the lab has full marks" scores 9/9
+        check "once there is space, the lab has full marks" scores 9/9
     done
 done
 for left in 0 8 60; do
     rm build/float/common/backend/cpu/*.{o,d}
     BEFORE=-MMD LEFT=$left make CC="$PWD/cc" build/libbalise.a > out 2>&1
     status=$?
-    check "a disk that fills up while the kit is built, with $left KB left, is told" tells
-    check "and nothing half-written is left" [ -z "$(find build/float/common/backend/cpu -newer cc -name '*.[od]')" ]
+    check "a disk that fills up while the kit is built, with $left KB left, is one error" tells
+    check "no half-written file is left" [ -z "$(find build/float/common/backend/cpu -newer cc -name '*.[od]')" ]
     rm build/filler
-    check "and once there is room, the kit is built" make --silent build/libbalise.a
+    check "once there is space, the kit is built" make --silent build/libbalise.a
 done
 umount -l build
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # gradebook.sh [small|all]: handing in, and grading a folder of submissions of every kind
-# (submissions.py): the table is right; after a kill and a restart it is the same; what did not
-# change is not graded again. Checks the table and the reports.
+# (submissions.py): the table is right; after a kill and a restart it is the same; labs that did not
+# change are not graded again. Checks the table and the reports.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -10,7 +10,7 @@ size=${1:-small}
 make_tree "gradebook-$size"
 make --silent build/gradebook build/hand-in build/generated/kit.txt > out 2>&1 || cat out
 submissions=$ROOT/grader/tests/submissions.py
-check "the submissions are made" python3 "$submissions" make many "$size"
+check "the submissions are created" python3 "$submissions" make many "$size"
 verdicts() { # verdicts [TABLE]
     find "${1:-grades}-reports/.state/verdicts" -name '*.json' -printf '%i %f\n' 2> /dev/null | sort
 }
@@ -27,7 +27,7 @@ refused "a missing NAME is refused" "NAME is missing" env NAME=machine make --si
 for name in ../x .x -x 'a/b' '=x' 'a;b' $'a\nb' $'\xff' "$(printf 'x%.0s' {1..65})"; do
     refused "NAME='$(printf %q "$name")' is refused" "this is not a valid NAME" build/hand-in --name "$name" --out x.tar.gz
 done
-check "what was refused is not written" [ ! -e x.tar.gz ]
+check "a refused hand-in writes no file" [ ! -e x.tar.gz ]
 copy_solution 1
 copy_solution 2
 make --silent hand-in NAME=" Zoë d'Été-天 " OUT="zoë.tar.gz" > out 2>&1
@@ -44,40 +44,40 @@ refused "an OUT that cannot be written is refused" "cannot be written" build/han
 # ---- grading many
 refused "a missing DIR is refused" "DIR is missing" make --silent gradebook OUT=grades.csv
 refused "a missing OUT is refused" "OUT is missing" make --silent gradebook DIR=many
-refused "a DIR that is not there is refused" "cannot be read" build/gradebook --dir none --out none.csv
+refused "a DIR that does not exist is refused" "cannot be read" build/gradebook --dir none --out none.csv
 check "and leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
-refused "a SEED that is none is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
+refused "a SEED that is not a number is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999
 
 # The gradebook is killed when some verdicts exist.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
 gradebook=$!
 until [ "$(verdicts | wc -l)" -ge 3 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
-refused "two at a time on one OUT are refused" "another make gradebook" build/gradebook --dir many --out grades.csv
+refused "a second gradebook with the same OUT is refused" "another make gradebook" build/gradebook --dir many --out grades.csv
 kill -KILL "$gradebook" 2> /dev/null
 wait "$gradebook" 2> /dev/null
-check "killed, it leaves no half a table" [ ! -e grades.csv ]
+check "killed, it leaves no partial table" [ ! -e grades.csv ]
 verdicts > before
 make --silent gradebook DIR=many OUT=grades.csv JOBS=2 > out 2>&1
 status=$?
-check "resumed, it comes to its end" [ "$status" = 0 ]
+check "resumed, it completes" [ "$status" = 0 ]
 check "resumed, it keeps the seed" grep -qx 'seed 5' out
-check "resumed, it keeps what was done" [ -s before ] && [ -z "$(verdicts | comm -23 before -)" ]
+check "resumed, it keeps finished verdicts" [ -s before ] && [ -z "$(verdicts | comm -23 before -)" ]
 [ "$status" = 0 ] || sed 's/^/    | /' out
 python3 "$submissions" check many grades.csv "$size" | tee words
 check "every row of the table is checked" [ "${PIPESTATUS[0]}" = 0 ]
 failures=$((failures + $(grep -c '^not ok' words)))
-check "there is a report for each" [ "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
+check "each submission has a report" [ "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
 check "a report has the reason and the command" grep -rqF 'make grade LAB=2 SEED=5' grades-reports/wrong.txt
-check "a report has no bytes that a terminal would obey" [ -z "$(grep -lrP '[\x00-\x08\x0b-\x1f\x7f]' --include='*.txt' grades-reports)" ]
-check "a report says that a lab printed, and names no folder that is gone" \
+check "a report has no control characters" [ -z "$(grep -lrP '[\x00-\x08\x0b-\x1f\x7f]' --include='*.txt' grades-reports)" ]
+check "a report says that a lab printed, and names no removed folder" \
     [ "$(grep -c "^  printed: [0-9]* lines$" grades-reports/prints.txt)" = 1 -a -z "$(grep -lr gradebook-work --include='*.txt' grades-reports)" ]
 check "the summary counts a lab's commonest causes" grep -qE '^  +[0-9]+  ' grades-reports/summary
 check "nothing was written outside" [ ! -e ../outside ] && [ ! -e outside ] && [ ! -e /tmp/balise-outside ]
-check "the build areas are gone" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
+check "the build areas are removed" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 [ "$size" = small ] || finish
 
 cp grades.csv resumed.csv
@@ -95,17 +95,17 @@ until [ "$(verdicts few | wc -l)" -ge 2 ] || ! kill -0 "$gradebook" 2> /dev/null
 kill -INT "$gradebook"
 wait "$gradebook"
 status=$?
-check "interrupted, it says how far it came and how it goes on" \
+check "interrupted, it says how far it got and how to continue" \
     [ "$status" = 130 -a "$(grep -cE '^stopped: [2-9] of [0-9]+ labs are graded|HINT: the same command continues' out)" = 2 ]
 check "and leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 build/gradebook --dir few --out few.csv > out 2>&1
-check "and has lost nothing" [ "$(grep -cxFf few.csv resumed.csv)" = 3 ]
+check "and loses no verdict" [ "$(grep -cxFf few.csv resumed.csv)" = 3 ]
 verdicts few > before
 build/gradebook --dir few --out few.csv --seed 6 --jobs 2 > out 2>&1
 check "another seed grades all again" [ "$(verdicts few | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
 mv many/wrong taken-out
 build/gradebook --dir many --out grades.csv > out 2>&1
-check "the report of a submission that is no longer there goes, and no other" \
+check "the report of a removed submission is deleted, and no other" \
     [ ! -e grades-reports/wrong.txt -a "$(find grades-reports -maxdepth 1 -name '*.txt' -printf x)" = "$(find many -mindepth 1 -maxdepth 1 -printf x)" ]
 mv taken-out many/wrong
 build/gradebook --dir many --out grades.csv > out 2>&1
@@ -117,7 +117,7 @@ check "a lab that changed is graded again, and no other" [ "$(verdicts | wc -l)"
 # ---- how they were isolated
 mkdir one
 cp -r many/wrong one/wrong
-refused "a SANDBOX that is none is refused" "SANDBOX=on grades only" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
+refused "an invalid SANDBOX is refused" "SANDBOX=on grades only" make --silent gradebook DIR=one OUT=bare.csv SANDBOX=maybe
 make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
 check "without a sandbox, the summary says so once" \
     [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with resource limits only: 2 labs' bare-reports/summary)" = 1 ]
@@ -126,19 +126,19 @@ check "it is not repeated at each lab of a report" [ "$(grep -c 'sandbox' bare-r
 walls=$(unshare --user --map-root-user true 2>&1)
 if [ -z "$walls" ]; then
     make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=on > out 2>&1
-    check "SANDBOX=on grades again what was graded without one" \
+    check "SANDBOX=on regrades labs that were graded without a sandbox" \
         [ "$(grep 'the ranks ran' bare-reports/summary)" = "the ranks ran in a sandbox: 2 labs" ]
     alone() { # without namespaces
         # shellcheck disable=SC2016 # the inner shell expands it
         unshare --user --map-root-user bash -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"' bash "$@"
     }
-    refused "SANDBOX=on is refused where there is none, before anything is graded" "there is no sandbox here (namespaces" \
+    refused "SANDBOX=on is refused if there is no sandbox, before anything is graded" "there is no sandbox here (namespaces" \
         alone build/gradebook --dir one --out walls.csv --sandbox on
-    check "nothing is left of it" [ ! -e walls-reports ]
+    check "and no file is left" [ ! -e walls-reports ]
     alone build/gradebook --dir one --out walls.csv --seed 5 > out 2>&1
-    check "where there is no sandbox, that is a warning before the first submission" \
+    check "without a sandbox, there is a warning before the first submission" \
         grep -q '^warning: no sandbox here (namespaces' <(head -1 out)
-    check "and stands in the summary" grep -q '^no sandbox here (namespaces.*: 2 labs$' walls-reports/summary
+    check "and a line in the summary" grep -q '^no sandbox here (namespaces.*: 2 labs$' walls-reports/summary
 else
     echo "skip - SANDBOX=on in a gradebook: $walls"
 fi
@@ -154,12 +154,12 @@ cp moodle.tar.gz "handed/Mo O'Dle_77_assignsubmission_file_/my labs.tar.gz"
 cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/a.tar.gz" && cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/b.tar.gz"
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
 check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",\"20[0-9T:-]*Z\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
-check "a file that is not what the manifest says is told" grep -q '"damaged",.*collectives.c does not match its checksum' "handed in.csv"
-check "who worked with an older handout is told" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
-check "and nobody else" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
-check "an archive in a folder a student, as Moodle has them, is graded under the student's name" \
+check "a file that does not match the manifest is reported" grep -q '"damaged",.*collectives.c does not match its checksum' "handed in.csv"
+check "a hand-in made with an older handout is reported" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"
+check "and no other" [ "$(grep -c 'made with version' "handed in.csv")" = 1 ]
+check "an archive in a folder per student, as from Moodle, is graded under the student's name" \
     grep -q "^\"Mo O'Dle\",\"Mo O'Dle_77_assignsubmission_file_\",\"\",[0-9]*,9," "handed in.csv"
-check "of several archives in a folder none is taken, and that is told" grep -q '^"Two",.*it is a folder of 2 archives' "handed in.csv"
+check "several archives in a folder are not graded, and the remark says why" grep -q '^"Two",.*it is a folder of 2 archives' "handed in.csv"
 check "a report says what its labs were graded on" grep -q '^Each lab was graded on the reference solutions' "handed in-reports/zoë.tar.gz.txt"
-check "who hands in twice is told" grep -q '"damaged",.*has the same name' "handed in.csv"
+check "two hand-ins with the same NAME are reported" grep -q '"damaged",.*has the same name' "handed in.csv"
 finish

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The handout: it reveals no solution, and grades by itself, in an empty folder and without a
-# network. It is made from an instructor's tree: labs solved, copies of them, own cases.
+# network. It is made from an instructor's tree, which has solved labs, copies of them and cases.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 unset STACK
 make_tree handout
-folder=$tree/empty/my\ folder # a blank in a path must do no harm
+folder=$tree/empty/my\ folder # paths with a blank must work
 kit=$folder/balise-student
 out=$tree/out
 
@@ -82,7 +82,7 @@ help_is_true() {
 
 offline=()
 # Open MPI needs at least the loopback device.
-if unshare -n ip link set lo up 2> /dev/null; then offline=(unshare -n); else echo "skip - the handout works offline: no network of its own can be had (unshare -n, ip)"; fi
+if unshare -n ip link set lo up 2> /dev/null; then offline=(unshare -n); else echo "skip - the handout works offline: this user cannot have a network namespace (unshare -n, ip)"; fi
 # -O1 builds the kit in two thirds of the time; speed does not matter here.
 within() { # within COMMAND...: runs it in the unpacked folder, without a network if possible
     (cd "$kit" && OPTIMISE=-O1 "${offline[@]}" bash -c "${offline[*]:+ip link set lo up;} exec \"\$@\"" bash "$@") > "$out" 2>&1
@@ -140,7 +140,7 @@ notices_a_change() {
     within make grade LAB=10
     grep -q 'differs from the handout: common/base/problem.c' "$out" && grep -qx 'Score: 7/7' "$out"
 }
-of_the_newest_handout() { # an older file of another kit, unpacked over a build
+of_the_newest_handout() { # a newer handout with older files, unpacked over a build
     unpack
     cp solutions/10-*/*.c "$kit/labs/10-dp-group/"
     (cd "$kit" && sed -i 's/\[GROUPS\] = 7/[GROUPS] = 9/' grader/labs/lab10.c && touch -d 2001-01-01 grader/labs/lab10.c && echo >> grader/kit.sums)
@@ -163,39 +163,39 @@ lay_tree
 sums_say_nothing() {
     grader/handout/sums.sh . 2> "$out" > /dev/null && [ ! -s "$out" ]
 }
-check "every file that verdicts depend on is there" sums_say_nothing
+check "every file that verdicts depend on exists" sums_say_nothing
 check "a handout is made from an instructor's folder" pack ""
 unpack
 check "the archive for Windows holds the same files" alike
-check "made twice it is the same, byte by byte" again_the_same
-check "no file of it has two lines of a solution" without_solutions
-check "no wrong answers, tests, copies or an instructor's cases are in it" without_the_rest
+check "two builds give the same archive, byte for byte" again_the_same
+check "no file in it has two lines of a solution" without_solutions
+check "it has no wrong answers, tests, copies or instructor's cases" without_the_rest
 check "its texts name no reference" no_reference_is_named
-check "unpacked in an empty folder its labs are not started, and those that stand on others wait" skeletons_score_nothing
-check "in a folder with a blank in its name lines are told all the same" lines_are_told
+check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
+check "lines of labs are found in a folder with a blank in its name" lines_are_told
 check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
-check "of lab 11 all but the layout is graded on labs 8 and 10 alone" the_rest_of_lab_11_is_graded
+check "with labs 8 and 10 alone, lab 11 is graded except for its layout" the_rest_of_lab_11_is_graded
 check "the model before any lab trains on one rank" first_run
 check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
 check "a cluster says what their steps cost" asks_a_cluster
 check "the labs train" trains
 check "the labs are handed in" hands_in
-check "what is handed in says that it is of the kit of its instructor" is_of_this_kit
+check "a hand-in has the version of the instructor's kit" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
-check "make help lists what is there" help_is_true
-check "what is not there is one error" errors "make bench is not part of the handout" make bench
+check "make help lists only existing commands" help_is_true
+check "a command that is not in the handout is one error" errors "make bench is not part of the handout" make bench
 check "SOLUTION=1 is one error" errors "the handout contains no solutions" make grade SOLUTION=1
 check "STACK=solutions is one error" errors "the handout contains no solutions" make train STACK=solutions
-check "a lab that stands on one that fails says so" a_lab_that_fails_is_named
+check "the report on a lab names a failing lab on which it builds" a_lab_that_fails_is_named
 if command -v aarch64-linux-gnu-gcc > /dev/null; then
-    check "INDEPENDENT=1 makes one with f and g in it" pack 1
-    check "a newer handout unpacked over an older one is what grades, however old its files are" of_the_newest_handout
-    check "with it lab 6 is graded alone" stands_alone
-    check "f and g come as objects for x86-64 and aarch64, without lines" for_both_machines
+    check "INDEPENDENT=1 makes a handout with f and g in it" pack 1
+    check "a newer handout unpacked over an older one grades, however old its files are" of_the_newest_handout
+    check "lab 6 is graded without a lab 1 of the student" stands_alone
+    check "f and g come as objects for x86-64 and aarch64, without debugging information" for_both_machines
     unpack
-    check "and still no file has two lines of a solution" without_solutions
+    check "that handout, too, has no file with two lines of a solution" without_solutions
 else
     echo "skip - INDEPENDENT=1: there is no compiler for aarch64"
-    check "a newer handout unpacked over an older one is what grades, however old its files are" of_the_newest_handout
+    check "a newer handout unpacked over an older one grades, however old its files are" of_the_newest_handout
 fi
 finish

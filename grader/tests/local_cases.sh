@@ -12,10 +12,10 @@ judge() { # ARGUMENTS...: grades lab 2 with the cases of the file local
     build/grade --author student --lab 2 --seed 1 --cases local "$@" > out 2>&1
     status=$?
 }
-runs() { # CASES, ON UP TO RANKS
+runs() { # runs CASES RANKS: this many cases are run, on up to RANKS ranks
     [ "$status" = 0 ] && says "($1 cases on up to $2 ranks"
 }
-plays_one() {
+runs_one() {
     [ "$status" = 0 ] && says "(1 case, "
 }
 build/grade --author student --lab 2 --seed 1 > out 2>&1
@@ -30,7 +30,7 @@ printf 'shape 2 B=3 S=7 H=40 OUT=24\r\nshape 2 H=12 AT=3' > local
 judge
 check "a shape is run at each layout, or at the one that it names" runs $((usual + 5)) 4
 judge --case $((usual + 4))
-check "the last case is an instructor's, and can be repeated alone" plays_one
+check "the last case is an instructor's, and can be repeated alone" runs_one
 judge --case $((usual + 5))
 check "a case beyond the last is refused" fails_saying "lab 2 has cases 0 to $((usual + 4))"
 printf 'layout 2 6\npoints 2 sharding=5 forward=7\n' > local
@@ -56,36 +56,36 @@ refused() { # SENTENCE, WORDS, LINE NUMBER, FILE
         ! grep -q '^Lab ' out
     check "$1" [ $? = 0 ]
 }
-refused "an unknown word is refused" "a line cannot begin with 'sed'" 2 'seed 1\nsed 2\n'
-refused "a seed that is none is refused" "'-1' is not a seed" 1 'seed -1'
+refused "an unknown keyword is refused" "a line cannot begin with 'sed'" 2 'seed 1\nsed 2\n'
+refused "an invalid seed is refused" "'-1' is not a seed" 1 'seed -1'
 refused "a seed beyond 64 bits is refused" "is not a seed" 1 'seed 99999999999999999999'
 refused "a missing seed is refused" "a seed is missing" 1 'seed # 5'
 refused "a ninth seed is refused" "more than 8 seeds" 1 'seed 1 2 3 4 5 6 7 8 9'
 refused "a lab that does not exist is refused" "there is no lab '42'" 1 'shape 42 B=2'
 refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoints'
-refused "a size that the lab has not is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
-refused "a size of nothing is refused" "is not a size" 1 'shape 2 B=0'
+refused "a size that the lab lacks is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
+refused "a size of zero is refused" "is not a size" 1 'shape 2 B=0'
 refused "a size that is too large is refused" "is not a size" 1 'shape 2 H=513'
 refused "too much work is refused" "B times S times H" 1 'shape 2 B=16 S=64 H=512'
-refused "a size that tp does not divide is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
-refused "heads that a layout of a later line does not divide are refused" "at tp 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'
+refused "a size not divisible by tp is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
+refused "heads not divisible by tp of a layout on a later line are refused" "at tp 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'
 refused "a layout that the lab is not graded at is refused" "lab 2 is not graded at '6'" 1 'shape 2 AT=6'
-refused "a world apart from tp is refused before lab 8" "lab 2 has no layout '4x2'" 1 'layout 2 4x2'
-refused "a layout that does not go up is refused" "lab 8 has no layout '6x4'" 1 'layout 8 6x4'
+refused "a world larger than tp is refused before lab 8" "lab 2 has no layout '4x2'" 1 'layout 2 4x2'
+refused "a layout whose world is not divisible by tp is refused" "lab 8 has no layout '6x4'" 1 'layout 8 6x4'
 refused "too many ranks are refused" "lab 8 has no layout '16x2'" 1 'layout 8 16x2'
 refused "a layout twice is refused" "lab 8 is graded at 4x2 already" 1 'layout 8 4x2'
-refused "a check that the lab has not is refused" "lab 2 has no check 'rows=3'" 1 'points 2 rows=3'
-refused "no points are refused" "'0' is not a number of points" 1 'points 2 forward=0'
+refused "a check that the lab lacks is refused" "lab 2 has no check 'rows=3'" 1 'points 2 rows=3'
+refused "zero points are refused" "'0' is not a number of points" 1 'points 2 forward=0'
 refused "half a point is refused" "'1.5' is not a number of points" 1 'points 2 forward=1.5'
 refused "sizes for a lab without any are refused" "lab 8 has no sizes" 1 'shape 8 B=2'
 refused "too many cases are refused" "more than 64 cases" 1 "$(printf 'shape 2 B=2\\n%.0s' {1..14})"
-refused "a line without end is refused" "the line is too long" 1 "$(printf 'seed 1 %.0s' {1..300})"
+refused "a line that is too long is refused" "the line is too long" 1 "$(printf 'seed 1 %.0s' {1..300})"
 sed -n '/^    # Cases of this term/,/^$/s/^    //p' "$ROOT/grader/README.md" > local
 judge
 check "the example of grader/README.md is read" [ "$(wc -l < local)" = 7 -a "$status" = 0 ]
 rm local
 judge
-check "a file that is not there is refused" fails_saying "No such file"
+check "a missing file is refused" fails_saying "No such file"
 
 # make grade reads grader/cases.local.
 rm grader && cp -r "$ROOT/grader" grader
@@ -100,5 +100,5 @@ make --silent build/runners/02-student > out 2>&1
 for seed in {1..10}; do
     build/grade --author student --lab 2 --seed "$seed" --case 4 | grep -o 'H=[0-9]* out=[0-9]*' | head -1
 done | sort | uniq > shapes
-check "each seed has shapes of its own" [ "$(wc -l < shapes)" -ge 4 ]
+check "different seeds give different shapes" [ "$(wc -l < shapes)" -ge 4 ]
 finish

@@ -38,39 +38,39 @@ all_again() {
 
 check "at first no lab is started, and the first one is next" line_of 6 '- +not started' && check "the next step is lab 1" says "next: read labs/01-"
 check "hints come one at a time, and each once" every_hint_in_turn
-check "AGAIN=1 shows those that were taken" all_again
-check "progress tells how many were taken" line_of 6 "$hints/$hints"
-check "a lab that there is not is one error" one_error "there is no lab '42'" make --silent hint LAB=42
-check "no lab is one error" one_error "which lab?" make --silent hint
+check "AGAIN=1 shows the hints that were shown before" all_again
+check "progress shows how many hints were shown" line_of 6 "$hints/$hints"
+check "an unknown lab is one error" one_error "there is no lab '42'" make --silent hint LAB=42
+check "a missing LAB is one error" one_error "which lab?" make --silent hint
 
 check "the reference is not shown before the lab is graded" one_error "not been graded yet" make --silent solution LAB=6
 copy_solution 6
 sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
 grade LAB=6
-check "a lab that was graded has its points in the table, and what is wrong" line_of 6 "[1-9]/10 .*✗ forward, "
+check "the table has the points of a graded lab, and what is wrong" line_of 6 "[1-9]/10 .*✗ forward, "
 check "the reference is not shown before full marks" one_error "of 10 points" make --silent solution LAB=6
 with_ask() {
     run make --silent solution LAB=6 ASK=1
     [ "$status" = 0 ] && grep -q '^+.*gelu(linear' out && grep -q '^-.*dropout, linear' out && [ "$(grep -c '^[-+] ' out)" = 2 ] && ! grep -q '///' out
 }
-check "ASK=1 shows where the reference is otherwise, and that alone" with_ask
+check "ASK=1 shows where the reference differs, and nothing else" with_ask
 copy_solution 6
 echo '/* mine */' >> "$six"
 check "a file that was changed since it was graded is marked" line_of 6 "changed since"
-check "and its reference is not shown on the old points" one_error "changed since" make --silent solution LAB=6
+check "old points do not unlock its reference" one_error "changed since" make --silent solution LAB=6
 grade LAB=6
-check "full marks have their mark" line_of 6 "10/10 .*✓"
+check "full marks are marked" line_of 6 "10/10 .*✓"
 after_full_marks() {
     run make --silent solution LAB=6
     [ "$status" = 0 ] && grep -q '^-/\* mine' out
 }
 check "after full marks the reference is shown" after_full_marks
 grade SOLUTION=1 LAB=5
-check "the grading of the solutions is nobody's progress" line_of 5 "- +not started"
+check "grading the solutions does not count as progress" line_of 5 "- +not started"
 SEED='' grade LAB=6 CASE=1
-check "one case alone is none either" line_of 6 "10/10 .*✓"
+check "nor does grading a single case" line_of 6 "10/10 .*✓"
 grade
-check "grading all labs at once counts too" line_of 1 "0/9 .*not started" && check "and keeps what was graded" line_of 6 "10/10"
+check "grading all labs at once counts too" line_of 1 "0/9 .*not started" && check "and keeps the earlier verdicts" line_of 6 "10/10"
 
 reset_keeps_the_work() {
     run make --silent reset LAB=6
@@ -114,17 +114,17 @@ compiler_has_its_own_files() {
     TMPDIR="$PWD/ä b" grade LAB=1
     scores 9/9
 }
-check "reset lays the start file, forgets the points and the hints, and keeps the work" reset_keeps_the_work
+check "reset restores the start file, forgets the points and the hints, and keeps the work" reset_keeps_the_work
 
-check "work that comes back with its old date is graded" work_comes_back
-check "a file that the lab includes counts as the lab does" what_is_included_counts
+check "restored work with its old date is graded" work_comes_back
+check "a change in a file that the lab includes is graded" what_is_included_counts
 one_case_alone() { # grading a single case of a right lab
     copy_solution 11
     grade LAB=11 CASE=1
     [ "$status" = 0 ] && ! grep -q '✗' out && says "not in this case" && says "(1 case, " && grep -qE '^Score: ([1-9][0-9]*)/\1$' out
 }
-check "of a single case the checks that it does not look at are neither earned nor missing" one_case_alone
-check "a TMPDIR with a blank is no file that the lab reads" compiler_has_its_own_files
+check "checks that a single case does not cover are neither earned nor missing" one_case_alone
+check "a lab is graded if TMPDIR has a blank" compiler_has_its_own_files
 make --silent start LAB=2 > out 2>&1
 
 resets_one_alone() {
@@ -132,7 +132,7 @@ resets_one_alone() {
     grade LAB=1
     line_of 1 "9/9" && make --silent reset LAB=3 > out 2>&1 && line_of 1 "9/9"
 }
-check "reset of one lab leaves what was graded last of the others" resets_one_alone
+check "reset of one lab keeps the last verdicts of the others" resets_one_alone
 
 stands_on_a_changed_lab() {
     copy_solution 1
@@ -143,7 +143,7 @@ stands_on_a_changed_lab() {
     touch "$(lab_file 2)"
     line_of 5 "lab 2, which it builds on, has changed since"
 }
-check "points of a lab that stands on one that was changed are marked" stands_on_a_changed_lab
+check "points of a lab are marked if a lab on which it builds has changed" stands_on_a_changed_lab
 narrow() { # on a terminal of 60 columns, no line of progress or of a report is longer
     sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
     local command
@@ -153,12 +153,12 @@ narrow() { # on a terminal of 60 columns, no line of progress or of a report is 
     done
 }
 copy_solution 6
-check "what a narrow terminal shows fits it" narrow
+check "the output fits a narrow terminal" narrow
 cut_short() {
     make --silent progress 2> out | head -1 > /dev/null
     [ ! -s out ]
 }
-check "output that nobody reads to its end is no error" cut_short
+check "output that is not read to its end is no error" cut_short
 
 # ---- watch ----
 
@@ -185,10 +185,10 @@ graded_again() {
     cp "$ROOT/solutions/${two#labs/}" "$two.new" && mv "$two.new" "$two"
     waits_for "waiting for $(basename "$two")" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
-check "when the file is saved it is graded again, with what has changed" graded_again
+check "when the file is saved, watch grades it again and prints what has changed" graded_again
 kill -INT -- -"$watcher" 2> /dev/null
 wait "$watcher"
-check "Ctrl-C ends it" test ! -e "/proc/$watcher"
+check "Ctrl-C ends watch" test ! -e "/proc/$watcher"
 mv "$two" "$two.away"
-check "watching a file that is missing is one error" one_error "there is no $two" make --silent watch LAB=2
+check "watching a missing file is one error" one_error "there is no $two" make --silent watch LAB=2
 finish

@@ -10,7 +10,7 @@ work=$1
 name=${work##*/}
 number=${name%%-*}
 lab=$((10#$number))
-# Hundreds of answers are judged: what bash does itself takes a tenth of what a process takes.
+# Uses bash builtins, because hundreds of answers are judged, and a process takes ten times as long.
 mapfile -t fields < "$work/fields"
 
 field() { # found: every line of this field, without its name
@@ -32,8 +32,9 @@ build() {
     grader/link-runner.sh "$lab" "$work/$number-mutant" "$work/student/$lab.o" ${!objects}
 }
 
-# report: what the judge printed; words: the same on one line, in lower case; failing: its checks with a cross; unplayed: why the
-# lab was not played; said: why the first check failed
+# read_report: sets report to what the judge printed, words to the same on one line in lower case,
+# failing to the checks with a cross, unplayed to why the lab was not run, said to why the first
+# check failed.
 read_report() {
     local lines line all
     mapfile -t lines < "$work/report"
@@ -50,11 +51,11 @@ read_report() {
     said=${lines[1]:-}
     said=${said#"${said%%[! ]*}"}
 }
-# matches PATTERN: whether a line of the report matches, from its beginning to its end; BASH_REMATCH[2] and on: its groups
+# matches PATTERN: does a whole line of the report match? BASH_REMATCH[2] and on are its groups.
 matches() {
     [[ $report =~ ($'\n')$1$'\n' ]]
 }
-full() { # its points may be held back all the same
+full() { # full CHECK: did it pass? Its points may still be held back.
     matches "  (✓|○) $1 +[0-9]+/[0-9]+(  held back)?"
 }
 trouble=() # violated expectations
@@ -63,7 +64,7 @@ sentences() { # the reasons of failed checks, from the report
     awk '/^  [^ ]|^Lab/ { wrong = /^  ✗|: (does not build|refused) +0/; next }
         /^ +(not reached|again|calls): |the same cause as above/ { next } wrong' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
 }
-each() { # each FIELD FUNCTION: calls it with each item of a list
+each() { # each FIELD FUNCTION: calls the function with each item of the field's lists
     local list items=() item
     field "$1"
     for list in "${found[@]}"; do
@@ -92,14 +93,14 @@ judge_mutant() {
     each passes must_pass
     field says
     for wanted in "${found[@]}"; do says "$wanted" || unsaid+=("$wanted"); done
-    # Of a lab that does not build or is refused the words alone say why.
+    # Only its message says why a lab does not build or is refused.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
     [[ $report != *"passes when run alone"* || ${found[*]} == *"passes when run alone"* ]] || alone=yes
     field layout
     [ -z "${found[*]}" ] || says "${found[*]} ranks" || trouble+=("no case on ${found[*]} ranks is named")
     field scores
     [ -z "${found[*]}" ] || matches "Score: ${found[*]}" || trouble+=("scores other than ${found[*]}")
-    # A race is decided by which message comes first: the report says so, truly, where another run of the case passes.
+    # The outcome of a race varies, and the report says so if another run of the case passes.
     field repeats
     [ "${found[*]}" = "not always" ] || [ -z "${alone:-}" ] || trouble+=("cannot be repeated")
 }

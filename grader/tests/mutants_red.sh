@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What makes a run of the wrong and the unusual right answers fail. Runs beside other tests.
+# Which wrong and unusual right answers make mutants.sh fail. Runs beside other tests.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -21,11 +21,11 @@ listed() { [ "$(grep -c '^said otherwise: .*expected "word.*the report: "linear:
 
 answers mutants '[no_f] fails: input gradient; says: word 1; says: word 2; says: word 3
 -x = duplication(x, mesh);'
-check "a wrong answer that is caught is green with three sentences that are not those expected" is_green
-check "each of which is listed with both wordings" listed 3
+check "three sentences other than the expected ones leave a run with a caught wrong answer green" is_green
+check "each of them is listed with both wordings" listed 3
 answers mutants '[no_f] fails: input gradient; says: word 1; says: word 2; says: word 3; says: word 4
 -x = duplication(x, mesh);'
-check "the fourth is red" is_red '^mutation score 1/1'
+check "the fourth makes the run red" is_red '^mutation score 1/1'
 check "and all are listed" listed 4
 answers mutants '[two_names] fails: input gradient
 -x = duplication(x, mesh);
@@ -36,7 +36,7 @@ check "a wrong answer that is not caught is red" is_red '^survivor: lab 6 mutant
 answers mutants '[no_f] fails: input gradient; says: put it through
 -x = duplication(x, mesh);
 +x = duplicate(x, mesh);'
-check "so is one that does not build, where other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
+check "so is one that does not build, if other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
 answers accepts '[no_f] expects: full
 -x = duplication(x, mesh);'
 check "a right answer that is rejected is red" is_red '^survivor: lab 6 accept no_f'
@@ -52,14 +52,14 @@ same_from_files() {
     verdict --expected expected > taken
     cmp as_ever taken
 }
-check "an expectation that an earlier answer has left in a file gives the same verdict, margins too" same_from_files
+check "expected values stored by an earlier answer give the same verdict, margins included" same_from_files
 
 answers mutants '[no_f] fails: input gradient
 -x = duplication(y, mesh);'
-check "a change of a text that the solution has not is an error that says where it stands" is_red \
-    '^error: grader/mutants/06-colrow-pair.txt:3: 06-no_f: this stands 0 times in the solution'
+check "a change of text that the solution lacks is an error with its line" is_red \
+    '^error: grader/mutants/06-colrow-pair.txt:3: 06-no_f: this occurs 0 times in the solution'
 answers mutants '[no_f] fails: input gradient
 -layer->
 +the_layer->'
-check "so is a text that it has more than once" is_red '06-no_f: this stands [0-9]* times in the solution'
+check "so is a change of text that occurs more than once" is_red '06-no_f: this occurs [0-9]* times in the solution'
 finish

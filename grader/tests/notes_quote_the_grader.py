@@ -39,7 +39,7 @@ for path, (which, heading, quotation) in LISTS.items():
     wrong = [quote for quote, piece in pieces if piece not in said]
     if len(lists) != len(glob.glob("labs/[0-9]*")) or len(pieces) < 60:
         wrong.append(f"there are {len(lists)} lists of mistakes, with {len(pieces)} pieces of sentences")
-    print("not ok -" if wrong else "ok -", f"what {path} quotes of the grader is what it says")
+    print("not ok -" if wrong else "ok -", f"the sentences that {path} quotes are the grader's")
     for quote in wrong:
         print(f"    {quote}")
     failed += len(wrong)

@@ -13,5 +13,5 @@ grade SOLUTION=1 PART=2
 check "and so has every solution of part 2" scores 34/34
 copy_solution 6
 grade LAB=6
-check "a student's file, unchanged, has them too" scores 10/10
+check "so has a solution as a student's file" scores 10/10
 finish

@@ -41,15 +41,15 @@ measures_by_hand() { # measures_by_hand LAB
     [ "$status" = 0 ] && grep -qE "^The reference: ${by_hand[$1]}( [a-z]+)?$" out
 }
 for lab in $labs; do
-    check "lab $lab: the number that make measure counts for the reference is that of the formula" measures_by_hand "$lab"
+    check "lab $lab: make measure counts the number of the formula for the reference" measures_by_hand "$lab"
 done
-check "measuring the reference is nobody's progress" [ ! -e build/verdicts/predictions.json ]
+check "measuring the reference stores no number" [ ! -e build/verdicts/predictions.json ]
 by_rows() { # each row of the table is on one rank
     python3 "$ROOT/grader/tests/answer.py" 03-own_range > "$(lab_file 3)"
     run make --silent measure LAB=3
     [ "$status" = 0 ] && says "measured: $((2 * by_hand[3])) bytes" && make --silent reset LAB=3 > out 2>&1
 }
-check "lab 3, cut by rows: twice that of columns" by_rows
+check "lab 3, split by rows: twice the number of a split by columns" by_rows
 
 boxes() {
     python3 - "${!by_hand[@]}" -- "${by_hand[@]}" > out << 'PYTHON'
@@ -82,20 +82,20 @@ print("\n".join(wrong))
 sys.exit(bool(wrong))
 PYTHON
 }
-check "each text has one box in each language, with its record's question, its own commands and no answer; the instructor's notes have it" boxes
+check "each text has one box, with the record's question, its own commands and no answer; the notes have the answer" boxes
 
 # ---- a student's day
 
-check "no lab is one error" one_error "which lab?" make --silent predict IS=1
-check "a lab that there is not is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
-check "so it is for measure" one_error "there is no lab '42'" make --silent measure LAB=42
-check "without a number, the question is said" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
+check "a missing LAB is one error" one_error "which lab?" make --silent predict IS=1
+check "an unknown lab is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
+check "also for make measure" one_error "there is no lab '42'" make --silent measure LAB=42
+check "without a number, the question is printed" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
 for word in abc 48,000 nan inf -5 1e999 "4 8" 0x10 "1';"; do
     check "IS=$word is refused" one_error "'$word' is not a number" make --silent predict LAB=6 IS="$word"
 done
-check "what was refused is not kept" grep -qx '{}' build/verdicts/predictions.json
+check "a refused number is not stored" grep -qx '{}' build/verdicts/predictions.json
 six=$(lab_file 6)
-check "a lab that is not begun is not measured" one_error "make grade LAB=6" make --silent measure LAB=6
+check "a lab that is not started is not measured" one_error "make grade LAB=6" make --silent measure LAB=6
 check "nor one whose start file works" one_error "make grade LAB=5" make --silent measure LAB=5
 copy_solution 6
 sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
@@ -111,19 +111,19 @@ shown() { # shown WORDS: by make progress
     run make --silent progress
     [ "$status" = 0 ] && says "$1"
 }
-check "a prediction is written down" predicted "predicted: 48000 bytes; measured: -" LAB=6 IS=4.8e4
-check "and shown" shown "predicted: 48000 bytes; measured: -"
+check "a prediction is stored" predicted "predicted: 48000 bytes; measured: -" LAB=6 IS=4.8e4
+check "make progress shows it" shown "predicted: 48000 bytes; measured: -"
 copy_solution 6
 measured() { # measured WORDS ARGUMENTS...
     run make --silent measure "${@:2}"
     [ "$status" = 0 ] && says "$1"
 }
-check "measuring shows both" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
-check "their ratio, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
-check "progress shows both" shown "predicted: 48000 bytes; measured: 55296 bytes"
+check "make measure shows both numbers" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
+check "it shows their ratio, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
+check "make progress shows both numbers" shown "predicted: 48000 bytes; measured: 55296 bytes"
 check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
-check "in progress, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
-check "as near as one in a hundred is right" measured "The prediction is right, to within 1%." LAB=6
+check "make progress marks it, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
+check "a prediction within one per cent is right" measured "The prediction is right, to within 1%." LAB=6
 copy_solution 8
 check "measuring without a prediction is possible" measured "predicted: -; measured: 22" LAB=8
 stack_of_mine() {
@@ -131,7 +131,7 @@ stack_of_mine() {
     run make --silent measure LAB=6 STACK=mine
     [ "$status" = 0 ] && says "measured: 55296 bytes"
 }
-check "on the student's own labs the number is the same" stack_of_mine
+check "on the student's own labs, the number is the same" stack_of_mine
 
 # ---- what is kept
 
@@ -155,11 +155,11 @@ interrupted() {
     wait "$measuring"
     [ $? = 130 ] && [ ! -s out ] && [ ! -e "$kept.new" ] && unharmed
 }
-check "Ctrl-C while it measures leaves what was kept" interrupted
+check "Ctrl-C during a measurement leaves the stored numbers" interrupted
 forgets_one() {
     make --silent reset LAB=8 > out 2>&1 && python3 -c 'import json; assert list(json.load(open("build/verdicts/predictions.json"))) == ["6"]'
 }
-check "reset forgets the lab's numbers, and no other's" forgets_one
+check "reset forgets the numbers of its lab only" forgets_one
 
 # ---- handed in
 
@@ -194,14 +194,14 @@ hand_in none
 make --silent gradebook DIR=handed OUT=grades.csv SEED=5 JOBS=1 > out 2>&1
 cp grades.csv out
 check "the table's last column is predictions" grep -qE '^student,.*,total,of,remark,predictions[[:space:]]*$' grades.csv
-check "it has what was predicted and measured" row_ends both '6=55000/55296\* 7=1000/'
-check "nothing where nothing was" row_ends none ''
-check "nothing where the student's file is broken" row_ends broken ''
-check "of a manifest that somebody wrote, numbers alone" row_ends odd '6=/1e\+300'
+check "it has the predicted and the measured numbers" row_ends both '6=55000/55296\* 7=1000/'
+check "it is empty if nothing was predicted" row_ends none ''
+check "it is empty if the student's file is broken" row_ends broken ''
+check "from an edited manifest, it takes only numbers" row_ends odd '6=/1e\+300'
 check "the points are those of the lab" [ "$(grep -c ',10,100,' grades.csv)" = 4 ]
 report_has_them() {
     cp grades-reports/both.tar.gz.txt out
     says "Predicted/measured, by lab (*: predicted after measuring): 6=55000/55296* 7=1000/" && ! grep -q Predicted grades-reports/none.tar.gz.txt
 }
-check "a report has them, where there are some" report_has_them
+check "a report has the numbers, if there are any" report_has_them
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A lab can write to the records: nonsense there fails a check, and does nothing else.
+# A lab can write to its records. Nonsense there must fail a check, and have no other effect.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -38,5 +38,5 @@ is_refused() { # AUTHOR WORDS
 }
 check "a runner of another protocol is refused before it runs" is_refused stale "were built with different protocols"
 check "a runner without a stamp is refused before it runs" is_refused older "were built with different protocols"
-check "a runner that is not there is one error" is_refused none "there is no runner: No such file"
+check "a missing runner is one error" is_refused none "there is no runner: No such file"
 finish

@@ -29,14 +29,14 @@ is_refused() { # one error, one HINT, status 2
 }
 
 for lab in 1 2 3 4 5 6 7 8 9 10; do
-    check "lab $lab: a right one has no wrong element, and its blocks cover each matrix once" right $lab
+    check "lab $lab: the solution has no wrong element, and its blocks cover each matrix once" right $lab
 done
-check "lab 11: so do the matrices of a whole model" right 11
-check "which is split over two ranks, each with two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
+check "lab 11: the same holds for the matrices of a whole model" right 11
+check "lab 11: the model is split over two ranks, in two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
 check "lab 6: one matrix is split by rows, the other by columns" page is_cut 6
-check "the names of its matrices are whole" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
-check "where all is right the first section is open" page opens_what_is_wrong 6
-check "the calls of each rank follow each other" page has_calls 6
+check "lab 11: the names of matrices are complete" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
+check "if everything is right, the first section is open" page opens_what_is_wrong 6
+check "the calls of a rank do not overlap" page has_calls 6
 check "each check is named with its result" page says 6 "forward ✓ right" "sharding ✓ right" "communication ✓ right"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
@@ -48,9 +48,9 @@ check "a lab without stages has none" page has_no_schedule 6
 
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
-check "the sections with something wrong are open, and no others" page opens_what_is_wrong 6
-check "both ranks have wrong elements where nothing was summed" page is_wrong_on 6 0 1
-check "which are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
+check "the sections with errors are open, and no others" page opens_what_is_wrong 6
+check "without the sum, both ranks have wrong elements" page is_wrong_on 6 0 1
+check "these are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
 check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
 copy_solution 6
 file=$(lab_file 6)
@@ -58,55 +58,55 @@ sed -i -E 's/^(    return )(all_reduce\(.*)\);$/    Tensor *y = \2);\n    if (me
 make --silent grade LAB=6 SEED=77 > out 2>&1
 failed=$(sed -nE 's/.*again: make grade .*CASE=([0-9]+).*/\1/p' out | head -1)
 report LAB=6
-check "without SEED and CASE it is the case that failed when the lab was graded last" says "SEED=77 CASE=${failed:-of no failure}:"
+check "without SEED and CASE, the page shows the case that failed last" says "SEED=77 CASE=${failed:-of no failure}:"
 report LAB=6 SEED=1
-check "one element of one rank: that rank alone is wrong" page is_wrong_on 6 1
-check "with what it is and what it should be" page says 6 "1 wrong element on rank 1" "rank 1 [0, 0, 3]: is"
+check "if one element of one rank is wrong, only that rank is marked" page is_wrong_on 6 1
+check "the element is shown with the expected number" page says 6 "1 wrong element on rank 1" "rank 1 [0, 0, 3]: is"
 
 wrong_answer 02-row_split
 report LAB=2 SEED=1
-check "a wrong cut is seen beside right numbers" page says 2 "Wrong in this case: sharding" "rank 0: columns 0 to"
+check "a wrong split is reported beside right numbers" page says 2 "Wrong in this case: sharding" "rank 0: columns 0 to"
 
 copy_solution 2
 sed -i 's/^    Tensor \*y = .*linear(.*/    if (mesh->tp_rank == 1)\n        tensor_data(layer->weight)[0] += 1;\n&/' "$(lab_file 2)"
 report LAB=2 SEED=1
-check "a wrong element of a shard lies in the block of its rank" page is_wrong_by_rows_on 2 1
+check "a wrong element of a shard is in the block of its rank" page is_wrong_by_rows_on 2 1
 
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        return x;\n&/' "$(lab_file 1)"
 report LAB=1 SEED=1
 check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for something that never comes" "rank 1 waits in all_gather"
-check "a call that did not return is one of its own kind, and seen on each rank" page waits_are_seen 1
-check "what was not reached is told, and is not called wrong" page says 1 "matrices were not reached on some rank" "have errors, with wrong elements on rank 1."
+check "calls that did not return have a kind of their own, and are visible on each rank" page waits_are_seen 1
+check "matrices that were not reached are reported, and not as wrong" page says 1 "matrices were not reached on some rank" "have errors, with wrong elements on rank 1."
 
 copy_solution 4
 sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
 report LAB=4 SEED=1
-check "a case that an error has ended is told with the error" page says 4 "The case ended with an error." "does not fit the weight"
+check "a case that ended with an error shows the error" page says 4 "The case ended with an error." "does not fit the weight"
 
 if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
     for lab in 1 2 6 11 13; do
         check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
     done
-    check "of ranks that hold the same, one colour is explained" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"
+    check "the legend has one colour for ranks that hold the same" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"
 else
-    echo "skip - a browser draws the pages: there is no chromium"
+    echo "skip - a browser draws the pages: chromium is not installed"
 fi
 
 cp "$ROOT/labs/06-colrow-pair/colrow-pair.c" "$file"
 report LAB=6 SEED=1
-check "of a lab that is not started the TODO is told" page says 6 "TODO(6)" "– to do"
+check "the page of a lab that is not started shows the TODO" page says 6 "TODO(6)" "– to do"
 echo nonsense >> "$file"
 report LAB=6
-check "a lab that does not build says so, and leaves no page" eval "[ $status != 0 ] && says 'does not compile' && [ ! -e build/report/lab6.html ]"
+check "for a lab that does not build, there is an error and no page" eval "[ $status != 0 ] && says 'does not compile' && [ ! -e build/report/lab6.html ]"
 copy_solution 6
 report
-check "without a lab that is asked for" is_refused "which lab"
+check "a missing LAB is refused" is_refused "which lab"
 report LAB=6 SOLUTION=1 OUT=none/page.html
-check "a page in a folder that is not there is refused" is_refused "there is no folder none"
+check "a page in a missing folder is refused" is_refused "there is no folder none"
 echo precious > precious.html
 report LAB=6 SOLUTION=1 OUT=precious.html
-check "a page does not take the place of another file" eval "is_refused 'is not a page' && [ \"\$(cat precious.html)\" = precious ]"
+check "a page does not replace another file" eval "is_refused 'is not a page' && [ \"\$(cat precious.html)\" = precious ]"
 report LAB=6 SOLUTION=1 OUT="a page.html"
 check "the page is written where OUT says" eval "[ $status = 0 ] && [ -s 'a page.html' ]"
 finish

@@ -113,7 +113,7 @@ def opens_what_is_wrong(page, path):
 
 
 def explains_colours(page, path, *words):
-    """Does the legend name exactly those ranks in whose colours something is drawn?"""
+    """Does the legend have exactly these entries?"""
     found = re.search(r'<ul[^>]*id="ranks"[^>]*>(.*?)</ul>', pages.drawn(path), re.S)
     told = re.findall(r"</canvas>([^<]*)</li>", found.group(1)) if found else []
     return told == list(words), str(told)

@@ -15,7 +15,7 @@ lab_1() {
     awk -v g="$g" -v code="$1" 'NR == 2 { print "#include <stdlib.h>\n#include <string.h>" } $0 == g { print code } { print }' \
         "$(lab_file 1)" > lab.new && mv lab.new "$(lab_file 1)"
 }
-# finds CODE WORDS...: with SAN=1, in a case of two ranks, CODE is a failure that says all of WORDS.
+# finds CODE WORDS...: with SAN=1, in a case of two ranks, CODE fails, and the report has all WORDS.
 finds() {
     local words
     lab_1 "$1"
@@ -26,7 +26,7 @@ finds() {
     grep -q "again: make grade LAB=1 SEED=1 SAN=1 CASE=5" out
 }
 
-check "a write behind an allocated block is found, with its sizes" finds '    int64_t n = tensor_count(x);
+check "a write past an allocated block is found, with its sizes" finds '    int64_t n = tensor_count(x);
     float *own = malloc((size_t)n * sizeof *own);
     for (int64_t i = 0; i <= n; i++)
         own[i] = 0;
@@ -36,17 +36,17 @@ check "a read of freed memory is found" finds '    volatile float *own = malloc(
     free((void *)own);
     if (own[3] > 7)
         return x;' "4 bytes are read in memory that was freed before: 12 bytes into a block of 40 bytes"
-check "a write behind a local array is found, with its name" finds '    float own[5];
+check "a write past a local array is found, with its name" finds '    float own[5];
     float *volatile at = own;
     at[5] = 1;' "4 bytes are written outside of a local array: '"'own'"'"
-check "an index behind a local array is found" finds '    volatile float own[5];
+check "an index past the end of a local array is found" finds '    volatile float own[5];
     for (volatile int i = 0; i <= 5; i++)
         own[i] = 1;' "index 5 out of bounds for type"
 check "a sum that overflows is found" finds '    volatile int most = 0x7fffffff;
     most = most + 1;' "signed integer overflow: 2147483647 + 1"
 check "a division by zero is found" finds '    volatile int none = 0;
     none = 7 / none;' "division by zero"
-check "what one rank does wrong is found" finds '    if (mesh->tp_rank == 1) {
+check "an error on a single rank is found" finds '    if (mesh->tp_rank == 1) {
         char *volatile own = malloc(3);
         if (own[mesh->tp_degree + 1] == 5)
             return x;
@@ -60,12 +60,12 @@ copy_solution 8
 sed -i 's/^#include "balise.h"/&\n#include <stdlib.h>/; s/^void mesh_init_tp(.*/&\n{\n    char *volatile own = malloc(3);\n    own[tp + 1] = 1;\n    if (own[tp + 1] != 1)\n        abort();/' "$(lab_file 8)"
 awk '/^void mesh_init_tp/ { inside = 1 } inside && /^{/ && ++braces == 2 { next } { print }' "$(lab_file 8)" > lab.new && mv lab.new "$(lab_file 8)"
 grade LAB=8 CASE=0 SAN=1
-check "what is found where numbers are not touched is a failure" fails_saying "0 bytes past the end of a block of 3 bytes"
+check "an error that changes no number is a failure" fails_saying "0 bytes past the end of a block of 3 bytes"
 
 copy_solution 6
 grade LAB=6 SAN=1
-check "a right lab has full marks with sanitizers, and none of MPI's own noise" scores 10/10
-check "what was graded with sanitizers is graded without them as before" [ ! -e build/runners/06-student ]
+check "a right lab has full marks with sanitizers, without reports about MPI itself" scores 10/10
+check "grading with sanitizers leaves the other runners alone" [ ! -e build/runners/06-student ]
 
 # clang's objects have sections of their own. Builds only a lab's object, not the kit.
 clang_compiles() {

@@ -24,14 +24,14 @@ for lab in "${labs[@]:0:11}"; do
     check "untouched, lab $lab is not started" not_started "$lab"
 done
 check "part 1 is graded without part 2" eval '! not_started 12'
-check "untouched, lab 9 says how it begins" says "make start LAB=9"
+check "the report on an untouched lab 9 says how to begin it" says "make start LAB=9"
 check "untouched labs give no points" scores 0/100
-check "untouched labs are no success" [ "$status" != 0 ]
+check "untouched labs end make with an error" [ "$status" != 0 ]
 
 for lab in 5 7 8 10 11 12; do
     printf '\n/* a remark */\n' >> "$(lab_file $lab)"
     grade LAB=$lab
-    check "a remark in a file that works from the start does not start lab $lab" not_started $lab
+    check "a comment added to a start file that works does not start lab $lab" not_started $lab
 done
 
 # Lab 1 while it is being written, one TODO after the other.
@@ -40,12 +40,12 @@ write_next() { # LINE: replaces the first remaining TODO
     grade LAB=1
 }
 write_next "return x;"
-check "a lab half written is not called not started" eval '! not_started 1'
-check "a lab half written says which TODO is next" says "next: TODO(1) in duplication_backward, collectives.c:13"
-check "what is right of a lab half written is called right so far" says "everything before it is right so far"
-check "what comes after a TODO is to do, and earns nothing" eval 'says "0/4 to do" && scores 0/9'
+check "a half-written lab counts as started" eval '! not_started 1'
+check "a half-written lab shows which TODO is next" says "next: TODO(1) in duplication_backward, collectives.c:13"
+check "a half-written lab without errors is called right so far" says "everything before it is right so far"
+check "checks after a TODO are to do, and earn nothing" eval 'says "0/4 to do" && scores 0/9'
 write_next "return dy;"
-check "what is wrong before the next TODO is told with its cause" eval \
+check "an error before the next TODO is reported with its cause" eval \
     'says "own contribution only" && says "everything before it has been judged" && ! says "right so far"'
 make --silent start LAB=1 > out 2>&1
 copy_solution 1
@@ -54,11 +54,11 @@ own_lab_1() {
 }
 check "make start LAB=9 copies the student's own lab 1" own_lab_1
 grade LAB=9
-check "lab 9 is not started while it is lab 1 as it was" not_started 9
-check "lab 9 as lab 1 says what to do" says "it must still use the group"
+check "lab 9 is not started while it is an unchanged lab 1" not_started 9
+check "the report on such a lab 9 says what to do" says "it must still use the group"
 sed -i 's/mesh->world/mesh->tp/' "$(lab_file 9)"
 grade LAB=9
-check "lab 1's solution with the world replaced by the tp group is a right lab 9" scores 8/8
+check "the solution of lab 1, with the world replaced by the tp group, is right for lab 9" scores 8/8
 copy_solution 8
 grade LAB=8
 check "the solution of lab 8 in the student's place has full marks" scores 7/7
@@ -76,7 +76,7 @@ done
 check "lab 11 says which function is next" says "next: TODO(11) in sampler_set_epoch"
 sed -i 's|    /\* TODO(11): 4 lines \*/|    (void)count;|' "$(lab_file 11)"
 grade LAB=11
-check "a function of lab 11 that was begun is judged" eval 'says "✗ gradient" && to_do rows'
+check "a function of lab 11 is judged once it is started" eval 'says "✗ gradient" && to_do rows'
 
 kept_work() {
     make --silent start LAB=2 > out && grep -q "kept as .*colwise-linear.c.$1" out &&

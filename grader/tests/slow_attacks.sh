@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Labs that attack their grader: see attacks.bash. With a sandbox and without one; as root also for
-# an ordinary user. Does not repeat what attacks.sh does.
+# Labs that attack their grader (see attacks.bash), with a sandbox and without one; if root runs the
+# test, also as an ordinary user. Does not repeat what attacks.sh does.
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 users=("")

@@ -44,6 +44,6 @@ for seed in 1 2 3 4; do grade_with_a_late_rank $seed; done
     echo "stopped $stops times; started again $launches times"
     cat out.*
 } > out
-check "a right answer has full marks though a rank comes late" [ $status = 0 -a $stops -gt 100 ]
+check "a right answer has full marks although a rank is late" [ $status = 0 -a $stops -gt 100 ]
 check "no case is run twice, which would be a hang: the ranks are started once" [ $launches = 0 ]
 finish

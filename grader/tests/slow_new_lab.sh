@@ -121,11 +121,11 @@ status=$?
 solved() {
     [ "$status" = 0 ] && says 'Score: 3/3'
 }
-check "the solution of a lab that was added by the steps of CONTRIBUTING.md has full marks, and make ends well" solved
+check "the solution of a lab added by the steps of CONTRIBUTING.md has full marks, and make succeeds" solved
 is_predicted() {
     make --silent predict LAB=99 IS=1920 > out 2>&1 && make --silent measure LAB=99 SOLUTION=1 > out 2>&1 && says "The reference: $((4 * (3 - 1) * 6 * 40)) bytes"
 }
-check "its number can be predicted and measured" is_predicted
+check "the number of its box can be predicted and measured" is_predicted
 has_nothing_to_predict() { # a record without .predict
     cp grader/labs/lab99.c kept.c
     sed -i '/^    .predict = {/,/^                .count/d; /^static double bytes_sent/,/^}/d' grader/labs/lab99.c
@@ -135,7 +135,7 @@ has_nothing_to_predict() { # a record without .predict
     cp kept.c grader/labs/lab99.c
     return "$ended"
 }
-check "a lab without the field says that it has none" has_nothing_to_predict
+check "a lab without .predict has no number to predict" has_nothing_to_predict
 make start LAB=99 > out 2>&1 && make -j2 grade LAB=99 SEED=1 > out 2>&1
 status=$?
 is_to_do() {
@@ -148,9 +148,9 @@ status=$?
 is_wrong() {
     [ "$status" != 0 ] && says 'Score: 0/3' && says 'too large by a factor'
 }
-check "a wrong answer to it fails with a reason, and make with it" is_wrong
+check "a wrong answer to it fails with a reason, and make fails" is_wrong
 counts_beside_the_hundred() {
     build/grade --list | python3 -c 'import json, sys; labs = json.load(sys.stdin); assert sum(sum(lab["points"].values()) for lab in labs if lab["part"] == 1) == 100 and labs[-1]["part"] == 2'
 }
-check "the hundred points of labs 1 to 11 are as before" counts_beside_the_hundred
+check "labs 1 to 11 still have a hundred points" counts_beside_the_hundred
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where /dev/shm is as small as in a container, labs are graded and models are trained all the same,
-# and a message says what is used instead.
+# If /dev/shm is as small as in a container, labs are still graded and models trained, and a message
+# says which folder is used instead.
 # shellcheck disable=SC2317,SC2329 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -18,9 +18,9 @@ full_marks() {
     with_shm "$1" make --silent SEED=1 LAB=2 SOLUTION=1 grade "${@:2}" && grep -q '^Score: 9/9' out
 }
 check "a lab is graded with 4 MB of /dev/shm" full_marks 4m
-check "and a sentence says which folder is used instead" [ "$(grep -c 'warning: /dev/shm has 4 MB free' out)" = 1 ]
-check "and with 64 MB" full_marks 64m
-check "and without a sandbox" full_marks 4m SANDBOX=off
+check "a warning says which folder is used instead" [ "$(grep -c 'warning: /dev/shm has 4 MB free' out)" = 1 ]
+check "a lab is graded with 64 MB" full_marks 64m
+check "a lab is graded with 4 MB without a sandbox" full_marks 4m SANDBOX=off
 make --silent build/gradebook build/generated/kit.txt > out 2>&1 || cat out
 for name in Ada Grace; do
     mkdir -p "class/$name"
@@ -33,10 +33,10 @@ all_cells() {
     with_shm "$1" build/gradebook --dir class --out grades.csv --seed 1 --jobs 2 && [ "$(cut -d, -f4,5 grades.csv | tail -n +2 | tr -d '\r' | sort -u)" = 9,9 ]
 }
 check "a gradebook with JOBS=2 loses no cell with 4 MB" all_cells 4m
-check "and says once which folder is used instead" [ "$(grep -c 'warning: /dev/shm has 4 MB free' out)" = 1 ]
+check "one warning says which folder is used instead" [ "$(grep -c 'warning: /dev/shm has 4 MB free' out)" = 1 ]
 check "a gradebook with JOBS=2 loses no cell with 64 MB" all_cells 64m
 check "a gradebook with JOBS=2 loses no cell with room for one lab" all_cells 800m
-check "and grades one lab at a time" [ "$(grep -c 'warning: JOBS=1 instead of 2: /dev/shm has no room for more labs at a time' out)" = 1 ]
+check "with room for one lab, the gradebook grades one at a time" [ "$(grep -c 'warning: JOBS=1 instead of 2: /dev/shm has no room for more labs at a time' out)" = 1 ]
 trains() {
     with_shm 4m "$ROOT/common/train/launch.sh" 2 solutions 11 "$BUILD/train" --cache build/cache --tp 2 --layers 1 --hidden-dim 24 --heads 2 \
         --batch-size 4 --seq 16 --steps 2 --test "" && grep -q 'warning: /dev/shm has .* MB free' out

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""grader/stack.py alone, on its own tree: which lab is used at which stage."""
+"""Tests grader/stack.py alone, in its own folder: which labs are used at which stage."""
 import os
 import re
 import shutil
@@ -63,42 +63,42 @@ with tempfile.TemporaryDirectory() as tree:
     for stage in range(1, last + 1):
         parts, labs = facts("solutions", str(stage))
         exports = [name for lab in labs for name in EXPORTS[lab]]
-        check(len(exports) == len(set(exports)), f"at stage {stage} a function is that of one lab alone", labs)
+        check(len(exports) == len(set(exports)), f"at stage {stage}, each function comes from one lab", labs)
         provided = {name for lab in labs for name in EXPORTS[lab]}
         lacking = [need for lab in labs for need in NEEDS[lab] if need <= stage and not provided >= set(EXPORTS[need])]
-        check(not lacking, f"at stage {stage} each lab has what it calls", (labs, lacking))
-        check(parts["stage"] == [str(stage)] and max(labs, default=0) <= stage, f"stage {stage} has no lab of a later one", labs)
-    check(facts("solutions")[1] == facts("solutions", str(last))[1], "without UPTO the solutions are at the last stage")
+        check(not lacking, f"at stage {stage}, the labs that each lab calls are there", (labs, lacking))
+        check(parts["stage"] == [str(stage)] and max(labs, default=0) <= stage, f"stage {stage} has no later lab", labs)
+    check(facts("solutions")[1] == facts("solutions", str(last))[1], "without UPTO, the solutions are at the last stage")
     check(facts("solutions", "5")[1] == [1, 2, 3, 4, 5], "lab 5 has its feed-forward layers and ColWiseLinear in the model")
-    check(facts("solutions", "7")[1] == [1, 3, 4, 6, 7], "lab 7 replaces lab 5, and what that alone calls")
+    check(facts("solutions", "7")[1] == [1, 3, 4, 6, 7], "lab 7 replaces lab 5, and the labs that only lab 5 calls")
     check(facts("solutions", "9")[1] == [3, 4, 6, 7, 8, 9], "lab 9 replaces lab 1")
     check(not facts("serial")[1] and facts("serial")[0]["stage"] == ["0"], "the serial stack has no lab", facts("serial"))
 
-    check(facts("mine")[0]["stage"] == ["0"], "where no lab is begun, STACK=mine has none")
+    check(facts("mine")[0]["stage"] == ["0"], "if no lab is started, STACK=mine has none")
     write(f"labs/{FILES[2]}", "// mine\n\n/* another\n comment */ int  start ( void ) {\n return 1; // here\n}\n")
-    check(asked("started", "2").returncode == 1, "comments and white space begin no lab")
+    check(asked("started", "2").returncode == 1, "comments and white space do not start a lab")
     write(f"labs/{FILES[2]}", START.replace("return 1", 'return "//"[0]'))
     check(asked("started", "2").returncode == 0, "a changed line does, with // within a string")
     write(f"labs/{FILES[2]}", START.replace("*/\n", "*/ // \\\n"))
-    check(asked("started", "2").returncode == 0, "a comment that goes on in the next line takes that line away")
+    check(asked("started", "2").returncode == 0, "a line comment that continues on the next line includes that line")
     os.remove(f"{tree}/labs/{FILES[2]}")
-    check(asked("started", "2").returncode == 1, "a file that is not there is not begun")
+    check(asked("started", "2").returncode == 1, "a missing file is not started")
     begin(1)
-    check(asked("started", "9").returncode == 1, "lab 9 is not begun while it is the student's lab 1")
+    check(asked("started", "9").returncode == 1, "lab 9 is not started while it is the student's lab 1")
 
     begin(1, 2, 3, 4, 5, 8)
     parts, labs = facts("mine")
-    check(parts["stage"] == ["5"] and labs == [1, 2, 3, 4, 5], "STACK=mine goes to the last stage whose labs are begun", parts)
-    check(all(part.startswith("labs/student/") for part in parts["part"] if part.startswith("labs/")), "and takes these labs", parts)
+    check(parts["stage"] == ["5"] and labs == [1, 2, 3, 4, 5], "STACK=mine uses the last stage whose labs are started", parts)
+    check(all(part.startswith("labs/student/") for part in parts["part"] if part.startswith("labs/")), "and uses the student's labs for it", parts)
     told = asked("tell", "mine").stdout
     check("your labs: 1 2 3 4 5; the reference: none" in told and "not used  your labs: 8;" in told and "not started: 6 7" in told,
-          "what is begun too early is told, with what the next stage needs", told)
+          "labs started too early are listed, with the labs that the next stage needs", told)
     parts, labs = facts("mine", "7")
     check(labs == [1, 3, 4, 6, 7] and parts["author-6"] == ["solution"] and parts["author-4"] == ["student"],
-          "with UPTO the reference stands in for labs that are not begun", parts)
+          "with UPTO, the reference stands in for labs that are not started", parts)
     os.rmdir(f"{tree}/solutions")
-    check(facts("mine", "7")[0]["author-6"] == ["missing"], "where there is no reference, a lab is missing")
-    check("lab 6, which is not started" in asked("missing", "6").stdout, "and who stands on it is told so")
+    check(facts("mine", "7")[0]["author-6"] == ["missing"], "without a reference, a lab that is not started is missing")
+    check("lab 6, which is not started" in asked("missing", "6").stdout, "and the message about labs that build on it says so")
     machine = os.uname().machine
     write(f"grader/given/{machine}/6.o", "")
-    check(facts("mine", "7")[0]["author-6"] == ["given"], "unless its object came with the kit")
+    check(facts("mine", "7")[0]["author-6"] == ["given"], "an object that came with the kit stands in for the lab")

@@ -1,5 +1,5 @@
 """submissions.py make FOLDER small|all: makes submissions of every kind.
-submissions.py check FOLDER GRADES.csv small|all: checks that the table has what they deserve.
+submissions.py check FOLDER GRADES.csv small|all: checks each submission's row in the table.
 
 A submission is a function below: it gets a Student, and returns what its row must contain: points
 by lab ("full" for all, 0 by default) and words of the remark.
@@ -15,7 +15,7 @@ import zipfile
 
 ROOT = os.environ["ROOT"]
 with open("build/generated/labs.json", encoding="utf-8") as listed:
-    GRADED = [lab for lab in json.load(listed) if lab["part"] == 1]  # those in the table, where PART is not given
+    GRADED = [lab for lab in json.load(listed) if lab["part"] == 1]  # those in the table if PART is not given
 LABS = {lab["number"]: lab["folder"] for lab in GRADED}
 FULL = {lab["number"]: sum(lab["points"].values()) for lab in GRADED}
 
@@ -81,7 +81,7 @@ def full(*numbers):
 
 
 EVERY = tuple(LABS)
-UNREAD = "cells without points: nobody knows what is in it"
+UNREAD = "cells without points: the submission cannot be read"
 # (in the small set?, file name, function that makes it, points by lab ("some": more than 0 but less
 # than all), words of the remark)
 KINDS = []
@@ -169,7 +169,7 @@ def check(where, table, size):
     with open(table, encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     by_entry = {row["submission"].lstrip("'"): row for row in rows}
-    print("ok" if len(rows) == len(os.listdir(where)) else "not ok", "- there is a row a submission")
+    print("ok" if len(rows) == len(os.listdir(where)) else "not ok", "- each submission has a row")
     for _, entry, _, points, words, student in chosen(size):
         row = by_entry.get(printable(entry))
         wrong = []

@@ -28,7 +28,7 @@ START_TEST(values_called_whole_are_compared_within_a_tp_group)
 }
 END_TEST
 
-START_TEST(ranks_that_do_different_things_are_not_compared_any_more)
+START_TEST(ranks_are_not_compared_after_they_diverge)
 {
     char text[300];
     hold(0, "linear", 1);
@@ -52,7 +52,7 @@ static char *table(void)
     return text;
 }
 
-START_TEST(calls_that_met_stand_in_one_row)
+START_TEST(calls_that_matched_share_a_row)
 {
     sum(0, 1, 6);
     sum(0, 2, 6);
@@ -70,7 +70,7 @@ START_TEST(calls_that_met_stand_in_one_row)
 }
 END_TEST
 
-START_TEST(messages_stand_in_rows_of_their_own)
+START_TEST(messages_have_rows_of_their_own)
 {
     a_send(0, 1, 0, 4);
     a_receive(1, 0, 0, 4);
@@ -84,7 +84,7 @@ START_TEST(messages_stand_in_rows_of_their_own)
 }
 END_TEST
 
-START_TEST(a_table_of_calls_crosswise_ends)
+START_TEST(a_table_of_crossed_calls_ends)
 {
     sum(0, 1, 6);
     sum(0, 2, 6);
@@ -133,10 +133,10 @@ Suite *suite(void)
     TCase *tcase = tcase_create("calls and values");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, values_called_whole_are_compared_within_a_tp_group);
-    tcase_add_test(tcase, ranks_that_do_different_things_are_not_compared_any_more);
-    tcase_add_test(tcase, calls_that_met_stand_in_one_row);
-    tcase_add_test(tcase, messages_stand_in_rows_of_their_own);
-    tcase_add_test(tcase, a_table_of_calls_crosswise_ends);
+    tcase_add_test(tcase, ranks_are_not_compared_after_they_diverge);
+    tcase_add_test(tcase, calls_that_matched_share_a_row);
+    tcase_add_test(tcase, messages_have_rows_of_their_own);
+    tcase_add_test(tcase, a_table_of_crossed_calls_ends);
     tcase_add_test(tcase, nonsense_in_a_ring_stays_within_bounds);
     suite_add_tcase(all, tcase);
     return all;

@@ -1,9 +1,9 @@
-/* For calls that wait: can what they wait for still arrive? */
+/* The deadlock analysis: can a waiting call still complete? */
 #include "grader/tests/made_up_calls.h"
 
 Suite *suite(void);
 
-START_TEST(where_all_have_come_mpi_is_at_work)
+START_TEST(if_all_ranks_have_called_mpi_can_complete_the_call)
 {
     sum(0, 1, 6);
     sum(1, 1, 6);
@@ -17,7 +17,7 @@ START_TEST(where_all_have_come_mpi_is_at_work)
 }
 END_TEST
 
-START_TEST(where_one_has_left_the_others_wait_for_ever)
+START_TEST(if_one_rank_has_left_the_others_wait_for_ever)
 {
     sum(0, 1, 6);
     waits(0);
@@ -26,7 +26,7 @@ START_TEST(where_one_has_left_the_others_wait_for_ever)
 }
 END_TEST
 
-START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
+START_TEST(if_mpi_rejected_the_call_of_one_rank_the_others_wait_for_ever)
 {
     sum(0, 1, 6);
     sum(1, 1, 6);
@@ -39,7 +39,7 @@ START_TEST(where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever)
 }
 END_TEST
 
-START_TEST(a_rank_that_has_left_hardly_completes_what_it_started)
+START_TEST(a_rank_that_has_left_is_unlikely_to_complete_what_it_started)
 {
     Call *awaited = sum(0, 1, 6), *started = sum(1, 1, 6);
     awaited->starts = started->starts = 1;
@@ -54,7 +54,7 @@ START_TEST(a_rank_that_has_left_hardly_completes_what_it_started)
 }
 END_TEST
 
-START_TEST(two_groups_crosswise_wait_for_ever)
+START_TEST(crossed_calls_in_two_groups_wait_for_ever)
 {
     sum(0, 1, 6);
     sum(1, 1, 6)->group = OTHER;
@@ -64,7 +64,7 @@ START_TEST(two_groups_crosswise_wait_for_ever)
 }
 END_TEST
 
-START_TEST(calls_that_do_not_fit_may_come_to_something)
+START_TEST(mismatched_calls_may_still_complete)
 {
     sum(0, 1, 6);
     gather(1, 1, 6, 6);
@@ -82,7 +82,7 @@ static Call *broadcast(int rank)
     return call;
 }
 
-START_TEST(the_root_of_a_broadcast_may_go_on_alone_and_the_others_not)
+START_TEST(the_root_of_a_broadcast_may_continue_alone_and_the_others_may_not)
 {
     broadcast(0);
     waits(0);
@@ -112,7 +112,7 @@ START_TEST(a_send_waits_for_its_own_receive)
 }
 END_TEST
 
-START_TEST(a_receive_that_an_earlier_one_robs_waits_for_ever)
+START_TEST(a_receive_whose_message_an_earlier_one_took_waits_for_ever)
 {
     a_send(0, 1, 0, 4);
     leaves(0);
@@ -123,7 +123,7 @@ START_TEST(a_receive_that_an_earlier_one_robs_waits_for_ever)
 }
 END_TEST
 
-START_TEST(what_one_receive_has_taken_is_not_there_for_one_from_anybody)
+START_TEST(a_message_that_was_received_does_not_complete_a_receive_from_any_source)
 {
     a_send(0, 1, 0, 4);
     leaves(0);
@@ -136,7 +136,7 @@ START_TEST(what_one_receive_has_taken_is_not_there_for_one_from_anybody)
 }
 END_TEST
 
-START_TEST(a_rank_that_has_left_hardly_takes_a_message_any_more)
+START_TEST(a_rank_that_has_left_is_unlikely_to_receive_a_message)
 {
     a_send(0, 1, 0, 4);
     waits(0);
@@ -146,7 +146,7 @@ START_TEST(a_rank_that_has_left_hardly_takes_a_message_any_more)
 }
 END_TEST
 
-START_TEST(a_wait_is_for_what_was_started)
+START_TEST(a_wait_completes_with_the_started_call)
 {
     Call *started = a_receive(0, 1, 0, 4);
     started->starts = 1;
@@ -184,18 +184,18 @@ Suite *suite(void)
     Suite *all = suite_create("calls that wait");
     TCase *tcase = tcase_create("calls that wait");
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, where_all_have_come_mpi_is_at_work);
-    tcase_add_test(tcase, where_one_has_left_the_others_wait_for_ever);
-    tcase_add_test(tcase, where_mpi_has_refused_the_call_to_one_the_others_wait_for_ever);
-    tcase_add_test(tcase, a_rank_that_has_left_hardly_completes_what_it_started);
-    tcase_add_test(tcase, two_groups_crosswise_wait_for_ever);
-    tcase_add_test(tcase, calls_that_do_not_fit_may_come_to_something);
-    tcase_add_test(tcase, the_root_of_a_broadcast_may_go_on_alone_and_the_others_not);
+    tcase_add_test(tcase, if_all_ranks_have_called_mpi_can_complete_the_call);
+    tcase_add_test(tcase, if_one_rank_has_left_the_others_wait_for_ever);
+    tcase_add_test(tcase, if_mpi_rejected_the_call_of_one_rank_the_others_wait_for_ever);
+    tcase_add_test(tcase, a_rank_that_has_left_is_unlikely_to_complete_what_it_started);
+    tcase_add_test(tcase, crossed_calls_in_two_groups_wait_for_ever);
+    tcase_add_test(tcase, mismatched_calls_may_still_complete);
+    tcase_add_test(tcase, the_root_of_a_broadcast_may_continue_alone_and_the_others_may_not);
     tcase_add_test(tcase, a_send_waits_for_its_own_receive);
-    tcase_add_test(tcase, a_receive_that_an_earlier_one_robs_waits_for_ever);
-    tcase_add_test(tcase, what_one_receive_has_taken_is_not_there_for_one_from_anybody);
-    tcase_add_test(tcase, a_rank_that_has_left_hardly_takes_a_message_any_more);
-    tcase_add_test(tcase, a_wait_is_for_what_was_started);
+    tcase_add_test(tcase, a_receive_whose_message_an_earlier_one_took_waits_for_ever);
+    tcase_add_test(tcase, a_message_that_was_received_does_not_complete_a_receive_from_any_source);
+    tcase_add_test(tcase, a_rank_that_has_left_is_unlikely_to_receive_a_message);
+    tcase_add_test(tcase, a_wait_completes_with_the_started_call);
     tcase_add_test(tcase, one_request_of_several_is_enough_for_some_waits);
     suite_add_tcase(all, tcase);
     return all;

@@ -65,7 +65,7 @@ static bool has(const Gpus *gpus, const char *shown)
     return found;
 }
 
-START_TEST(those_of_nvidia_and_of_wsl2_are_found_and_no_others)
+START_TEST(device_files_of_nvidia_and_wsl2_are_found_and_no_others)
 {
     const Gpus gpus = gpus_of(folder);
     ck_assert_int_eq(gpus.count, 5);
@@ -75,12 +75,11 @@ START_TEST(those_of_nvidia_and_of_wsl2_are_found_and_no_others)
 }
 END_TEST
 
-START_TEST(groups_of_files_that_are_not_everybodys_are_found_once)
+START_TEST(groups_of_restricted_files_are_found_once)
 {
     const Gpus gpus = gpus_of(folder);
     if (geteuid() != 0) {
-        puts(
-            "skip - groups of files that are not everybody's are found once: only root makes such files");
+        puts("skip - groups of restricted files are found once: only root can make such files");
         return;
     }
     ck_assert_int_eq(gpus.groups, 2);
@@ -135,13 +134,13 @@ static void must_reach(const char *sentence, int outcome)
         ck_assert_int_eq(outcome, REACHED);
 }
 
-START_TEST(a_user_whom_root_lends_to_the_ranks_reaches_them_through_their_groups)
+START_TEST(the_unprivileged_user_of_the_ranks_reaches_them_through_their_groups)
 {
     if (geteuid() != 0)
         puts(
-            "skip - a user whom root lends to the ranks reaches them through their groups: this is not root");
+            "skip - the unprivileged user of the ranks reaches them through their groups: this is not root");
     else
-        must_reach("a user whom root lends to the ranks reaches them through their groups",
+        must_reach("the unprivileged user of the ranks reaches them through their groups",
                    outcome_of(SOMEBODY, SOMEBODY));
 }
 END_TEST
@@ -172,9 +171,9 @@ Suite *suite(void)
     Suite *suite = suite_create("gpus");
     TCase *tests = tcase_create("gpus");
     tcase_add_checked_fixture(tests, folder_up, folder_down);
-    tcase_add_test(tests, those_of_nvidia_and_of_wsl2_are_found_and_no_others);
-    tcase_add_test(tests, groups_of_files_that_are_not_everybodys_are_found_once);
-    tcase_add_test(tests, a_user_whom_root_lends_to_the_ranks_reaches_them_through_their_groups);
+    tcase_add_test(tests, device_files_of_nvidia_and_wsl2_are_found_and_no_others);
+    tcase_add_test(tests, groups_of_restricted_files_are_found_once);
+    tcase_add_test(tests, the_unprivileged_user_of_the_ranks_reaches_them_through_their_groups);
     tcase_add_test(tests, an_ordinary_user_of_their_groups_reaches_them);
     suite_add_tcase(suite, tests);
     return suite;

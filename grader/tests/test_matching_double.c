@@ -1,9 +1,9 @@
-/* Calls that do not fit. */
+/* Mismatches between the ranks' calls. */
 #include "grader/tests/made_up_calls.h"
 
 Suite *suite(void);
 
-START_TEST(equal_calls_fit)
+START_TEST(equal_calls_match)
 {
     for (int rank = 0; rank < 2; rank++) {
         sum(rank, 1, 6);
@@ -13,7 +13,7 @@ START_TEST(equal_calls_fit)
 }
 END_TEST
 
-START_TEST(another_operation_in_its_place_is_one)
+START_TEST(another_operation_is_a_mismatch)
 {
     sum(0, 1, 6);
     sum(1, 1, 6);
@@ -49,7 +49,7 @@ START_TEST(counts_types_operations_and_roots_are_compared)
 }
 END_TEST
 
-START_TEST(a_gather_compares_what_is_sent_with_what_is_expected)
+START_TEST(a_gather_compares_sent_with_expected_counts)
 {
     gather(0, 1, 6, 6);
     Call *other = gather(1, 1, 6, 6), *alone = of_group(2, "all_gather", EXCHANGE, OTHER, 4, 1);
@@ -60,7 +60,7 @@ START_TEST(a_gather_compares_what_is_sent_with_what_is_expected)
 }
 END_TEST
 
-START_TEST(a_call_that_one_rank_never_makes_counts_when_all_is_over)
+START_TEST(a_call_that_one_rank_never_makes_is_a_mismatch_at_the_end)
 {
     sum(0, 1, 6);
     sum(1, 1, 6);
@@ -72,7 +72,7 @@ START_TEST(a_call_that_one_rank_never_makes_counts_when_all_is_over)
 }
 END_TEST
 
-START_TEST(what_a_full_ring_has_lost_is_no_difference)
+START_TEST(calls_lost_by_a_full_ring_are_no_difference)
 {
     sum(0, 1, 6);
     sum(0, 2, 6);
@@ -82,7 +82,7 @@ START_TEST(what_a_full_ring_has_lost_is_no_difference)
 }
 END_TEST
 
-START_TEST(groups_of_equal_ranks_are_told_apart)
+START_TEST(groups_of_equal_ranks_are_distinguished)
 {
     sum(0, 1, 6)->group = OTHER;
     sum(1, 1, 6);
@@ -90,7 +90,7 @@ START_TEST(groups_of_equal_ranks_are_told_apart)
 }
 END_TEST
 
-START_TEST(the_first_difference_in_time_is_told)
+START_TEST(the_earliest_difference_is_reported)
 {
     Call *late = of_group(2, "barrier", TOGETHER, OTHER, 12, 1);
     sum(0, 1, 6);
@@ -102,7 +102,7 @@ START_TEST(the_first_difference_in_time_is_told)
 }
 END_TEST
 
-START_TEST(the_rank_that_most_agree_with_speaks_for_them)
+START_TEST(the_call_of_the_majority_is_the_expected_one)
 {
     for (int rank = 0; rank < 4; rank++) {
         Call *call = sum(rank, 1, rank == 0 ? 5 : 6);
@@ -114,7 +114,7 @@ START_TEST(the_rank_that_most_agree_with_speaks_for_them)
 }
 END_TEST
 
-START_TEST(a_shorter_message_fits_a_longer_one_and_another_type_do_not)
+START_TEST(a_shorter_message_matches_a_longer_one_or_another_type_does_not)
 {
     a_send(0, 1, 0, 4);
     Call *receive = a_receive(1, 0, 0, 6);
@@ -139,7 +139,7 @@ START_TEST(each_send_needs_its_receive_and_each_receive_its_send)
 }
 END_TEST
 
-START_TEST(a_receive_from_anybody_may_take_it)
+START_TEST(a_receive_from_any_source_may_match_a_send)
 {
     a_send(0, 1, 3, 4);
     a_receive(1, ANYBODY, ANY_TAG, 4);
@@ -168,7 +168,7 @@ START_TEST(a_ready_send_needs_its_receive_before_it)
 }
 END_TEST
 
-START_TEST(calls_on_other_lines_are_allowed_and_told_when_asked)
+START_TEST(calls_on_other_lines_match_and_are_reported_on_request)
 {
     sum(0, 1, 6)->address = calls;
     sum(1, 1, 6)->address = calls + 1;
@@ -186,21 +186,21 @@ Suite *suite(void)
     Suite *all = suite_create("calls that do not fit");
     TCase *tcase = tcase_create("calls that do not fit");
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, equal_calls_fit);
-    tcase_add_test(tcase, another_operation_in_its_place_is_one);
+    tcase_add_test(tcase, equal_calls_match);
+    tcase_add_test(tcase, another_operation_is_a_mismatch);
     tcase_add_test(tcase, counts_types_operations_and_roots_are_compared);
-    tcase_add_test(tcase, a_gather_compares_what_is_sent_with_what_is_expected);
-    tcase_add_test(tcase, a_call_that_one_rank_never_makes_counts_when_all_is_over);
-    tcase_add_test(tcase, what_a_full_ring_has_lost_is_no_difference);
-    tcase_add_test(tcase, groups_of_equal_ranks_are_told_apart);
-    tcase_add_test(tcase, the_first_difference_in_time_is_told);
-    tcase_add_test(tcase, the_rank_that_most_agree_with_speaks_for_them);
-    tcase_add_test(tcase, a_shorter_message_fits_a_longer_one_and_another_type_do_not);
+    tcase_add_test(tcase, a_gather_compares_sent_with_expected_counts);
+    tcase_add_test(tcase, a_call_that_one_rank_never_makes_is_a_mismatch_at_the_end);
+    tcase_add_test(tcase, calls_lost_by_a_full_ring_are_no_difference);
+    tcase_add_test(tcase, groups_of_equal_ranks_are_distinguished);
+    tcase_add_test(tcase, the_earliest_difference_is_reported);
+    tcase_add_test(tcase, the_call_of_the_majority_is_the_expected_one);
+    tcase_add_test(tcase, a_shorter_message_matches_a_longer_one_or_another_type_does_not);
     tcase_add_test(tcase, each_send_needs_its_receive_and_each_receive_its_send);
-    tcase_add_test(tcase, a_receive_from_anybody_may_take_it);
+    tcase_add_test(tcase, a_receive_from_any_source_may_match_a_send);
     tcase_add_test(tcase, an_exchange_is_a_send_and_a_receive);
     tcase_add_test(tcase, a_ready_send_needs_its_receive_before_it);
-    tcase_add_test(tcase, calls_on_other_lines_are_allowed_and_told_when_asked);
+    tcase_add_test(tcase, calls_on_other_lines_match_and_are_reported_on_request);
     suite_add_tcase(all, tcase);
     return all;
 }

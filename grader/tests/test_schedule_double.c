@@ -1,4 +1,5 @@
-/* The clock of a pipeline's schedule: the lengths that the papers give, waits, and messages that only buffers save. */
+/* The clock of a pipeline's schedule: the lengths in the papers, waits, and messages that complete
+ * only because MPI buffers them. */
 #include "grader/judge/mpi/schedule.h"
 #include "grader/tests/made_up_calls.h"
 
@@ -112,7 +113,7 @@ static bool replayed(void)
     return schedule_replay(calls, &step, &schedule);
 }
 
-/* The length that `steps` has at each p and m, by their sum and their product. */
+/* Checks the schedule's length and each stage's idle slots, for 1 to 4 stages. */
 static void has_length(void (*steps)(int micros), int64_t (*length)(int p, int m))
 {
     for (int p = 1; p <= 4; p++)
@@ -156,7 +157,7 @@ START_TEST(a_micro_batch_at_a_time_takes_p_times_m)
 }
 END_TEST
 
-START_TEST(a_wait_has_its_length_and_its_call)
+START_TEST(a_wait_is_reported_with_its_length_and_its_call)
 {
     stages = 3;
     one_by_one(2);
@@ -171,7 +172,7 @@ START_TEST(a_wait_has_its_length_and_its_call)
 }
 END_TEST
 
-START_TEST(blocking_sends_do_for_gpipe)
+START_TEST(blocking_sends_suffice_for_gpipe)
 {
     stages = 4;
     blocking = true;
@@ -233,7 +234,7 @@ START_TEST(a_collective_waits_for_its_last_rank)
 }
 END_TEST
 
-START_TEST(calls_of_other_steps_were_made_before)
+START_TEST(calls_of_other_steps_are_not_waited_for)
 {
     a_receive(1, 0, TAG, COUNT)->where = another;
     here(a_receive(1, 0, TAG, COUNT));
@@ -245,7 +246,7 @@ START_TEST(calls_of_other_steps_were_made_before)
 }
 END_TEST
 
-START_TEST(a_message_that_nobody_sends_is_stuck)
+START_TEST(a_receive_without_a_send_is_stuck)
 {
     here(a_receive(0, 1, TAG, COUNT));
     ran(0, 0, false);
@@ -395,14 +396,14 @@ Suite *suite(void)
     tcase_add_test(tcase, gpipe_takes_m_plus_p_minus_1_slots_in_each_direction);
     tcase_add_test(tcase, one_f_one_b_takes_as_long);
     tcase_add_test(tcase, a_micro_batch_at_a_time_takes_p_times_m);
-    tcase_add_test(tcase, a_wait_has_its_length_and_its_call);
-    tcase_add_test(tcase, blocking_sends_do_for_gpipe);
+    tcase_add_test(tcase, a_wait_is_reported_with_its_length_and_its_call);
+    tcase_add_test(tcase, blocking_sends_suffice_for_gpipe);
     tcase_add_test(tcase, blocking_sends_that_cross_are_stuck_although_the_calls_have_returned);
     tcase_add_test(tcase, a_started_send_that_is_waited_for_at_once_is_like_a_blocking_one);
     tcase_add_test(tcase, sending_and_receiving_in_one_call_does_not_cross);
     tcase_add_test(tcase, a_collective_waits_for_its_last_rank);
-    tcase_add_test(tcase, calls_of_other_steps_were_made_before);
-    tcase_add_test(tcase, a_message_that_nobody_sends_is_stuck);
+    tcase_add_test(tcase, calls_of_other_steps_are_not_waited_for);
+    tcase_add_test(tcase, a_receive_without_a_send_is_stuck);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("pace");
     tcase_add_checked_fixture(tcase, up, end);

@@ -9,7 +9,7 @@ static bool equal(Signature a, Signature b)
     return a.count == b.count && a.basic == b.basic;
 }
 
-START_TEST(a_count_of_a_basic_type_is_that_many_of_it)
+START_TEST(a_signature_has_the_count_and_the_basic_type)
 {
     Signature six = signature_of(6, MPI_FLOAT);
     ck_assert_int_eq(six.count, 6);
@@ -21,7 +21,7 @@ START_TEST(a_count_of_a_basic_type_is_that_many_of_it)
 }
 END_TEST
 
-START_TEST(nothing_is_nothing_of_any_type)
+START_TEST(empty_messages_of_all_types_have_the_same_signature)
 {
     ck_assert(equal(signature_of(0, MPI_FLOAT), signature_of(0, MPI_INT)));
     ck_assert_int_eq(signature_of(7, MPI_DATATYPE_NULL).count, 0);
@@ -29,7 +29,7 @@ START_TEST(nothing_is_nothing_of_any_type)
 }
 END_TEST
 
-START_TEST(two_names_of_one_thing_are_the_same)
+START_TEST(two_names_of_one_type_have_the_same_signature)
 {
     ck_assert(equal(signature_of(3, MPI_INT), signature_of(3, MPI_INT32_T)));
     ck_assert(equal(signature_of(3, MPI_LONG), signature_of(3, MPI_INT64_T)));
@@ -38,7 +38,7 @@ START_TEST(two_names_of_one_thing_are_the_same)
 END_TEST
 
 /* As the kit joins matrices along their columns (comm/mpi.c). */
-START_TEST(columns_of_the_kit_are_its_numbers)
+START_TEST(columns_of_the_kit_have_the_signature_of_their_numbers)
 {
     MPI_Datatype real_type = sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, row, matrix,
                  resized;
@@ -57,10 +57,10 @@ Suite *suite(void)
     Suite *all = suite_create("signature");
     TCase *tcase = tcase_create("signature");
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
-    tcase_add_test(tcase, a_count_of_a_basic_type_is_that_many_of_it);
-    tcase_add_test(tcase, nothing_is_nothing_of_any_type);
-    tcase_add_test(tcase, two_names_of_one_thing_are_the_same);
-    tcase_add_test(tcase, columns_of_the_kit_are_its_numbers);
+    tcase_add_test(tcase, a_signature_has_the_count_and_the_basic_type);
+    tcase_add_test(tcase, empty_messages_of_all_types_have_the_same_signature);
+    tcase_add_test(tcase, two_names_of_one_type_have_the_same_signature);
+    tcase_add_test(tcase, columns_of_the_kit_have_the_signature_of_their_numbers);
     suite_add_tcase(all, tcase);
     return all;
 }

@@ -60,14 +60,14 @@ static void check_spreads(int rounded)
     expected_free(&expected);
 }
 
-START_TEST(single_precision_lies_as_far_away_as_its_rounding)
+START_TEST(the_spread_is_the_rounding_error_of_single_precision)
 {
     for (int rounded = 1; rounded < 12; rounded++)
         check_spreads(rounded);
 }
 END_TEST
 
-START_TEST(after_ranks_have_played_it_is_as_before)
+START_TEST(the_spread_is_the_same_after_ranks_have_run)
 {
     check_spreads(3);
     expect_ranks();
@@ -76,7 +76,7 @@ START_TEST(after_ranks_have_played_it_is_as_before)
 }
 END_TEST
 
-START_TEST(where_the_second_process_is_ended_the_first_does_its_part)
+START_TEST(the_first_process_does_the_work_if_the_second_dies)
 {
     second_dies = true;
     for (int again = 0; again < 3; again++)
@@ -86,7 +86,7 @@ START_TEST(where_the_second_process_is_ended_the_first_does_its_part)
 }
 END_TEST
 
-START_TEST(a_suspect_has_no_spread_and_leaves_that_of_the_case_alone)
+START_TEST(a_suspect_has_no_spread_and_does_not_change_that_of_the_case)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1, .pp = 1};
     Expected expected = expect(&c, 0, NO_MISTAKE, 2), suspect = expect(&c, 0, 0, 0);
@@ -108,10 +108,10 @@ Suite *suite(void)
     Suite *s = suite_create("spread");
     TCase *cases = tcase_create("spread");
     tcase_add_checked_fixture(cases, begin, expect_ranks);
-    tcase_add_test(cases, single_precision_lies_as_far_away_as_its_rounding);
-    tcase_add_test(cases, after_ranks_have_played_it_is_as_before);
-    tcase_add_test(cases, where_the_second_process_is_ended_the_first_does_its_part);
-    tcase_add_test(cases, a_suspect_has_no_spread_and_leaves_that_of_the_case_alone);
+    tcase_add_test(cases, the_spread_is_the_rounding_error_of_single_precision);
+    tcase_add_test(cases, the_spread_is_the_same_after_ranks_have_run);
+    tcase_add_test(cases, the_first_process_does_the_work_if_the_second_dies);
+    tcase_add_test(cases, a_suspect_has_no_spread_and_does_not_change_that_of_the_case);
     suite_add_tcase(s, cases);
     return s;
 }

@@ -25,30 +25,30 @@ is_refused() { # one error, one HINT, status 2 (of make too)
 
 trace LAB=6 SOLUTION=1
 check "a case of a right answer is shown" succeeds
-check "which case it is stands above" has '^Lab 6 .*SEED=1 CASE=[0-9]+:$' && check "and what it is" has '^  2 ranks, B='
+check "the first line names the case" has '^Lab 6 .*SEED=1 CASE=[0-9]+:$' && check "the second line has its sizes" has '^  2 ranks, B='
 check "ranks are columns" has '^ +call +rank 0 +rank 1$'
-check "a call that met its like stands in one row, with the line of each rank" \
+check "calls that matched share a row, with the line of each rank" \
     has '^   all_reduce #1 of \{0,1\}, 288 float, sum +line [0-9]+ +line [0-9]+$'
-check "no row is marked where all calls fit" lacks '^>>'
-check "that they fit is said" has '^every call matched'
-check "ranks that call a value whole hold the same" lacks 'hold different'
+check "if all calls match, no row is marked" lacks '^>>'
+check "a line says that they match" has '^every call matched'
+check "ranks hold the same numbers of whole values" lacks 'hold different'
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1
-    check "lab $lab: the calls of the solution fit, and what is called whole is alike" \
+    check "lab $lab: the calls of the solution match, and whole values are equal" \
         eval "has '^every call matched' && lacks 'hold different'"
 done
 
 trace LAB=9 SOLUTION=1 CASE=2
-check "the case is chosen" eval "has 'CASE=2:$' && has '^  6 ranks'"
-check "groups side by side that do the same share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'
+check "CASE selects the case" eval "has 'CASE=2:$' && has '^  6 ranks'"
+check "equal calls of several groups share a row" has 'all_reduce #1 of \{0,1\} \{2,3\} \{4,5\}'
 
 trace LAB=11 SOLUTION=1
 buckets_before_waits() { # in the first step
     awk '/^-- step 1/ { inside = 1 } /^-- step 2/ { exit } inside && /start of all_reduce/ { starts++; if (waits) late++ } inside && /^   wait / { waits++ }
         END { exit !(starts > 2 && waits == starts && !late) }' out
 }
-check "of lab 11 replicas that train are shown: buckets start one after the other, and are waited for at the end" buckets_before_waits
+check "lab 11 shows replicas that train: buckets start one after another, and the waits are at the end" buckets_before_waits
 trace LAB=13 SOLUTION=1 CASE=5
 drawn() { # the figure of 1F1B for two stages and four micro-batches
     diff <(grep '^  stage' out | sed 's/ *$//') - << 'END'
@@ -118,46 +118,46 @@ trace LAB=1
 check "a case that hangs is shown" succeeds
 check "the first difference is marked" \
     has '^>> all_reduce #4 of \{0,1\}.*line [0-9]+, waits +line [0-9]+: all_gather #4.*waits$'
-check "who waits where is said, a line a rank" has '^rank 1 waits in all_gather #4'
-check "and where they went different ways" has '^first difference: rank 0 is in all_reduce #4'
+check "one line per rank says where it waits" has '^rank 1 waits in all_gather #4'
+check "a line says where the ranks diverged" has '^first difference: rank 0 is in all_reduce #4'
 grade LAB=1 CASE=5
-check "the report of a hang leads to the table" says "calls: make trace LAB=1 SEED=1 CASE=5"
+check "the report of a hang names the command that prints the table" says "calls: make trace LAB=1 SEED=1 CASE=5"
 
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (group_size(mesh->world) == 3)\n        return x;\n&/' "$(lab_file 1)"
 grade LAB=1
 make --silent trace LAB=1 > out 2>&1
-check "without SEED and CASE it is the case that failed last" eval "has '^Lab 1 .*SEED=1 CASE=' && has '^  3 ranks'"
+check "without SEED and CASE, the case that failed last is shown" eval "has '^Lab 1 .*SEED=1 CASE=' && has '^  3 ranks'"
 make --silent trace LAB=1 SOLUTION=1 > out 2>&1
-check "but not of the reference" has '^  2 ranks'
+check "but not for the reference" has '^  2 ranks'
 
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        *(volatile int *)8 = 1;\n&/' "$(lab_file 1)"
 trace LAB=1
 check "a case that crashes is shown" eval "succeeds && has 'rank 1 was stopped by signal 11'"
-check "what was called before it crashed is there" has '^   all_reduce #3 of \{0,1\}'
+check "the calls before the crash are shown" has '^   all_reduce #3 of \{0,1\}'
 
 copy_solution 1
 echo nonsense >> "$(lab_file 1)"
 trace LAB=1
-check "a lab that does not build says so" eval "[ $status != 0 ] && has 'does not compile'"
+check "a lab that does not build is reported as such" eval "[ $status != 0 ] && has 'does not compile'"
 
 copy_solution 1
 sed -i 's/^#include "balise.h"/#include "balise_mpi.h"/; s/^    return group_all_reduce(mesh->world, x);/    MPI_Win window;\n    MPI_Win_create(tensor_data(x), 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, \&window);\n&/' "$(lab_file 1)"
 trace LAB=1
-check "a lab that is refused says so, and not that it does not build" eval "[ $status != 0 ] && has '^Lab 1 .*: refused' && lacks 'not build'"
+check "a refused lab is reported as refused, not as one that does not build" eval "[ $status != 0 ] && has '^Lab 1 .*: refused' && lacks 'not build'"
 check "the file and line of the call are named" has "MPI_Win_create \($(lab_file 1):$(grep -n MPI_Win_create labs/01-*/*.c | cut -d: -f1)\)"
 
 copy_solution 4
 sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
 trace LAB=4
-check "a case that an error has ended did not come to its end: the error is told, with its HINT" \
+check "a case that ended with an error shows the error with its HINT, and no completion" \
     eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'ran to completion'"
 
 trace
-check "without a lab that is asked for" is_refused "which lab"
+check "a missing LAB is refused" is_refused "which lab"
 trace LAB=77
-check "a lab that there is not is refused" is_refused "there is no lab 77"
+check "an unknown lab is refused" is_refused "there is no lab 77"
 trace LAB=6 SOLUTION=1 CASE=99
-check "a case that there is not is refused" is_refused "lab 6 has cases 0 to"
+check "an unknown case is refused" is_refused "lab 6 has cases 0 to"
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The slides: their notes and numbers. With ALL=1, from slow_slides.sh: what make slides makes, and
-its message for each defect."""
+"""The slides: their notes and numbers. With ALL=1, from slow_slides.sh: what make slides builds,
+and its error for each defect."""
 import glob
 import hashlib
 import math
@@ -60,7 +60,7 @@ def check_text():
     check("every slide has one note, with its minutes", not mute and all(FRAMES.values()), "\n".join(mute))
     minutes = {os.path.basename(path)[:-4]: sum(int(m) for frame in frames for m in NOTE.findall(frame)) for path, frames in FRAMES.items()}
     table = {name: int(m) for name, m in re.findall(r"^\| (\d\d-[\w-]+) \| (\d+) \|", text_of("slides/README.md"), re.M)}
-    check("the minutes in slides/README.md are those of the notes", table == minutes, f"{table}\n{minutes}")
+    check("slides/README.md has the minutes of the notes", table == minutes, f"{table}\n{minutes}")
     check("slides/README.md says how many slides there are", f" {sum(map(len, FRAMES.values()))} slides " in text_of("slides/README.md"))
     listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
     check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
@@ -115,7 +115,7 @@ def check_contrast():
             light, dark = sorted((luminance(mixed(option[key], known)) for key in ("fill", "text")), reverse=True)
             ratios[name] = (light + 0.05) / (dark + 0.05)
     low = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 4}
-    check("text on a coloured block can be read: its contrast is 4 at least, 4.5 on what a rank holds",
+    check("text on a coloured block has a contrast of at least 4, and 4.5 on the colours of ranks",
           {"r0", "r1", "r2", "r3", "p2", "part1", "talk"} <= set(ratios) and not low and min(ratios[f"r{i}"] for i in range(4)) >= 4.5, low or ratios)
 
 
@@ -128,9 +128,9 @@ def check_no_digits():
     for path in CHAPTERS + sorted(glob.glob("slides/figures/*.tex")):
         text = re.sub(r"%.*", "", text_of(path).replace(r"\%", "PERCENT")).replace("PERCENT", r"\% ")
         found += [f"{path}: {one}" for one in DIGITS.findall(text)]
-    check("no number with a unit stands on a slide as digits", not found, "\n".join(found))
+    check("no slide has a number with a unit typed as digits", not found, "\n".join(found))
     typed = [path for path in CHAPTERS if r"\begin{lstlisting}" in text_of(path) or r"\begin{verbatim}" in text_of(path)]
-    check("no code is typed on a slide", not typed, typed)
+    check("no slide has typed code", not typed, typed)
 
 
 def check_no_solution(start):
@@ -140,7 +140,7 @@ def check_no_solution(start):
         given, solved = text_of(os.path.join(start, path)).splitlines(), text_of(os.path.join("solutions", path)).splitlines()
         secret = {line.strip() for line in solved} - {line.strip() for line in given} - {""}
         told += [f"{name}: {line}" for line in excerpts.excerpts(start)[name].splitlines() if line.strip() in secret]
-    check("no line of a solution that its start file lacks stands on a slide", not told, "\n".join(told))
+    check("no slide shows a line of a solution that its start file lacks", not told, "\n".join(told))
 
 
 # ---- the numbers -----------------------------------------------------------------------------------------------------------
@@ -233,16 +233,16 @@ def check_pages(folder):
     if done.returncode:
         return
     again = said("make", "slides", f"BUILD={folder}")
-    check("make slides does nothing where nothing has changed", again.returncode == 0 and not again.stdout + again.stderr, again.stdout + again.stderr)
+    check("make slides does nothing if nothing has changed", again.returncode == 0 and not again.stdout + again.stderr, again.stdout + again.stderr)
     if not (shutil.which("pdfinfo") and shutil.which("pdffonts")):
-        print("skip - the pages are counted, and fonts lie in the files: there is no poppler-utils")
+        print("skip - pages are counted, and fonts are embedded: poppler-utils is not installed")
         return
     count = sum(map(len, FRAMES.values()))
     for name in ("balise", "balise-notes"):
         path = f"{folder}/slides/{name}.pdf"
         about = dict(re.findall(r"^([\w ]+): +(.*)$", said("pdfinfo", path).stdout, re.M))
         width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
-        check(f"{name}.pdf has a page a frame, 16:9", int(about["Pages"]) == count and abs(width / height - 16 / 9) < 0.01, about)
+        check(f"{name}.pdf has one 16:9 page per frame", int(about["Pages"]) == count and abs(width / height - 16 / 9) < 0.01, about)
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)
@@ -268,9 +268,9 @@ def write(path, text):
 
 BREAKS = (
     ("a box that is too full", r"\hbox to 5mm{much more than five millimetres}", ("Overfull", "slides/00-opening.tex", "HINT")),
-    ("a number that nobody computes", r"\N{no.such.number}", ("no.such.number", "slides/00-opening.tex:", "HINT")),
+    ("a number that is not computed", r"\N{no.such.number}", ("no.such.number", "slides/00-opening.tex:", "HINT")),
     ("a reference to nothing", r"see \ref{nothing}", ("nothing", "slides/00-opening.tex", "HINT")),
-    ("a word that LaTeX does not know", r"\nosuchword", ("Undefined control sequence", "slides/00-opening.tex:", "HINT")),
+    ("an unknown LaTeX command", r"\nosuchword", ("Undefined control sequence", "slides/00-opening.tex:", "HINT")),
     ("a character that the font lacks", "\N{GREEK SMALL LETTER LAMDA}", ("Unicode", "slides/00-opening.tex:", "HINT")),
 )
 
@@ -287,7 +287,7 @@ def check_breaks(folder):
         run = said(f"{slides}/build.sh", build)
         with open(f"{build}/slides/balise.pdf", "rb") as file:
             digests.append(hashlib.sha256(file.read()).hexdigest())
-    check("the same slides give the same file, byte by byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
+    check("the same slides give the same file, byte for byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
     for what, text, words in BREAKS:
         write(chapter, good.replace(r"\begin{itemize}", text + "\n" + r"\begin{itemize}", 1))
         run = said(f"{slides}/build.sh", build)

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# What make slides makes, and its message for each defect.
+# What make slides builds, and its error for each defect.
 ALL=1 exec "$(dirname "$0")/slides.py"

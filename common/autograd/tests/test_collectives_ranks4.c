@@ -133,7 +133,7 @@ START_TEST(a_sum_and_its_argument_may_each_be_written_without_changing_the_other
 }
 END_TEST
 
-START_TEST(a_started_sum_is_there_after_the_wait)
+START_TEST(a_started_sum_is_complete_after_the_wait)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
@@ -145,7 +145,7 @@ START_TEST(a_started_sum_is_there_after_the_wait)
 }
 END_TEST
 
-START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
+START_TEST(a_started_sum_of_a_shared_gradient_leaves_the_other_tensor_unchanged)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3), whole()), *y = tensor_of(rank, SHAPE(2, 3), whole());
@@ -161,7 +161,7 @@ START_TEST(a_started_sum_of_a_gradient_leaves_the_other_holder_alone)
 }
 END_TEST
 
-START_TEST(what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else)
+START_TEST(releasing_a_tensor_before_the_wait_is_refused_and_its_buffer_is_not_reused)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
@@ -178,7 +178,7 @@ START_TEST(what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_
 }
 END_TEST
 
-START_TEST(what_is_still_being_summed_is_refused_and_so_is_a_second_wait)
+START_TEST(using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
@@ -196,7 +196,7 @@ START_TEST(what_is_still_being_summed_is_refused_and_so_is_a_second_wait)
 }
 END_TEST
 
-START_TEST(what_cannot_be_cut_or_does_not_exist_is_refused)
+START_TEST(uneven_parts_and_missing_ranks_and_dimensions_are_refused)
 {
     group_up(4);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
@@ -288,7 +288,7 @@ static void feed_forward(Pass *pass, bool split)
     memcpy(pass->ddown, reals(down->gradient), (size_t)tensor_count(down) * sizeof(real));
 }
 
-START_TEST(a_split_pair_is_the_whole_pair)
+START_TEST(a_split_pair_equals_the_whole_pair)
 {
     Pass plain, split;
     group_up(_i);
@@ -319,17 +319,18 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
     tcase_add_loop_test(
         tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);
-    tcase_add_loop_test(tcase, a_started_sum_is_there_after_the_wait, 1, 5);
-    tcase_add_loop_test(tcase, a_started_sum_of_a_gradient_leaves_the_other_holder_alone, 1, 5);
+    tcase_add_loop_test(tcase, a_started_sum_is_complete_after_the_wait, 1, 5);
+    tcase_add_loop_test(tcase, a_started_sum_of_a_shared_gradient_leaves_the_other_tensor_unchanged,
+                        1, 5);
     tcase_add_loop_test(
-        tcase, what_is_released_before_its_sum_is_waited_for_is_refused_and_goes_to_nobody_else, 1,
-        5);
-    tcase_add_loop_test(tcase, what_is_still_being_summed_is_refused_and_so_is_a_second_wait, 1, 5);
-    tcase_add_test(tcase, what_cannot_be_cut_or_does_not_exist_is_refused);
+        tcase, releasing_a_tensor_before_the_wait_is_refused_and_its_buffer_is_not_reused, 1, 5);
+    tcase_add_loop_test(tcase, using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait, 1,
+                        5);
+    tcase_add_test(tcase, uneven_parts_and_missing_ranks_and_dimensions_are_refused);
     tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);
     tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);
     tcase_add_loop_test(tcase, the_gather_joins_forward_and_cuts_backward, 1, 5);
-    tcase_add_loop_test(tcase, a_split_pair_is_the_whole_pair, 1, 5);
+    tcase_add_loop_test(tcase, a_split_pair_equals_the_whole_pair, 1, 5);
     suite_add_tcase(suite, tcase);
     return suite;
 }

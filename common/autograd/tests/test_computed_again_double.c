@@ -58,7 +58,7 @@ static bool released_between(int way, bool release, real dx[30], real dweight[20
     return there;
 }
 
-START_TEST(what_costs_little_is_released_at_a_mark_and_computed_again)
+START_TEST(cheap_results_are_released_at_a_mark_and_recomputed)
 {
     real dx[2][30], dweight[2][20];
     ck_assert(released_between(_i, false, dx[0], dweight[0]));
@@ -69,7 +69,7 @@ START_TEST(what_costs_little_is_released_at_a_mark_and_computed_again)
 }
 END_TEST
 
-START_TEST(what_was_released_is_not_computed_from_what_is_gone)
+START_TEST(a_released_result_is_not_recomputed_from_released_inputs)
 {
     Tensor *x = input_and_layer(), *y = cheap[_i](x), *z = linear(y, weight);
     tape_backward(tape, z, normal("dy", z->shape, whole()));
@@ -82,8 +82,8 @@ Suite *suite(void)
     Suite *s = suite_create("tape: computed again");
     TCase *tcase = tcase_create("computed again");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
-    tcase_add_loop_test(tcase, what_costs_little_is_released_at_a_mark_and_computed_again, 0, WAYS);
-    tcase_add_loop_test(tcase, what_was_released_is_not_computed_from_what_is_gone, 0, CHEAP);
+    tcase_add_loop_test(tcase, cheap_results_are_released_at_a_mark_and_recomputed, 0, WAYS);
+    tcase_add_loop_test(tcase, a_released_result_is_not_recomputed_from_released_inputs, 0, CHEAP);
     suite_add_tcase(s, tcase);
     return s;
 }

@@ -237,7 +237,7 @@ static void set_numbers(const Net *net)
     fill_normal("upstream", MOST, upstream);
 }
 
-START_TEST(the_gradient_is_that_of_central_differences)
+START_TEST(the_gradient_equals_central_differences)
 {
     const Net *net = &NETS[_i];
     double gradient[INPUTS][MOST];
@@ -260,7 +260,7 @@ START_TEST(the_gradient_is_that_of_central_differences)
 }
 END_TEST
 
-START_TEST(only_what_needs_a_gradient_gets_one)
+START_TEST(only_inputs_that_need_a_gradient_get_one)
 {
     const Net *net = &NETS[_i];
     set_numbers(net);
@@ -287,8 +287,8 @@ Suite *suite(void)
     Suite *suite = suite_create("gradients");
     TCase *tcase = tcase_create("gradients");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
-    tcase_add_loop_test(tcase, the_gradient_is_that_of_central_differences, 0, COUNT);
-    tcase_add_loop_test(tcase, only_what_needs_a_gradient_gets_one, 0, COUNT);
+    tcase_add_loop_test(tcase, the_gradient_equals_central_differences, 0, COUNT);
+    tcase_add_loop_test(tcase, only_inputs_that_need_a_gradient_get_one, 0, COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
 }

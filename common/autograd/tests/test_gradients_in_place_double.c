@@ -29,7 +29,7 @@ static void see_gradient(void *context, const Tensor *x, const Tensor *gradient,
         *(const void **)context = gradient->data;
 }
 
-START_TEST(a_gradient_that_nobody_else_holds_is_written_over)
+START_TEST(a_gradient_with_one_holder_is_overwritten)
 {
     const void *came = NULL;
     tape->observer = (Observer){see_gradient, &came};
@@ -40,7 +40,7 @@ START_TEST(a_gradient_that_nobody_else_holds_is_written_over)
 }
 END_TEST
 
-START_TEST(a_gradient_that_another_tensor_holds_stays_as_it_is)
+START_TEST(a_gradient_that_another_tensor_shares_is_not_overwritten)
 {
     Tensor *weight = normal("weight", SHAPE(4, 5), whole());
     Tensor *x = input("x"), *beside = input("beside"), *alone = input("alone");
@@ -58,9 +58,8 @@ Suite *suite(void)
     Suite *s = suite_create("tape: gradients in place");
     TCase *tcase = tcase_create("in place");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
-    tcase_add_loop_test(tcase, a_gradient_that_nobody_else_holds_is_written_over, 0,
-                        OPERATION_COUNT);
-    tcase_add_loop_test(tcase, a_gradient_that_another_tensor_holds_stays_as_it_is, 0,
+    tcase_add_loop_test(tcase, a_gradient_with_one_holder_is_overwritten, 0, OPERATION_COUNT);
+    tcase_add_loop_test(tcase, a_gradient_that_another_tensor_shares_is_not_overwritten, 0,
                         OPERATION_COUNT);
     suite_add_tcase(s, tcase);
     return s;

@@ -21,7 +21,7 @@ static Tensor *ids_of(Shape shape, int32_t id)
     return tape_ints(tape, shape, numbers);
 }
 
-START_TEST(linear_wants_the_sizes_of_its_weight)
+START_TEST(linear_requires_the_sizes_of_its_weight)
 {
     Tensor *x = reals_of(2, 3, 5);
     ASSERT_MISUSE(linear(x, matrix(4, 6)), "linear: x [2,3,5]", "[4,6]");
@@ -34,7 +34,7 @@ START_TEST(linear_wants_the_sizes_of_its_weight)
 }
 END_TEST
 
-START_TEST(lookup_wants_ids_that_are_in_the_table)
+START_TEST(lookup_requires_ids_of_rows_in_the_table)
 {
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), 7), matrix(7, 4)), "id 7", "[7,4]", "7 rows");
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), -2), matrix(7, 4)), "id -2");
@@ -49,7 +49,7 @@ START_TEST(lookup_wants_ids_that_are_in_the_table)
 }
 END_TEST
 
-START_TEST(attention_wants_three_alike_and_heads_that_divide)
+START_TEST(attention_requires_equal_shapes_and_heads_that_divide)
 {
     Tensor *q = reals_of(2, 3, 6), *mask = ids_of(SHAPE(2, 3), 1);
     ASSERT_MISUSE(attention(q, reals_of(2, 3, 4), q, mask, 2, 1), "q [2,3,6]", "k [2,3,4]");
@@ -60,7 +60,7 @@ START_TEST(attention_wants_three_alike_and_heads_that_divide)
 }
 END_TEST
 
-START_TEST(attention_wants_a_mask_that_shows_a_key)
+START_TEST(attention_requires_a_mask_that_shows_a_key)
 {
     Tensor *q = reals_of(2, 3, 6);
     Tensor *half = tape_ints(tape, SHAPE(2, 3), (int32_t[]){1, 0, 0, 0, 0, 0});
@@ -72,7 +72,7 @@ START_TEST(attention_wants_a_mask_that_shows_a_key)
 }
 END_TEST
 
-START_TEST(a_key_that_is_hidden_changes_nothing)
+START_TEST(a_hidden_key_changes_nothing)
 {
     Tensor *q = reals_of(2, 3, 6), *k = normal("k", SHAPE(2, 3, 6), whole());
     Tensor *mask = tape_ints(tape, SHAPE(2, 3), (int32_t[]){1, 0, 1, 0, 1, 1});
@@ -84,7 +84,7 @@ START_TEST(a_key_that_is_hidden_changes_nothing)
 }
 END_TEST
 
-START_TEST(the_other_words_want_their_shapes)
+START_TEST(the_other_operations_check_shapes)
 {
     Tensor *x = reals_of(2, 3, 5);
     ASSERT_MISUSE(add(x, reals_of(2, 3, 4)), "add: [2,3,5]", "[2,3,4]");
@@ -98,7 +98,7 @@ START_TEST(the_other_words_want_their_shapes)
 }
 END_TEST
 
-START_TEST(cross_entropy_wants_a_label_a_row)
+START_TEST(cross_entropy_requires_one_label_per_row)
 {
     Tensor *logits = matrix(2, 3);
     ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(3), 0), 2, NULL), "[2,3]", "labels [3]");
@@ -109,7 +109,7 @@ START_TEST(cross_entropy_wants_a_label_a_row)
 }
 END_TEST
 
-START_TEST(part_wants_equal_parts)
+START_TEST(part_requires_equal_parts)
 {
     Tensor *x = reals_of(2, 3, 6);
     ASSERT_MISUSE(part(x, LAST, 0, 4), "dimension 2", "[2,3,6]", "4 equal parts");
@@ -158,7 +158,7 @@ START_TEST(a_group_that_does_not_exist_yet_is_refused)
 }
 END_TEST
 
-START_TEST(words_want_a_pass)
+START_TEST(operations_require_a_pass)
 {
     Model *model = model_new(pool, &mesh, 1);
     Tensor *w = parameter(model->builder, "weight", SHAPE(6, 4), whole());
@@ -183,7 +183,7 @@ static Tensor *its_first_row(Tensor *x, const Mesh *of)
     return first_token(x);
 }
 
-START_TEST(an_own_operation_returns_tensors_of_the_right_shape)
+START_TEST(a_custom_operation_must_return_tensors_of_the_right_shape)
 {
     const Op no_forward = {"mine", nothing, itself}, no_backward = {"mine", itself, nothing},
              wrong = {"mine", itself, its_first_row},
@@ -211,18 +211,18 @@ Suite *suite(void)
     Suite *suite = suite_create("misuse");
     TCase *tcase = tcase_create("misuse");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
-    tcase_add_test(tcase, linear_wants_the_sizes_of_its_weight);
-    tcase_add_test(tcase, lookup_wants_ids_that_are_in_the_table);
-    tcase_add_test(tcase, attention_wants_three_alike_and_heads_that_divide);
-    tcase_add_test(tcase, attention_wants_a_mask_that_shows_a_key);
-    tcase_add_test(tcase, a_key_that_is_hidden_changes_nothing);
-    tcase_add_test(tcase, the_other_words_want_their_shapes);
-    tcase_add_test(tcase, cross_entropy_wants_a_label_a_row);
-    tcase_add_test(tcase, part_wants_equal_parts);
+    tcase_add_test(tcase, linear_requires_the_sizes_of_its_weight);
+    tcase_add_test(tcase, lookup_requires_ids_of_rows_in_the_table);
+    tcase_add_test(tcase, attention_requires_equal_shapes_and_heads_that_divide);
+    tcase_add_test(tcase, attention_requires_a_mask_that_shows_a_key);
+    tcase_add_test(tcase, a_hidden_key_changes_nothing);
+    tcase_add_test(tcase, the_other_operations_check_shapes);
+    tcase_add_test(tcase, cross_entropy_requires_one_label_per_row);
+    tcase_add_test(tcase, part_requires_equal_parts);
     tcase_add_test(tcase, a_part_is_its_slice);
     tcase_add_test(tcase, a_group_that_does_not_exist_yet_is_refused);
-    tcase_add_test(tcase, words_want_a_pass);
-    tcase_add_test(tcase, an_own_operation_returns_tensors_of_the_right_shape);
+    tcase_add_test(tcase, operations_require_a_pass);
+    tcase_add_test(tcase, a_custom_operation_must_return_tensors_of_the_right_shape);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -205,7 +205,7 @@ static const char *name_of(const Rule *rule)
     return text;
 }
 
-START_TEST(a_word_takes_what_fits_and_names_what_does_not)
+START_TEST(an_operation_accepts_placements_that_fit_and_reports_others)
 {
     const Rule *rule = &RULES[_i];
     char result[32], expected[32];
@@ -250,7 +250,7 @@ static Tensor *twice(Tensor *x, const Mesh *of)
 
 static const Op TWICE = {"twice", twice, twice};
 
-START_TEST(raw_access_makes_a_tensor_unknown)
+START_TEST(raw_access_makes_a_placement_unknown)
 {
     Tensor *x = with_placement("x", SHAPE(B, S, H), whole());
     ck_assert_ptr_eq(tensor_data(x), x->data);
@@ -272,7 +272,7 @@ START_TEST(placed_says_what_a_tensor_is)
 }
 END_TEST
 
-START_TEST(an_own_operation_is_differentiated_by_its_own_backward)
+START_TEST(a_custom_operation_is_differentiated_by_its_own_backward)
 {
     Tensor *x = with_placement("x", SHAPE(B, S, H), whole()), *y = apply(&TWICE, x, &mesh);
     Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
@@ -314,7 +314,7 @@ START_TEST(a_shard_that_was_noted_keeps_its_dropout)
 }
 END_TEST
 
-START_TEST(a_bias_is_refused_where_it_would_be_added_once_a_rank)
+START_TEST(a_bias_that_would_be_added_once_per_rank_is_refused)
 {
     Tensor *x = with_placement("x", SHAPE(B, S, H), (Placement)S2);
     ASSERT_MISUSE(linear_with_bias(x, with_placement("w", SHAPE(5, H), shard(1)),
@@ -323,7 +323,7 @@ START_TEST(a_bias_is_refused_where_it_would_be_added_once_a_rank)
 }
 END_TEST
 
-START_TEST(uneven_parts_are_for_what_is_added)
+START_TEST(uneven_parts_are_only_for_lookups_by_row)
 {
     Model *model = model_new(pool, &mesh, 1);
     Builder *b = model->builder;
@@ -359,16 +359,17 @@ Suite *suite(void)
     Suite *suite = suite_create("placement");
     TCase *tcase = tcase_create("placement");
     tcase_add_checked_fixture(tcase, second_of_two_up, tape_down);
-    tcase_add_loop_test(tcase, a_word_takes_what_fits_and_names_what_does_not, 0, COUNT);
+    tcase_add_loop_test(tcase, an_operation_accepts_placements_that_fit_and_reports_others, 0,
+                        COUNT);
     tcase_add_loop_test(tcase, on_one_rank_everything_is_whole, 0, COUNT);
-    tcase_add_test(tcase, raw_access_makes_a_tensor_unknown);
+    tcase_add_test(tcase, raw_access_makes_a_placement_unknown);
     tcase_add_test(tcase, placed_says_what_a_tensor_is);
-    tcase_add_test(tcase, an_own_operation_is_differentiated_by_its_own_backward);
+    tcase_add_test(tcase, a_custom_operation_is_differentiated_by_its_own_backward);
     tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
     tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
     tcase_add_test(tcase, notes_that_one_test_expects_fail_the_next);
-    tcase_add_test(tcase, a_bias_is_refused_where_it_would_be_added_once_a_rank);
-    tcase_add_test(tcase, uneven_parts_are_for_what_is_added);
+    tcase_add_test(tcase, a_bias_that_would_be_added_once_per_rank_is_refused);
+    tcase_add_test(tcase, uneven_parts_are_only_for_lookups_by_row);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -32,7 +32,7 @@ static Tensor *counted(Shape shape, Placement placement)
     return tape_reals(tape, shape, placement, numbers, true);
 }
 
-START_TEST(a_small_tensor_is_there_in_full)
+START_TEST(a_small_tensor_is_printed_in_full)
 {
     rank_up(1, 2);
     print("h", counted(SHAPE(2, 1, 3), shard(2)));
@@ -43,7 +43,7 @@ START_TEST(a_small_tensor_is_there_in_full)
 }
 END_TEST
 
-START_TEST(of_a_large_one_the_middle_is_left_out_and_places_stand_below_each_other)
+START_TEST(the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned)
 {
     tape_up();
     print("w", counted(SHAPE(12, 7), whole()));
@@ -70,7 +70,7 @@ START_TEST(ids_are_integers)
 }
 END_TEST
 
-START_TEST(a_sum_over_ranks_that_is_not_done_yet_is_called_partial)
+START_TEST(a_sum_before_its_all_reduce_is_called_partial)
 {
     rank_up(1, 2);
     Tensor *h = counted(SHAPE(1, 2), shard(1)), *w = counted(SHAPE(2, 2), shard(1));
@@ -80,7 +80,7 @@ START_TEST(a_sum_over_ranks_that_is_not_done_yet_is_called_partial)
 }
 END_TEST
 
-START_TEST(nothing_is_changed_by_it)
+START_TEST(printing_changes_nothing)
 {
     rank_up(1, 2);
     Tensor *x = counted(SHAPE(1, 2), shard(1)), *y = gelu(x);
@@ -92,7 +92,7 @@ START_TEST(nothing_is_changed_by_it)
 }
 END_TEST
 
-START_TEST(one_without_numbers_is_a_line)
+START_TEST(an_empty_tensor_is_one_line)
 {
     tape_up();
     print("nothing", counted(SHAPE(0, 4), whole()));
@@ -105,12 +105,12 @@ Suite *suite(void)
 {
     Suite *s = suite_create("print");
     TCase *all = tcase_create("all");
-    tcase_add_test(all, a_small_tensor_is_there_in_full);
-    tcase_add_test(all, of_a_large_one_the_middle_is_left_out_and_places_stand_below_each_other);
+    tcase_add_test(all, a_small_tensor_is_printed_in_full);
+    tcase_add_test(all, the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned);
     tcase_add_test(all, ids_are_integers);
-    tcase_add_test(all, a_sum_over_ranks_that_is_not_done_yet_is_called_partial);
-    tcase_add_test(all, nothing_is_changed_by_it);
-    tcase_add_test(all, one_without_numbers_is_a_line);
+    tcase_add_test(all, a_sum_before_its_all_reduce_is_called_partial);
+    tcase_add_test(all, printing_changes_nothing);
+    tcase_add_test(all, an_empty_tensor_is_one_line);
     suite_add_tcase(s, all);
     return s;
 }

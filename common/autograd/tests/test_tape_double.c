@@ -147,7 +147,7 @@ START_TEST(the_given_gradient_is_not_changed)
 }
 END_TEST
 
-START_TEST(gelu_put_off_for_dropout_gives_the_same_numbers)
+START_TEST(gelu_deferred_for_dropout_gives_the_same_numbers)
 {
     real value[24], gradient[24];
     for (int put_off = 0; put_off < 2; put_off++) {
@@ -156,7 +156,7 @@ START_TEST(gelu_put_off_for_dropout_gives_the_same_numbers)
         if (!put_off)
             ready(y);
         Tensor *z = dropout_with(y, "dropout", 0.4);
-        ck_assert_msg((y->buffer == NULL) == put_off, "gelu is put off until somebody reads it");
+        ck_assert_msg((y->buffer == NULL) == put_off, "gelu is deferred until its result is read");
         ck_assert_str_eq(z->producer->name, put_off ? "gelu and dropout" : "dropout");
         tape_backward(tape, z, upstream_of("dz", z));
         if (put_off) {
@@ -186,7 +186,7 @@ static int64_t held(void)
     return pool_use(pool).now[ACTIVATIONS];
 }
 
-START_TEST(what_no_backward_needs_is_released_at_a_mark)
+START_TEST(results_that_no_backward_pass_needs_are_released_at_a_mark)
 {
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
     TapeMark mark = tape_mark(tape);
@@ -224,7 +224,7 @@ START_TEST(a_result_that_shares_memory_survives_the_mark)
 }
 END_TEST
 
-START_TEST(what_a_backward_pass_has_used_is_released)
+START_TEST(tensors_are_released_once_a_backward_pass_has_used_them)
 {
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *dy = normal("dy", SHAPE(2, 3, 4), whole());
     int64_t before = held();
@@ -247,8 +247,8 @@ START_TEST(the_result_can_be_read_after_the_backward_pass)
 }
 END_TEST
 
-/* What a watcher is told: how often the weight is complete, with what gradient, and the
- * operations. */
+/* What the observer records: how often the weight's gradient was complete, its values then, and the
+ * operations so far. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];
@@ -268,7 +268,7 @@ static void note_operation(void *context)
     ((Told *)context)->operations++;
 }
 
-START_TEST(a_watcher_is_told_when_a_gradient_has_its_last_addend)
+START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
 {
     model_clear_gradients(model);
     model_use_tape(model, tape);
@@ -352,13 +352,13 @@ Suite *suite(void)
     tcase_add_test(tcase, a_backward_pass_starts_from_any_tensor);
     tcase_add_test(tcase, the_gradient_of_one_number_starts_with_one);
     tcase_add_test(tcase, the_given_gradient_is_not_changed);
-    tcase_add_test(tcase, gelu_put_off_for_dropout_gives_the_same_numbers);
+    tcase_add_test(tcase, gelu_deferred_for_dropout_gives_the_same_numbers);
     tcase_add_test(tcase, without_recording_nothing_is_kept);
-    tcase_add_test(tcase, what_no_backward_needs_is_released_at_a_mark);
+    tcase_add_test(tcase, results_that_no_backward_pass_needs_are_released_at_a_mark);
     tcase_add_test(tcase, a_result_that_shares_memory_survives_the_mark);
-    tcase_add_test(tcase, what_a_backward_pass_has_used_is_released);
+    tcase_add_test(tcase, tensors_are_released_once_a_backward_pass_has_used_them);
     tcase_add_test(tcase, the_result_can_be_read_after_the_backward_pass);
-    tcase_add_test(tcase, a_watcher_is_told_when_a_gradient_has_its_last_addend);
+    tcase_add_test(tcase, an_observer_is_called_when_a_gradient_has_its_last_addend);
     tcase_add_test(tcase, no_step_after_the_first_allocates);
     tcase_add_test(tcase, a_long_tape_keeps_its_tensors_in_place);
     tcase_add_test(tcase, two_tapes_live_at_once);

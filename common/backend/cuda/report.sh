@@ -8,7 +8,7 @@ set -uo pipefail
 build=$1 backend=$2
 export BUILD=$build
 limit=${LIMIT:-470} # seconds
-slower=${SLOWER:-1} # how much slower than a GPU an emulated one is
+slower=${SLOWER:-1} # factor on time limits, for an emulated GPU
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -20,7 +20,7 @@ failed() {
     printf 'FAILED: %s\n' "$1"
     failures=$((failures + 1))
 }
-# within SECONDS COMMAND...: runs it, but not longer than the whole report may take
+# within SECONDS COMMAND...: runs it with a time limit that also respects that of the whole report
 within() {
     local left=$((limit - SECONDS)) most=$(($1 * slower))
     timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"
@@ -63,14 +63,14 @@ done
 section "memory, races, unset reads (compute-sanitizer)"
 if type -P compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck synccheck; do
-        for kernels in matrix attention vector; do # the first launches: racecheck is slow
+        for kernels in matrix attention vector; do # only the first launches: racecheck is slow
             CK_FORK=no within 90 compute-sanitizer --tool "$tool" --error-exitcode 9 --launch-count 400 \
                 "$build/tests/$backend/common/backend/tests/test_kernels_$kernels" > "$work/out" 2>&1 || failed "$tool $kernels"
             printf '%-10s %-10s %s\n' "$tool" "$kernels" "$(grep 'SUMMARY' "$work/out" | tail -1)"
         done
     done
 else
-    echo "not there"
+    echo "compute-sanitizer is not installed"
 fi
 section end
 exit $((failures > 0))

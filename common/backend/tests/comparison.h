@@ -47,7 +47,7 @@ typedef struct Comparison {
     const char *kernel;
     int64_t rows, columns, inner; /**< the sizes of the current kernel */
     bool accumulate;
-    double bound; /**< the error of its elementary functions, if a single number does not show it */
+    double bound; /**< added to the tolerance: the error of elementary functions */
     const int32_t *ids;
     const uint32_t *kept; /**< by dropout */
     const AttentionShape *shape;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# With the CUDA Toolkit: the kernels compile without a warning for every GPU that it supports;
-# without a GPU, whatever needs one reports that once.
+# With the CUDA Toolkit: the kernels compile without a warning for every GPU that it supports.
+# Without a GPU: each command that needs one ends with one error.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd "$ROOT" || exit 2
@@ -10,7 +10,7 @@ mkdir -p "$BUILD/tests"
 out=$BUILD/tests/cuda_toolkit.out
 
 if ! command -v nvcc > /dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
-    echo "skip - kernels compile for GPUs: there is no nvcc"
+    echo "skip - kernels compile for GPUs: nvcc is not installed"
     exit 0
 fi
 
@@ -31,7 +31,7 @@ refuses() { # by make itself, with a HINT
     make BUILD="$BUILD" "$@" > "$out" 2>&1
     [ $? = 2 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && [ "$(wc -l < "$out")" = 1 ]
 }
-errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2 (make says so itself)
+errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2
     "${@:2}" > "$out" 2>&1
     [ $? = 2 ] && [ "$(grep -c '^error: ' "$out")" = 1 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && grep -qF "$1" "$out"
 }
@@ -46,17 +46,17 @@ if echo '#include <nccl.h>' | "${CUDA:+$CUDA/bin/}nvcc" -E -x cu - > /dev/null 2
         LD_LIBRARY_PATH=$old timeout 300 "$BUILD/train-cuda-nccl" > "$out" 2>&1 < /dev/null
         [ $? = 2 ] && grep -q '^error: ' "$out" && ! grep -q 'undefined symbol' "$out"
     }
-    check "a program that meets an NCCL without its functions says in words what is wrong" runs_with_old_nccl
+    check "a program reports an NCCL that lacks functions" runs_with_old_nccl
 else
     echo "skip - the transport over NCCL compiles: there is no nccl.h"
 fi
 without_nccl=$BUILD/tests/without_nccl
 mkdir -p "$without_nccl/bin"
 printf '#!/bin/sh\nexit 1\n' > "$without_nccl/bin/nvcc" && chmod +x "$without_nccl/bin/nvcc"
-check "NCCL that is not installed is one error" refuses CUDA="$without_nccl" TRANSPORT=nccl train
+check "a missing NCCL is one error" refuses CUDA="$without_nccl" TRANSPORT=nccl train
 check "NCCL without GPUs is one error" refuses BACKEND=cpu TRANSPORT=nccl train
-check "grading over NCCL, where nobody can look on, is one error" refuses TRANSPORT=nccl grade LAB=6
-check "a backend that there is not is one error" refuses BACKEND=gpu train
+check "grading over NCCL, whose calls the grader cannot observe, is one error" refuses TRANSPORT=nccl grade LAB=6
+check "an unknown backend is one error" refuses BACKEND=gpu train
 if [ -e /dev/nvidia0 ]; then
     echo "skip - what a machine without a GPU says: this one has a GPU"
 else

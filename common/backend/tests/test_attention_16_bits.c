@@ -167,7 +167,7 @@ static void check_position(const Head *h, const double *p, const double *ds, int
     must_be("dv", a, at, a->dx[V], dv);
 }
 
-START_TEST(attention_errs_by_a_unit_roundoff_of_what_is_rounded)
+START_TEST(the_error_of_attention_is_within_that_of_its_roundings)
 {
     if (!choose())
         return;
@@ -248,7 +248,7 @@ static TCase *all_of(const char *name, void (*choose_it)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, attention_errs_by_a_unit_roundoff_of_what_is_rounded, 0,
+    tcase_add_loop_test(tests, the_error_of_attention_is_within_that_of_its_roundings, 0,
                         SHAPES * MASKS);
     tcase_add_loop_test(tests, a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others, 0,
                         MASKS);

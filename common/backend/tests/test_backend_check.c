@@ -56,7 +56,7 @@ static void ask(const char *core, char *said, size_t size)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-START_TEST(kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it)
+START_TEST(kernels_are_as_wide_as_the_machine_even_if_the_library_does_not_recognise_it)
 {
     char said[2048];
     ask(NULL, said, sizeof said);
@@ -96,7 +96,7 @@ Suite *suite(void)
     Suite *s = suite_create("backend check");
     TCase *tests = tcase_create("cpu");
     tcase_add_test(tests,
-                   kernels_are_as_wide_as_the_machine_even_where_the_library_does_not_know_it);
+                   kernels_are_as_wide_as_the_machine_even_if_the_library_does_not_recognise_it);
     tcase_add_test(tests, a_forced_slow_kernel_is_a_problem_with_a_hint);
     tcase_add_test(tests, the_description_names_the_threads);
     suite_add_tcase(s, tests);

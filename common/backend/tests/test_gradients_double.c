@@ -222,7 +222,7 @@ START_TEST(backward_is_the_derivative_of_forward)
 }
 END_TEST
 
-START_TEST(accumulate_adds_to_what_was_there)
+START_TEST(accumulate_adds_to_the_old_values)
 {
     const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {1, -1, 2, 0, 3, 1},
                  weight[] = {2, 1, -1, 0.5, 3, 1};
@@ -313,7 +313,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("reference");
     tcase_add_loop_test(tests, backward_is_the_derivative_of_forward, 0,
                         sizeof OPERATIONS / sizeof *OPERATIONS);
-    tcase_add_test(tests, accumulate_adds_to_what_was_there);
+    tcase_add_test(tests, accumulate_adds_to_the_old_values);
     tcase_add_test(tests, forward_gives_the_numbers_of_pytorch);
     tcase_add_test(tests, attention_gives_the_numbers_of_pytorch);
     suite_add_tcase(s, tests);

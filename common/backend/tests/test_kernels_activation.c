@@ -92,7 +92,7 @@ static void compare_case(Comparison *c, Call *call)
     tensor_memory_free((void *)c->kept);
 }
 
-START_TEST(gelu_is_its_definition)
+START_TEST(gelu_matches_its_definition)
 {
     Comparison forward = case_of("gelu_forward", _i, 1);
     compare_case(&forward, call_gelu_forward);
@@ -102,7 +102,7 @@ START_TEST(gelu_is_its_definition)
 END_TEST
 
 /* Also compares the bits after the last column: all words are written in full. */
-START_TEST(dropout_draws_its_definition)
+START_TEST(dropout_draw_matches_its_definition)
 {
     const int64_t rows = ROWS[_i / COLUMN_SIZES], columns = COLUMNS[_i % COLUMN_SIZES];
     const size_t bytes = (size_t)(rows * dropout_words(columns)) * sizeof(uint32_t);
@@ -135,7 +135,7 @@ START_TEST(dropout_of_many_samples_is_drawn_by_each_ones_number)
 }
 END_TEST
 
-START_TEST(dropout_is_its_definition)
+START_TEST(dropout_matches_its_definition)
 {
     Comparison c = case_of("dropout_apply", _i, 1);
     compare_case(&c, call_dropout_apply);
@@ -151,7 +151,7 @@ START_TEST(gelu_dropout_is_gelu_and_then_dropout)
 }
 END_TEST
 
-START_TEST(gelu_dropout_backward_of_rows_of_zeros_is_its_definition)
+START_TEST(gelu_dropout_backward_of_rows_of_zeros_matches_its_definition)
 {
     Comparison c = case_of("gelu_dropout_backward", _i % SIZES, 2);
     make_zeros(&c.twins[0], _i / SIZES, c.rows, 7);
@@ -206,7 +206,7 @@ START_TEST(gelu_is_within_an_ulp_of_one_everywhere)
 }
 END_TEST
 
-START_TEST(gelu_of_what_is_not_finite)
+START_TEST(gelu_of_infinity_and_nan)
 {
     static const float numbers[] = {INFINITY, -INFINITY, NAN, -0.0f, 3e38f, -3e38f};
     float *x = tensor_memory(4 * sizeof numbers), *ones = x + 6, *y = x + 12, *slope = x + 18;
@@ -231,7 +231,7 @@ static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
     return philox_uniform(drawn.word[whole % 4]) >= mask->probability;
 }
 
-START_TEST(dropout_keeps_what_the_words_of_its_mask_say)
+START_TEST(dropout_keeps_the_elements_that_its_mask_selects)
 {
     enum { ROWS_HERE = 15, COLUMNS_HERE = 701 };
     static const double probabilities[] = {0, 0x1p-24, 0.1, 0.5, 1 - 0x1p-24, 1};
@@ -350,12 +350,12 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, gelu_is_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, dropout_draws_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, gelu_matches_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, dropout_draw_matches_its_definition, 0, SIZES);
     tcase_add_test(tests, dropout_of_many_samples_is_drawn_by_each_ones_number);
-    tcase_add_loop_test(tests, dropout_is_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, dropout_matches_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
-    tcase_add_loop_test(tests, gelu_dropout_backward_of_rows_of_zeros_is_its_definition, 0,
+    tcase_add_loop_test(tests, gelu_dropout_backward_of_rows_of_zeros_matches_its_definition, 0,
                         ZERO_PATTERNS * SIZES);
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, SIZES);
     return tests;
@@ -372,8 +372,8 @@ Suite *suite(void)
     TCase *tests = tcase_create("properties");
     tcase_add_checked_fixture(tests, one_thread, NULL);
     tcase_add_test(tests, gelu_is_within_an_ulp_of_one_everywhere);
-    tcase_add_test(tests, gelu_of_what_is_not_finite);
-    tcase_add_loop_test(tests, dropout_keeps_what_the_words_of_its_mask_say, 0, 6 * 7);
+    tcase_add_test(tests, gelu_of_infinity_and_nan);
+    tcase_add_loop_test(tests, dropout_keeps_the_elements_that_its_mask_selects, 0, 6 * 7);
     tcase_add_test(tests, dropout_keeps_an_element_whose_number_is_the_probability);
     tcase_add_test(tests, dropout_of_three_shards_is_dropout_of_the_whole);
     tcase_add_test(tests, results_may_be_written_over_arguments);

@@ -81,7 +81,7 @@ static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
     return c;
 }
 
-START_TEST(attention_forward_is_its_definition)
+START_TEST(attention_forward_matches_its_definition)
 {
     AttentionShape shape;
     int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
@@ -187,7 +187,7 @@ START_TEST(nan_of_a_query_stays_in_its_row)
 }
 END_TEST
 
-START_TEST(attention_backward_is_its_definition)
+START_TEST(attention_backward_matches_its_definition)
 {
     AttentionShape shape;
     int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
@@ -197,7 +197,7 @@ START_TEST(attention_backward_is_its_definition)
 }
 END_TEST
 
-START_TEST(attention_backward_of_queries_of_which_nothing_depends_is_its_definition)
+START_TEST(attention_backward_of_queries_without_a_gradient_matches_its_definition)
 {
     AttentionShape shape;
     int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
@@ -261,7 +261,7 @@ static Comparison loss_of(int size, float spread, int32_t *labels)
     return c;
 }
 
-START_TEST(cross_entropy_is_its_definition)
+START_TEST(cross_entropy_matches_its_definition)
 {
     int32_t *labels = tensor_memory(301 * sizeof *labels);
     static const float spread[] = {1, 30, 1000};
@@ -286,18 +286,18 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, attention_forward_is_its_definition, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_forward_matches_its_definition, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, hidden_keys_and_values_change_nothing_and_get_no_gradient, 0,
                         SHAPES * MASKS);
     tcase_add_loop_test(tests, probabilities_are_at_most_1_and_add_up_to_1, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0,
                         SHAPES * MASKS);
     tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
-    tcase_add_loop_test(tests, attention_backward_is_its_definition, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, attention_backward_matches_its_definition, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests,
-                        attention_backward_of_queries_of_which_nothing_depends_is_its_definition, 0,
+                        attention_backward_of_queries_without_a_gradient_matches_its_definition, 0,
                         ZERO_PATTERNS * SHAPES);
-    tcase_add_loop_test(tests, cross_entropy_is_its_definition, 0, 3 * SIZES);
+    tcase_add_loop_test(tests, cross_entropy_matches_its_definition, 0, 3 * SIZES);
     tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);
     return tests;
 }

@@ -25,19 +25,19 @@ static Comparison product_of(const char *kernel, int size)
     return c;
 }
 
-START_TEST(linear_forward_is_its_definition_with_and_without_bias)
+START_TEST(linear_forward_matches_its_definition_with_and_without_bias)
 {
     compare_linear_forward(product_of("linear_forward", _i));
 }
 END_TEST
 
-START_TEST(linear_backward_input_is_its_definition_written_or_added)
+START_TEST(linear_backward_input_matches_its_definition_written_or_added)
 {
     compare_linear_backward_input(product_of("linear_backward_input", _i));
 }
 END_TEST
 
-START_TEST(linear_backward_weight_is_its_definition_written_or_added)
+START_TEST(linear_backward_weight_matches_its_definition_written_or_added)
 {
     Comparison c = product_of("linear_backward_weight", _i);
     add_twin(&c, c.rows * c.inner, NORMAL);
@@ -143,7 +143,7 @@ static void call_layer_norm_forward(const Comparison *c, bool reference)
                                   t[3].single, t[4].single, t[5].single);
 }
 
-START_TEST(layer_norm_forward_is_its_definition)
+START_TEST(layer_norm_forward_matches_its_definition)
 {
     Comparison c = comparison_of("layer_norm_forward", _i);
     Twin *x = add_twin(&c, c.rows * c.columns, NORMAL);
@@ -186,14 +186,14 @@ static Comparison layer_norm_backward_of(int size, bool accumulate)
     return c;
 }
 
-START_TEST(layer_norm_backward_is_its_definition_written_or_added)
+START_TEST(layer_norm_backward_matches_its_definition_written_or_added)
 {
     Comparison c = layer_norm_backward_of(_i / 2, _i % 2 == 1);
     compare(&c, call_layer_norm_backward);
 }
 END_TEST
 
-START_TEST(layer_norm_backward_of_rows_of_zeros_is_its_definition)
+START_TEST(layer_norm_backward_of_rows_of_zeros_matches_its_definition)
 {
     Comparison c = layer_norm_backward_of(SIZES - 3, _i % 2 == 1);
     make_zeros(&c.twins[0], _i / 2, c.rows, 7);
@@ -201,7 +201,7 @@ START_TEST(layer_norm_backward_of_rows_of_zeros_is_its_definition)
 }
 END_TEST
 
-START_TEST(rows_in_use_are_those_that_are_not_zeros)
+START_TEST(rows_in_use_are_those_with_a_nonzero_element)
 {
     enum { ROWS_HERE = 301, COLUMNS_HERE = 24 };
     int32_t index[ROWS_HERE];
@@ -221,7 +221,7 @@ START_TEST(rows_in_use_are_those_that_are_not_zeros)
 }
 END_TEST
 
-START_TEST(where_nearly_all_rows_are_in_use_none_is_left_out)
+START_TEST(no_row_is_left_out_if_nearly_all_are_in_use)
 {
     int32_t index[301];
     if (!kernels_run_on_the_host())
@@ -237,7 +237,7 @@ START_TEST(where_nearly_all_rows_are_in_use_none_is_left_out)
 }
 END_TEST
 
-START_TEST(one_nan_makes_nan_of_what_depends_on_it)
+START_TEST(nan_spreads_to_everything_that_depends_on_it)
 {
     Comparison c = comparison_of("layer_norm_forward", _i);
     add_twin(&c, c.rows * c.columns, NORMAL)->start[c.rows * c.columns / 2] = NAN;
@@ -264,24 +264,25 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, linear_forward_is_its_definition_with_and_without_bias, 0, PRODUCTS);
-    tcase_add_loop_test(tests, linear_backward_input_is_its_definition_written_or_added, 0,
+    tcase_add_loop_test(tests, linear_forward_matches_its_definition_with_and_without_bias, 0,
                         PRODUCTS);
-    tcase_add_loop_test(tests, linear_backward_weight_is_its_definition_written_or_added, 0,
+    tcase_add_loop_test(tests, linear_backward_input_matches_its_definition_written_or_added, 0,
+                        PRODUCTS);
+    tcase_add_loop_test(tests, linear_backward_weight_matches_its_definition_written_or_added, 0,
                         PRODUCTS);
     tcase_add_loop_test(tests, linear_backward_bias_adds_column_sums, 0, SIZES);
     tcase_add_loop_test(tests, lookup_forward_copies_rows_and_gives_zeros_for_no_id, 0, SIZES);
     tcase_add_loop_test(tests, lookup_backward_adds_to_the_rows_looked_up_and_to_no_other, 0,
                         SIZES);
     tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
-    tcase_add_loop_test(tests, layer_norm_forward_is_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_is_its_definition_written_or_added, 0,
+    tcase_add_loop_test(tests, layer_norm_forward_matches_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, layer_norm_backward_matches_its_definition_written_or_added, 0,
                         2 * SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_is_its_definition, 0,
+    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_matches_its_definition, 0,
                         2 * ZERO_PATTERNS);
-    tcase_add_loop_test(tests, rows_in_use_are_those_that_are_not_zeros, 0, ZERO_PATTERNS);
-    tcase_add_test(tests, where_nearly_all_rows_are_in_use_none_is_left_out);
-    tcase_add_loop_test(tests, one_nan_makes_nan_of_what_depends_on_it, 0, SIZES);
+    tcase_add_loop_test(tests, rows_in_use_are_those_with_a_nonzero_element, 0, ZERO_PATTERNS);
+    tcase_add_test(tests, no_row_is_left_out_if_nearly_all_are_in_use);
+    tcase_add_loop_test(tests, nan_spreads_to_everything_that_depends_on_it, 0, SIZES);
     return tests;
 }
 

@@ -91,7 +91,7 @@ static Comparison case_of(int i)
     return c;
 }
 
-START_TEST(element_wise_kernels_are_their_definitions)
+START_TEST(element_wise_kernels_match_their_definitions)
 {
     Comparison c = case_of(_i);
     compare(&c, KERNELS[_i % KERNEL_COUNT].call);
@@ -124,7 +124,7 @@ START_TEST(the_sum_of_squares_is_summed_in_double_precision)
 }
 END_TEST
 
-START_TEST(copy_rows_copies_a_block_and_nothing_beside_it)
+START_TEST(copy_rows_copies_a_block_and_nothing_else)
 {
     float *x = tensor_memory(4 * (9 + 7) * sizeof *x), *y = x + 4 * 9;
     for (int i = 0; i < 4 * 9; i++)
@@ -179,7 +179,7 @@ END_TEST
 
 /* Of seven blocks, the last one short, one has a gradient in each step, one only in the first, one
  * from the third on, one NaN at the end; the moments of the others must not be read. */
-START_TEST(adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits)
+START_TEST(adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits)
 {
     enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };
     float *all = tensor_memory(7 * COUNT * sizeof *all), *w[] = {all, all + COUNT},
@@ -275,12 +275,13 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, element_wise_kernels_are_their_definitions, 0, KERNEL_COUNT * SIZES);
+    tcase_add_loop_test(tests, element_wise_kernels_match_their_definitions, 0,
+                        KERNEL_COUNT * SIZES);
     tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, KERNEL_COUNT * SIZES);
     tcase_add_loop_test(tests, the_sum_of_squares_is_summed_in_double_precision, 0, 5);
-    tcase_add_test(tests, copy_rows_copies_a_block_and_nothing_beside_it);
+    tcase_add_test(tests, copy_rows_copies_a_block_and_nothing_else);
     tcase_add_test(tests, adamw_makes_the_steps_of_pytorch);
-    tcase_add_test(tests, adamw_skips_what_never_had_a_gradient_and_gives_the_same_bits);
+    tcase_add_test(tests, adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits);
     tcase_add_test(tests, sgd_makes_the_steps_of_pytorch);
     tcase_add_test(tests, many_runs_give_the_same_bits);
     return tests;

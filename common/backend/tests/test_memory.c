@@ -6,7 +6,7 @@ enum { COUNT = 1000 };
 static const int64_t BYTES = COUNT * sizeof(float);
 static const MemoryKind KINDS[] = {DEVICE_MEMORY, HOST_MEMORY};
 
-START_TEST(what_kernels_write_is_read)
+START_TEST(the_host_reads_what_kernels_wrote)
 {
     float *x = backend_memory(BYTES, KINDS[_i]), host[COUNT];
     kernel_vector_fill(COUNT, 7, x);
@@ -17,7 +17,7 @@ START_TEST(what_kernels_write_is_read)
 }
 END_TEST
 
-START_TEST(what_is_written_kernels_read)
+START_TEST(kernels_read_what_the_host_wrote)
 {
     float *x = backend_memory(BYTES, KINDS[_i]), host[COUNT];
     for (int i = 0; i < COUNT; i++)
@@ -44,7 +44,7 @@ START_TEST(bytes_are_set_in_the_order_of_the_kernels)
 }
 END_TEST
 
-START_TEST(a_view_shows_what_kernels_wrote_and_what_is_stored_in_it_they_read)
+START_TEST(kernels_and_host_share_the_contents_of_a_view)
 {
     float *x = backend_memory(BYTES, KINDS[_i]);
     kernel_vector_fill(COUNT, 3, x);
@@ -80,7 +80,7 @@ START_TEST(the_host_reaches_its_own_memory_in_place)
 }
 END_TEST
 
-START_TEST(more_memory_than_there_is_is_none)
+START_TEST(allocating_more_memory_than_exists_returns_null)
 {
     ck_assert_ptr_null(backend_memory(INT64_C(1) << 50, KINDS[_i]));
     float *x = backend_memory(BYTES, KINDS[_i]);
@@ -95,13 +95,12 @@ Suite *suite(void)
 {
     Suite *s = suite_create("memory");
     TCase *tests = tcase_create("memory");
-    tcase_add_loop_test(tests, what_kernels_write_is_read, 0, 2);
-    tcase_add_loop_test(tests, what_is_written_kernels_read, 0, 2);
+    tcase_add_loop_test(tests, the_host_reads_what_kernels_wrote, 0, 2);
+    tcase_add_loop_test(tests, kernels_read_what_the_host_wrote, 0, 2);
     tcase_add_loop_test(tests, bytes_are_set_in_the_order_of_the_kernels, 0, 2);
-    tcase_add_loop_test(tests, a_view_shows_what_kernels_wrote_and_what_is_stored_in_it_they_read,
-                        0, 2);
+    tcase_add_loop_test(tests, kernels_and_host_share_the_contents_of_a_view, 0, 2);
     tcase_add_test(tests, the_host_reaches_its_own_memory_in_place);
-    tcase_add_loop_test(tests, more_memory_than_there_is_is_none, 0, 2);
+    tcase_add_loop_test(tests, allocating_more_memory_than_exists_returns_null, 0, 2);
     suite_add_tcase(s, tests);
     return s;
 }

@@ -62,7 +62,7 @@ static Comparison product_of(const char *kernel, int test)
                         .accumulate = test % 2 == 1};
 }
 
-START_TEST(forward_is_its_definition_with_and_without_bias)
+START_TEST(forward_matches_its_definition_with_and_without_bias)
 {
     if (!choose())
         return;
@@ -70,7 +70,7 @@ START_TEST(forward_is_its_definition_with_and_without_bias)
 }
 END_TEST
 
-START_TEST(backward_input_is_its_definition_written_or_added)
+START_TEST(backward_input_matches_its_definition_written_or_added)
 {
     if (!choose())
         return;
@@ -78,7 +78,7 @@ START_TEST(backward_input_is_its_definition_written_or_added)
 }
 END_TEST
 
-START_TEST(backward_weight_is_its_definition_written_or_added)
+START_TEST(backward_weight_matches_its_definition_written_or_added)
 {
     if (!choose())
         return;
@@ -86,7 +86,7 @@ START_TEST(backward_weight_is_its_definition_written_or_added)
 }
 END_TEST
 
-START_TEST(nan_and_infinity_come_out_as_such)
+START_TEST(products_keep_nan_and_infinity)
 {
     if (!choose())
         return;
@@ -103,7 +103,7 @@ START_TEST(nan_and_infinity_come_out_as_such)
 END_TEST
 
 /* Leaves out numbers below 2^-126, which oneDNN's instructions treat as zero. */
-START_TEST(numbers_between_two_become_the_nearest_and_ties_the_even_one)
+START_TEST(numbers_round_to_the_nearest_and_ties_to_even)
 {
     enum { BETWEEN = 12, COUNT = BETWEEN << 16 };
     static const uint32_t between[BETWEEN] = {0,      1,      0x0fff, 0x1000, 0x1001, 0x3000,
@@ -160,7 +160,7 @@ static void fill(float *numbers, float value)
     kernel_vector_fill(NUMBERS, value, numbers);
 }
 
-START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
+START_TEST(weights_are_rounded_once_until_they_are_marked_as_changed)
 {
     if (!choose())
         return;
@@ -180,7 +180,7 @@ START_TEST(weights_are_rounded_once_until_they_are_said_to_have_changed)
 }
 END_TEST
 
-START_TEST(what_is_no_weight_is_rounded_each_time)
+START_TEST(other_matrices_are_rounded_each_time)
 {
     if (!choose())
         return;
@@ -210,7 +210,7 @@ static int threads_of_this_process(void)
 }
 
 /* Runs in a process that never had other threads. */
-START_TEST(a_rank_of_one_thread_stays_one)
+START_TEST(a_rank_of_one_thread_starts_no_other)
 {
     const int before = threads_of_this_process();
     backend_set_threads(1);
@@ -232,13 +232,15 @@ static TCase *all_kernels(const char *name, void (*choose_it)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
-    tcase_add_loop_test(tests, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
-    tcase_add_loop_test(tests, backward_weight_is_its_definition_written_or_added, 0, EACH_TWICE);
-    tcase_add_test(tests, nan_and_infinity_come_out_as_such);
-    tcase_add_test(tests, numbers_between_two_become_the_nearest_and_ties_the_even_one);
-    tcase_add_test(tests, weights_are_rounded_once_until_they_are_said_to_have_changed);
-    tcase_add_test(tests, what_is_no_weight_is_rounded_each_time);
+    tcase_add_loop_test(tests, forward_matches_its_definition_with_and_without_bias, 0, EACH_TWICE);
+    tcase_add_loop_test(tests, backward_input_matches_its_definition_written_or_added, 0,
+                        EACH_TWICE);
+    tcase_add_loop_test(tests, backward_weight_matches_its_definition_written_or_added, 0,
+                        EACH_TWICE);
+    tcase_add_test(tests, products_keep_nan_and_infinity);
+    tcase_add_test(tests, numbers_round_to_the_nearest_and_ties_to_even);
+    tcase_add_test(tests, weights_are_rounded_once_until_they_are_marked_as_changed);
+    tcase_add_test(tests, other_matrices_are_rounded_each_time);
     return tests;
 }
 
@@ -249,7 +251,7 @@ Suite *suite(void)
     Suite *s = suite_create("products in 16 bits");
     TCase *process = tcase_create("process");
     tcase_add_checked_fixture(process, bf16, back_to_fp32);
-    tcase_add_test(process, a_rank_of_one_thread_stays_one);
+    tcase_add_test(process, a_rank_of_one_thread_starts_no_other);
     suite_add_tcase(s, process);
     suite_add_tcase(s, all_kernels("bf16", bf16));
     if (kernels_run_on_the_host())

@@ -116,7 +116,7 @@ START_TEST(a_matrix_that_was_changed_between_two_products_is_rounded_again)
 }
 END_TEST
 
-START_TEST(many_matrices_in_turn_keep_apart)
+START_TEST(copies_of_many_matrices_are_not_confused)
 {
     enum { MATRICES = 6 };
     float *each[MATRICES];
@@ -145,7 +145,7 @@ END_TEST
 /* ---- tf32 ---- */
 
 /* Each factor is off by at most 2^-10, whether truncated or rounded. */
-START_TEST(tf32_errs_by_no_more_than_the_bits_that_it_leaves_out)
+START_TEST(the_error_of_tf32_is_at_most_that_of_the_bits_it_drops)
 {
     if (!choose())
         return;
@@ -182,7 +182,7 @@ static TCase *copies_in(const char *name, void (*choose_it)(void))
     tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_add_loop_test(tests, a_matrix_that_was_changed_between_two_products_is_rounded_again, 0,
                         sizeof CHANGES / sizeof *CHANGES);
-    tcase_add_test(tests, many_matrices_in_turn_keep_apart);
+    tcase_add_test(tests, copies_of_many_matrices_are_not_confused);
     return tests;
 }
 
@@ -197,7 +197,7 @@ Suite *suite(void)
     suite_add_tcase(s, copies_in("fp16", fp16));
     TCase *tests = tcase_create("tf32");
     tcase_add_checked_fixture(tests, tf32, back_to_fp32);
-    tcase_add_loop_test(tests, tf32_errs_by_no_more_than_the_bits_that_it_leaves_out, 1, 12);
+    tcase_add_loop_test(tests, the_error_of_tf32_is_at_most_that_of_the_bits_it_drops, 1, 12);
     suite_add_tcase(s, tests);
     return s;
 }

@@ -30,19 +30,19 @@ static Comparison product_of(const char *kernel, int test)
                         .accumulate = test % 2 == 1};
 }
 
-START_TEST(forward_is_its_definition_with_and_without_bias)
+START_TEST(forward_matches_its_definition_with_and_without_bias)
 {
     compare_linear_forward(product_of("linear_forward", _i));
 }
 END_TEST
 
-START_TEST(backward_input_is_its_definition_written_or_added)
+START_TEST(backward_input_matches_its_definition_written_or_added)
 {
     compare_linear_backward_input(product_of("linear_backward_input", _i));
 }
 END_TEST
 
-START_TEST(backward_weight_is_its_definition_written_or_added)
+START_TEST(backward_weight_matches_its_definition_written_or_added)
 {
     compare_backward_weight(product_of("linear_backward_weight", _i));
 }
@@ -72,9 +72,11 @@ Suite *suite(void)
     TCase *products = tcase_create("products");
     tcase_set_timeout(products, 120);
     tcase_add_checked_fixture(products, choose_wide, back);
-    tcase_add_loop_test(products, forward_is_its_definition_with_and_without_bias, 0, EACH_TWICE);
-    tcase_add_loop_test(products, backward_input_is_its_definition_written_or_added, 0, EACH_TWICE);
-    tcase_add_loop_test(products, backward_weight_is_its_definition_written_or_added, 0,
+    tcase_add_loop_test(products, forward_matches_its_definition_with_and_without_bias, 0,
+                        EACH_TWICE);
+    tcase_add_loop_test(products, backward_input_matches_its_definition_written_or_added, 0,
+                        EACH_TWICE);
+    tcase_add_loop_test(products, backward_weight_matches_its_definition_written_or_added, 0,
                         EACH_TWICE);
     tcase_add_test(products, only_wide_models_load_another_library);
     suite_add_tcase(s, products);

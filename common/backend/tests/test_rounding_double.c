@@ -59,8 +59,8 @@ START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
 }
 END_TEST
 
-/* Sums of small whole numbers are the same in every order and precision. */
-START_TEST(products_of_every_shape_are_whole_in_both_modes)
+/* Sums of small integers are the same in every order and precision. */
+START_TEST(products_of_integers_are_exact_in_both_modes)
 {
     enum { MOST = 19 };
     double x[MOST * MOST], w[MOST * MOST], y[MOST * MOST + 1];
@@ -150,7 +150,7 @@ Suite *suite(void)
     tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
     tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
     tcase_add_test(tests, rounding_mode_rounds_products_that_are_added_or_fuses_them);
-    tcase_add_test(tests, products_of_every_shape_are_whole_in_both_modes);
+    tcase_add_test(tests, products_of_integers_are_exact_in_both_modes);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
     tcase_add_test(tests, products_in_bf16_round_to_the_nearest_and_ties_to_even);
     suite_add_tcase(s, tests);

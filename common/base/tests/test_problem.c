@@ -1,4 +1,4 @@
-/* Errors have three lines. */
+/* An error is printed in up to three lines: what, where, HINT. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void assert_prints(const Problem *problem, const char *expected)
     free(text);
 }
 
-START_TEST(it_is_printed_as_what_where_and_hint)
+START_TEST(an_error_is_printed_as_what_where_and_hint)
 {
     Problem problem;
     ck_assert(!problem_set(&problem, "train.csv:7", "give it one", "row %d has no label", 7));
@@ -26,7 +26,7 @@ START_TEST(it_is_printed_as_what_where_and_hint)
 }
 END_TEST
 
-START_TEST(without_a_place_there_is_no_line_for_it)
+START_TEST(without_a_place_there_is_no_where_line)
 {
     Problem problem;
     problem_set(&problem, NULL, "choose another", "TP=%d", 3);
@@ -34,7 +34,7 @@ START_TEST(without_a_place_there_is_no_line_for_it)
 }
 END_TEST
 
-START_TEST(what_is_too_long_is_cut_and_stays_terminated)
+START_TEST(a_text_that_is_too_long_is_cut_and_stays_terminated)
 {
     char longest[2000];
     memset(longest, 'x', sizeof longest);
@@ -47,7 +47,7 @@ START_TEST(what_is_too_long_is_cut_and_stays_terminated)
 }
 END_TEST
 
-START_TEST(a_misuse_ends_the_run_with_its_words)
+START_TEST(a_misuse_ends_the_run_with_its_message)
 {
     ASSERT_MISUSE((misuse("put the right one", "linear: %d does not fit", 3), 0),
                   "linear: 3 does not fit");
@@ -60,7 +60,7 @@ START_TEST(a_todo_names_its_balise)
 }
 END_TEST
 
-START_TEST(outside_of_a_lab_there_is_no_line)
+START_TEST(outside_a_lab_no_line_is_found)
 {
     char text[64] = "something";
     ck_assert_ptr_null(callsite());
@@ -70,10 +70,11 @@ START_TEST(outside_of_a_lab_there_is_no_line)
 END_TEST
 
 /* Code in the labs' section, where compile-lab.sh puts it. */
-__attribute__((section("balise_labs"), noinline)) static void *line_of_a_lab(void *(*word)(void))
+__attribute__((section("balise_labs"), noinline)) static void *
+line_of_a_lab(void *(*function)(void))
 {
-    void *address = word();  /* the line to be found */
-    __asm__ volatile("" ::); /* prevents a tail call: labs are compiled without them */
+    void *address = function(); /* the line to be found */
+    __asm__ volatile("" ::);    /* prevents a tail call: labs are compiled without them */
     return address;
 }
 enum { LINE_LOOKED_FOR = __LINE__ - 4 };
@@ -95,12 +96,12 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("problem");
     TCase *tcase = tcase_create("problem");
-    tcase_add_test(tcase, it_is_printed_as_what_where_and_hint);
-    tcase_add_test(tcase, without_a_place_there_is_no_line_for_it);
-    tcase_add_test(tcase, what_is_too_long_is_cut_and_stays_terminated);
-    tcase_add_test(tcase, a_misuse_ends_the_run_with_its_words);
+    tcase_add_test(tcase, an_error_is_printed_as_what_where_and_hint);
+    tcase_add_test(tcase, without_a_place_there_is_no_where_line);
+    tcase_add_test(tcase, a_text_that_is_too_long_is_cut_and_stays_terminated);
+    tcase_add_test(tcase, a_misuse_ends_the_run_with_its_message);
     tcase_add_test(tcase, a_todo_names_its_balise);
-    tcase_add_test(tcase, outside_of_a_lab_there_is_no_line);
+    tcase_add_test(tcase, outside_a_lab_no_line_is_found);
     tcase_add_test(tcase, the_line_of_a_lab_is_found);
     suite_add_tcase(suite, tcase);
     return suite;

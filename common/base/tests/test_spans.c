@@ -26,7 +26,7 @@ static void from_the_start(void)
     spans_forget();
 }
 
-START_TEST(what_is_not_running_counts_nothing)
+START_TEST(a_stopped_clock_counts_nothing)
 {
     SpanTotal spans[MAX_SPANS];
     span_end("linear", false);
@@ -34,7 +34,7 @@ START_TEST(what_is_not_running_counts_nothing)
 }
 END_TEST
 
-START_TEST(the_time_since_the_last_word_belongs_to_the_next)
+START_TEST(the_time_since_the_last_span_belongs_to_the_next)
 {
     SpanTotal spans[MAX_SPANS];
     double begin = now();
@@ -72,7 +72,7 @@ static void hear(const char *what, bool backward, double seconds)
         heard += seconds;
 }
 
-START_TEST(a_listener_hears_each_word_with_its_time_until_there_is_none)
+START_TEST(a_listener_gets_each_span_with_its_time_until_it_is_removed)
 {
     SpanTotal spans[MAX_SPANS];
     heard = 0;
@@ -94,31 +94,31 @@ START_TEST(a_listener_hears_each_word_with_its_time_until_there_is_none)
 }
 END_TEST
 
-static int words;
+static int spans_counted;
 static void count(const char *what, bool backward, double seconds)
 {
-    words++;
+    spans_counted++;
 }
 
-START_TEST(two_listeners_hear_the_same_words_and_one_may_leave)
+START_TEST(two_listeners_get_the_same_spans_and_one_may_be_removed)
 {
-    heard = words = 0;
+    heard = spans_counted = 0;
     spans_listen(hear);
     spans_listen(count);
     spans_run(true);
     span_end("linear", true);
     double first = heard;
     ck_assert_double_gt(first, 0);
-    ck_assert_int_eq(words, 1);
+    ck_assert_int_eq(spans_counted, 1);
     spans_unlisten(hear);
     span_end("linear", true);
     ck_assert_double_eq(heard, first);
-    ck_assert_int_eq(words, 2);
+    ck_assert_int_eq(spans_counted, 2);
     spans_unlisten(count);
 }
 END_TEST
 
-START_TEST(more_names_than_there_is_room_for_share_the_last_place)
+START_TEST(names_beyond_the_table_share_its_last_row)
 {
     static char names[MAX_SPANS + 9][8];
     SpanTotal spans[MAX_SPANS];
@@ -140,11 +140,11 @@ Suite *suite(void)
     Suite *all = suite_create("spans");
     TCase *tcase = tcase_create("spans");
     tcase_add_checked_fixture(tcase, from_the_start, NULL);
-    tcase_add_test(tcase, what_is_not_running_counts_nothing);
-    tcase_add_test(tcase, the_time_since_the_last_word_belongs_to_the_next);
-    tcase_add_test(tcase, a_listener_hears_each_word_with_its_time_until_there_is_none);
-    tcase_add_test(tcase, two_listeners_hear_the_same_words_and_one_may_leave);
-    tcase_add_test(tcase, more_names_than_there_is_room_for_share_the_last_place);
+    tcase_add_test(tcase, a_stopped_clock_counts_nothing);
+    tcase_add_test(tcase, the_time_since_the_last_span_belongs_to_the_next);
+    tcase_add_test(tcase, a_listener_gets_each_span_with_its_time_until_it_is_removed);
+    tcase_add_test(tcase, two_listeners_get_the_same_spans_and_one_may_be_removed);
+    tcase_add_test(tcase, names_beyond_the_table_share_its_last_row);
     suite_add_tcase(all, tcase);
     return all;
 }

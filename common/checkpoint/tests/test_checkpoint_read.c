@@ -169,7 +169,7 @@ START_TEST(an_index_is_read_as_it_was_written)
 }
 END_TEST
 
-START_TEST(a_part_too_few_is_refused)
+START_TEST(parts_that_do_not_add_up_are_refused)
 {
     Problem problem = {0};
     SavedParameter parameters[PARAMETERS];
@@ -193,7 +193,7 @@ Suite *suite(void)
     tcase_add_loop_test(cases, every_part_of_every_layout_is_read_from_every_layout, 0,
                         RANKS * STAGES);
     tcase_add_test(cases, an_index_is_read_as_it_was_written);
-    tcase_add_test(cases, a_part_too_few_is_refused);
+    tcase_add_test(cases, parts_that_do_not_add_up_are_refused);
     suite_add_tcase(all, cases);
     return all;
 }

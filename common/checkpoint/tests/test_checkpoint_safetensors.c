@@ -76,7 +76,7 @@ static void assert_refused(const char *words)
     ck_assert_str_ne(problem.hint, "");
 }
 
-START_TEST(what_was_written_is_read)
+START_TEST(a_file_is_read_as_it_was_written)
 {
     Problem problem;
     real values[6];
@@ -128,7 +128,7 @@ START_TEST(a_file_cut_short_anywhere_is_refused)
 }
 END_TEST
 
-START_TEST(bytes_behind_the_last_tensor_are_refused)
+START_TEST(bytes_after_the_last_tensor_are_refused)
 {
     char bytes[1024] = {0};
     write_good();
@@ -215,7 +215,7 @@ START_TEST(a_header_longer_than_the_file_is_refused)
 }
 END_TEST
 
-START_TEST(a_checksum_too_few_is_refused)
+START_TEST(a_missing_checksum_is_refused)
 {
     write_header("{\"__metadata__\":{\"xxh3:a\":\"0123456789abcdef\"},"
                  "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
@@ -225,7 +225,7 @@ START_TEST(a_checksum_too_few_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_file_is_refused)
+START_TEST(fifos_folders_and_missing_paths_are_refused)
 {
     Problem problem;
     unlink(path);
@@ -245,15 +245,15 @@ Suite *suite(void)
     Suite *all = suite_create("safetensors");
     TCase *cases = tcase_create("files");
     tcase_add_checked_fixture(cases, begin, end);
-    tcase_add_test(cases, what_was_written_is_read);
+    tcase_add_test(cases, a_file_is_read_as_it_was_written);
     tcase_add_test(cases, data_begin_at_a_multiple_of_eight);
     tcase_add_test(cases, a_file_cut_short_anywhere_is_refused);
-    tcase_add_test(cases, bytes_behind_the_last_tensor_are_refused);
+    tcase_add_test(cases, bytes_after_the_last_tensor_are_refused);
     tcase_add_test(cases, any_flipped_bit_is_refused_or_changes_no_number);
     tcase_add_loop_test(cases, a_wrong_header_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(cases, a_header_longer_than_the_file_is_refused);
-    tcase_add_test(cases, a_checksum_too_few_is_refused);
-    tcase_add_test(cases, what_is_no_file_is_refused);
+    tcase_add_test(cases, a_missing_checksum_is_refused);
+    tcase_add_test(cases, fifos_folders_and_missing_paths_are_refused);
     suite_add_tcase(all, cases);
     return all;
 }

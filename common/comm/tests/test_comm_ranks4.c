@@ -87,7 +87,7 @@ START_TEST(all_reduce_started_early_adds_too)
 }
 END_TEST
 
-/* A matrix [rows, columns] a rank, side by side. */
+/* One matrix [rows, columns] per rank, side by side. */
 static const int64_t SHAPES[][2] = {{1, 12}, {5, 1},    {3, 4},       {1, 0},
                                     {0, 3},  {7, 1000}, {1, MOST / 4}};
 enum { SHAPES_TRIED = sizeof SHAPES / sizeof *SHAPES };
@@ -133,7 +133,7 @@ START_TEST(reduce_scatter_gives_each_rank_its_columns_of_the_sum)
 }
 END_TEST
 
-START_TEST(broadcast_gives_everyone_the_numbers_of_the_root)
+START_TEST(broadcast_gives_all_ranks_the_numbers_of_the_root)
 {
     Group *group = group_of_first(_i);
     bool right = true;
@@ -228,7 +228,7 @@ START_TEST(ranks_of_a_split_are_ordered_by_key)
 }
 END_TEST
 
-START_TEST(a_communicator_of_ones_own_becomes_a_group_of_its_parent)
+START_TEST(a_communicator_of_the_caller_becomes_a_group_of_its_parent)
 {
     MPI_Comm comm;
     int rank = group_rank(world);
@@ -259,7 +259,8 @@ START_TEST(counters_follow_the_formulas)
     exchange_all(group, x, y);
     give_back(x);
     give_back(y);
-    /* 2(n-1)N over the group, so 2(n-1)N/n a rank; of the whole (n-1)N over the group */
+    /* An all-reduce of N numbers sends 2(n-1)N over the group, 2(n-1)N/n per rank. A gather to N
+     * numbers, or a reduce-scatter of N, sends (n-1)N over the group. */
     ck_assert_int_eq(group_counter(group, ALL_REDUCE).bytes, 2 * (n - 1) * 36 / n * bytes);
     ck_assert_int_eq(group_counter(group, ALL_REDUCE).calls, 2);
     ck_assert_int_eq(group_counter(group, ALL_GATHER).bytes, (n - 1) * 12 * bytes);
@@ -330,12 +331,12 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, all_reduce_started_early_adds_too, 1, 5);
     tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, 5);
     tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1, 5);
-    tcase_add_loop_test(tcase, broadcast_gives_everyone_the_numbers_of_the_root, 1, 5);
-    tcase_add_loop_test(tcase, what_is_sent_arrives, 1, 5);
+    tcase_add_loop_test(tcase, broadcast_gives_all_ranks_the_numbers_of_the_root, 1, 5);
+    tcase_add_loop_test(tcase, a_message_arrives, 1, 5);
     tcase_add_loop_test(tcase, sends_that_are_started_may_cross, 1, 5);
     tcase_add_loop_test(tcase, a_few_numbers_are_added_in_place, 1, 5);
     tcase_add_test(tcase, ranks_of_a_split_are_ordered_by_key);
-    tcase_add_test(tcase, a_communicator_of_ones_own_becomes_a_group_of_its_parent);
+    tcase_add_test(tcase, a_communicator_of_the_caller_becomes_a_group_of_its_parent);
     tcase_add_loop_test(tcase, counters_follow_the_formulas, 1, 5);
     tcase_add_test(tcase, sending_counts_and_receiving_does_not);
     tcase_add_loop_test(tcase, the_bytes_of_all_ranks_are_the_formula_of_the_group, 1, 5);

@@ -18,7 +18,7 @@ static const ReviewSet set = {.rows = ROWS,
                               .labels = labels,
                               .ids = ids};
 
-START_TEST(rows_stand_in_the_order_asked_for_with_padding_and_mask)
+START_TEST(rows_have_the_requested_order_with_padding_and_mask)
 {
     static const int64_t rows[] = {2, 1, 0, 2};
     static const int32_t expected[4][S] = {
@@ -36,7 +36,7 @@ START_TEST(rows_stand_in_the_order_asked_for_with_padding_and_mask)
 }
 END_TEST
 
-START_TEST(refilling_leaves_nothing_of_the_batch_before)
+START_TEST(refilling_removes_the_previous_rows)
 {
     static const int64_t long_row[] = {1, 1}, short_row[] = {0};
     static const int32_t expected[S] = {1, 2, 9, 9, 9, 9}, mask[S] = {1, 1};
@@ -113,8 +113,8 @@ Suite *suite(void)
 {
     Suite *s = suite_create("batch");
     TCase *t = tcase_create("batch");
-    tcase_add_test(t, rows_stand_in_the_order_asked_for_with_padding_and_mask);
-    tcase_add_test(t, refilling_leaves_nothing_of_the_batch_before);
+    tcase_add_test(t, rows_have_the_requested_order_with_padding_and_mask);
+    tcase_add_test(t, refilling_removes_the_previous_rows);
     tcase_add_test(t, permutation_has_every_row_once);
     tcase_add_test(t, permutation_follows_seed_and_epoch_alone);
     tcase_add_test(t, every_order_of_four_rows_is_as_frequent);

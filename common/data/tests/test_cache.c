@@ -1,4 +1,4 @@
-/* The token cache: made once, opened by many, made again if damaged. */
+/* The token cache: written once, opened by many, rewritten if damaged. */
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -108,7 +108,7 @@ START_TEST(cache_is_keyed_by_contents_and_seq_not_by_names)
 }
 END_TEST
 
-START_TEST(every_damage_is_found_and_the_cache_made_anew)
+START_TEST(any_damage_is_detected_and_the_cache_rewritten)
 {
     char path[512], bytes[4096];
     open_and_close(5);
@@ -172,7 +172,7 @@ START_TEST(no_space_is_a_problem_and_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(folder_that_cannot_be_made_is_a_problem)
+START_TEST(folder_that_cannot_be_created_is_a_problem)
 {
     cache = path_of("films.csv");
     ck_assert_ptr_null(open_set(5));
@@ -228,10 +228,10 @@ Suite *suite(void)
     tcase_add_test(t, rows_have_their_ids_and_labels);
     tcase_add_test(t, second_opening_reads_the_same_file);
     tcase_add_test(t, cache_is_keyed_by_contents_and_seq_not_by_names);
-    tcase_add_test(t, every_damage_is_found_and_the_cache_made_anew);
+    tcase_add_test(t, any_damage_is_detected_and_the_cache_rewritten);
     tcase_add_test(t, several_processes_may_open_the_same_set_at_once);
     tcase_add_test(t, no_space_is_a_problem_and_leaves_nothing_behind);
-    tcase_add_test(t, folder_that_cannot_be_made_is_a_problem);
+    tcase_add_test(t, folder_that_cannot_be_created_is_a_problem);
     tcase_add_test(t, seq_out_of_range_is_a_problem);
     tcase_add_test(t, missing_and_bad_files_are_problems);
     suite_add_tcase(s, t);

@@ -43,7 +43,7 @@ check "a word beyond the vocabulary becomes pieces" "$cls $(id z) $(id '##z') $(
 check "an empty line becomes [CLS] and [SEP]" "$cls $sep
 $cls $sep
 $cls $film $sep" "$(printf '\n\nfilm' | tokenize)"
-check "--seq cuts, and keeps [SEP]" "$cls $film $film $sep" "$(echo 'film film film film' | tokenize --seq 4)"
+check "--seq truncates, and keeps [SEP]" "$cls $film $film $sep" "$(echo 'film film film film' | tokenize --seq 4)"
 check "the default is 512 ids" 512 "$(awk 'BEGIN { for (i = 0; i < 900; i++) printf "film " }' | tokenize | wc -w)"
 check "no input gives no output" 0 "$(tokenize </dev/null | wc -c)"
 check "carriage returns and zero bytes change nothing" "$cls $film $sep" "$(printf 'fi\0lm\r\n' | tokenize)"

@@ -53,7 +53,7 @@ static const char *pieces(const char *text, size_t length, int seq)
 #define ASSERT_PIECES(text, expected)                                                              \
     ck_assert_str_eq(pieces((text), sizeof(text) - 1, 512), "[CLS] " expected "[SEP]")
 
-START_TEST(longest_piece_comes_first_and_a_rest_makes_the_word_unknown)
+START_TEST(the_longest_piece_comes_first_and_a_rest_makes_the_word_unknown)
 {
     ASSERT_PIECES("unaffable", "unaff ##able ");
     ASSERT_PIECES("films", "film ##s ");
@@ -97,7 +97,7 @@ START_TEST(ideographs_are_words)
 }
 END_TEST
 
-START_TEST(marks_that_stay_are_put_in_canonical_order)
+START_TEST(remaining_marks_are_put_in_canonical_order)
 {
     ASSERT_PIECES("a\u302E\U0001D165", "a ##\U0001D165 ##\u302E "); /* classes 224 and 216 */
 }
@@ -192,13 +192,13 @@ Suite *suite(void)
     Suite *s = suite_create("wordpiece");
     TCase *text = tcase_create("text");
     tcase_add_checked_fixture(text, up, down);
-    tcase_add_test(text, longest_piece_comes_first_and_a_rest_makes_the_word_unknown);
+    tcase_add_test(text, the_longest_piece_comes_first_and_a_rest_makes_the_word_unknown);
     tcase_add_test(text, empty_text_is_cls_and_sep);
     tcase_add_test(text, punctuation_stands_alone_in_ascii_and_beyond);
     tcase_add_test(text, case_and_accents_are_folded);
     tcase_add_test(text, control_characters_vanish_and_other_blanks_separate);
     tcase_add_test(text, ideographs_are_words);
-    tcase_add_test(text, marks_that_stay_are_put_in_canonical_order);
+    tcase_add_test(text, remaining_marks_are_put_in_canonical_order);
     tcase_add_test(text, special_tokens_in_the_text_are_those_tokens);
     tcase_add_test(text, word_of_a_hundred_characters_is_split_and_a_longer_one_unknown);
     tcase_add_test(text, truncation_keeps_cls_and_sep);

@@ -129,7 +129,7 @@ static Tensor *normal(Run *run, const char *name, Shape shape)
     return x;
 }
 
-static void print_word(Run *run, const char *name, Tensor *y, int inputs, Tensor *const *x)
+static void print_result(Run *run, const char *name, Tensor *y, int inputs, Tensor *const *x)
 {
     char text[64];
     snprintf(text, sizeof text, "%s.dy", name);
@@ -141,21 +141,21 @@ static void print_word(Run *run, const char *name, Tensor *y, int inputs, Tensor
     }
 }
 
-static void print_words(Run *run)
+static void print_operations(Run *run)
 {
     int64_t h = run->config.hidden;
     tape_reset(run->tape, (TapeBatch){.training = true});
     Tensor *x[] = {normal(run, "linear.x0", SHAPE(run->batch, run->positions, h)),
                    normal(run, "linear.x1", SHAPE(h + 1, h)),
                    normal(run, "linear.x2", SHAPE(h + 1))};
-    print_word(run, "linear", linear_with_bias(x[0], x[1], x[2]), 3, x);
+    print_result(run, "linear", linear_with_bias(x[0], x[1], x[2]), 3, x);
     Tensor *n[] = {normal(run, "norm.x0", SHAPE(run->batch, run->positions, h)),
                    normal(run, "norm.x1", SHAPE(h)), normal(run, "norm.x2", SHAPE(h))};
-    print_word(run, "norm", layer_norm_with(n[0], n[1], n[2], 1e-5), 3, n);
+    print_result(run, "norm", layer_norm_with(n[0], n[1], n[2], 1e-5), 3, n);
     Tensor *g[] = {normal(run, "gelu.x0", SHAPE(run->batch, 3 * h))};
     scale(g[0], 3); /* so that the flat ends are covered too */
     print_tensor("operations/", "gelu.x0", g[0]);
-    print_word(run, "gelu", gelu(g[0]), 1, g);
+    print_result(run, "gelu", gelu(g[0]), 1, g);
 }
 
 static void run_down(Run *run)
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     pass(&run, true);
     print_parameters(&run, "gradients/", true);
     print_steps(&run);
-    print_words(&run);
+    print_operations(&run);
     run_down(&run);
     return 0;
 }

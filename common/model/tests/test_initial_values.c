@@ -103,7 +103,7 @@ START_TEST(an_embedding_is_normal_as_in_bert)
     moments(w, &mean, &variance, &largest);
     ck_assert_double_eq_tol(mean, 0, 5 * 0.02 / sqrt(count));
     ck_assert_double_eq_tol(variance, 0.0004, 5 * 0.0004 * sqrt(2 / count));
-    ck_assert_double_gt(largest, 3.5 * 0.02); /* of 30000 normal numbers 14 are expected beyond */
+    ck_assert_double_gt(largest, 3.5 * 0.02); /* 14 of 30000 normal numbers are expected beyond */
     model_free(model);
 }
 END_TEST
@@ -121,7 +121,7 @@ START_TEST(a_layer_norm_starts_as_the_identity)
 }
 END_TEST
 
-START_TEST(another_name_or_seed_starts_otherwise_and_the_order_does_not_matter)
+START_TEST(name_and_seed_determine_the_values_and_the_order_does_not)
 {
     Model *model = model_of_rank(0, 1), *other = model_new(pool, &mesh, 43),
           *turned = model_of_rank(0, 1);
@@ -154,7 +154,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
     tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
     tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);
-    tcase_add_test(tcase, another_name_or_seed_starts_otherwise_and_the_order_does_not_matter);
+    tcase_add_test(tcase, name_and_seed_determine_the_values_and_the_order_does_not);
     suite_add_tcase(suite, tcase);
     return suite;
 }

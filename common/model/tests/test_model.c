@@ -102,7 +102,7 @@ static double its_index(void *context, const Parameter *p, int64_t index)
     return (double)index + *(double *)context;
 }
 
-START_TEST(a_fill_goes_by_the_index_in_the_whole)
+START_TEST(a_fill_uses_the_index_in_the_full_parameter)
 {
     Model *model =
         model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
@@ -124,7 +124,7 @@ START_TEST(a_fill_goes_by_the_index_in_the_whole)
 }
 END_TEST
 
-START_TEST(gradients_that_nobody_set_are_completed_with_zeros)
+START_TEST(unset_gradients_become_zeros)
 {
     Model *model = model_of_rank(0, 1);
     Tensor *used = parameter(model->builder, "used", SHAPE(3, 2), whole());
@@ -154,7 +154,7 @@ START_TEST(two_parameters_of_one_name_are_refused)
 }
 END_TEST
 
-START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
+START_TEST(a_parameter_is_whole_or_a_shard_and_is_created_before_use)
 {
     Model *model = model_of_rank(0, 2);
     Builder *b = model->builder;
@@ -179,7 +179,7 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_made_in_time)
 }
 END_TEST
 
-START_TEST(sizes_that_do_not_divide_are_named)
+START_TEST(sizes_that_do_not_divide_are_refused)
 {
     Problem problem;
     BertConfig config = SMALL;
@@ -261,11 +261,11 @@ Suite *suite(void)
     tcase_add_test(tcase, the_names_of_the_bert_are_fixed);
     tcase_add_test(tcase, the_bert_has_the_parameters_of_its_sizes);
     tcase_add_test(tcase, arenas_hold_one_parameter_after_the_other);
-    tcase_add_test(tcase, a_fill_goes_by_the_index_in_the_whole);
-    tcase_add_test(tcase, gradients_that_nobody_set_are_completed_with_zeros);
+    tcase_add_test(tcase, a_fill_uses_the_index_in_the_full_parameter);
+    tcase_add_test(tcase, unset_gradients_become_zeros);
     tcase_add_test(tcase, two_parameters_of_one_name_are_refused);
-    tcase_add_test(tcase, a_parameter_is_whole_or_a_shard_and_made_in_time);
-    tcase_add_test(tcase, sizes_that_do_not_divide_are_named);
+    tcase_add_test(tcase, a_parameter_is_whole_or_a_shard_and_is_created_before_use);
+    tcase_add_test(tcase, sizes_that_do_not_divide_are_refused);
     tcase_add_test(tcase, a_step_against_the_gradient_lowers_the_loss_and_allocates_once);
     tcase_add_test(tcase, the_same_step_gives_the_same_numbers);
     suite_add_tcase(suite, tcase);

@@ -1,4 +1,4 @@
-/* Stages of a pipeline, one after the other on one rank: what a line of them gives, and what is refused. */
+/* Stages of a pipeline, run one after another on one rank: their results, and what is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { LAYERS = 5, STAGES = 3, B = 4, S = 5, MICROS = 2 };
 static const BertConfig SMALL = {
     .vocabulary = 30, .hidden = 8, .layers = LAYERS, .heads = 2, .classes = 2, .dropout = 0.1};
 
-static Range wrong_blocks; /* begin < end: what the slot returns instead */
+static Range wrong_blocks; /* returned by stage_blocks(), if begin < end */
 
 Range stage_blocks(int blocks, const Mesh *of)
 {
@@ -157,7 +157,7 @@ static Tensor *activation(void)
                tape_reals(stage->micro[0].tape, SHAPE(B, S, 8), whole(), zeros, true);
 }
 
-START_TEST(what_another_stage_holds_is_refused)
+START_TEST(layers_of_another_stage_are_refused)
 {
     stage_up(1, 3);
     ASSERT_MISUSE(stage_embed(stage, 0), "stage 1", "does not hold the embedding");
@@ -194,7 +194,7 @@ START_TEST(a_tensor_that_is_not_the_input_is_refused)
 }
 END_TEST
 
-START_TEST(a_stage_that_there_is_not_is_refused)
+START_TEST(a_stage_that_does_not_exist_is_refused)
 {
     stage_up(0, 2);
     Tensor *x = stage_embed(stage, 0);
@@ -232,7 +232,7 @@ static void refuses(Range blocks)
     model_free(model);
 }
 
-START_TEST(blocks_that_there_are_not_are_refused)
+START_TEST(blocks_that_do_not_exist_are_refused)
 {
     refuses((Range){-1, 2});
     refuses((Range){3, 2});
@@ -247,11 +247,11 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, pool_up, pool_down);
     tcase_add_test(tcase, three_stages_give_the_loss_and_the_gradients_of_one);
     tcase_add_test(tcase, two_micro_batches_give_the_loss_and_the_gradients_of_one_batch);
-    tcase_add_test(tcase, what_another_stage_holds_is_refused);
+    tcase_add_test(tcase, layers_of_another_stage_are_refused);
     tcase_add_test(tcase, passes_in_a_wrong_order_are_refused);
     tcase_add_test(tcase, a_tensor_that_is_not_the_input_is_refused);
-    tcase_add_test(tcase, a_stage_that_there_is_not_is_refused);
-    tcase_add_test(tcase, blocks_that_there_are_not_are_refused);
+    tcase_add_test(tcase, a_stage_that_does_not_exist_is_refused);
+    tcase_add_test(tcase, blocks_that_do_not_exist_are_refused);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -19,8 +19,8 @@ from torch import nn
 
 torch.set_num_threads(1)
 
-# vocabulary, hidden, layers, heads, classes, positions, B, S. Double precision can be had where 1/sqrt(hidden/heads), which a
-# lab passes on in single precision, is exact there.
+# vocabulary, hidden, layers, heads, classes, positions, B, S. A lab passes 1/sqrt(hidden/heads) in
+# single precision, so cases in double precision are those where it is exact.
 CASES = [("double", (37, 12, 2, 3, 2, 0, 3, 7)), ("float", (37, 12, 2, 3, 2, 0, 3, 7)),
          ("double", (29, 20, 3, 5, 3, 9, 2, 9)), ("float", (29, 15, 3, 5, 3, 9, 2, 9)),
          ("double", (23, 4, 1, 1, 4, 1, 1, 1)), ("float", (211, 132, 1, 11, 2, 0, 5, 33))]
@@ -71,7 +71,7 @@ class Bert(nn.Module):
         return self.down(nn.functional.gelu(self.up(x[:, 0])))
 
     def named(self, of=lambda parameter: parameter):
-        """Each parameter (or its gradient) under the kit's name; PyTorch keeps query, key and value in one matrix."""
+        """{the kit's name: parameter or gradient}; PyTorch joins query, key and value."""
         result = {"embedding.weight": of(self.embedding.weight)}
         if self.positions is not None:
             result["positions.weight"] = of(self.positions.weight)
@@ -94,7 +94,7 @@ def copied(tensors):
 
 
 def train(case, weights, batch, dtype):
-    """What PyTorch makes of it: {"result": ..., "gradients": ..., "sgd": ..., "adamw": ...}, each by name."""
+    """PyTorch's {"result": ..., "gradients": ..., "sgd": ..., "adamw": ...}, each by name."""
     model = Bert(*case)
 
     def load():
@@ -144,7 +144,7 @@ def operations(inputs, dtype):
 
 
 def compare(sentence, got, expected, single):
-    """single: what runs of PyTorch in single precision give; none when the program computed in double."""
+    """@param single PyTorch's results in single precision; empty for double precision"""
     wrong = [] if got.keys() == expected.keys() else [f"names: {sorted(got)} instead of {sorted(expected)}"]
     for name in expected.keys() & got.keys():
         largest = expected[name].abs().max().item()

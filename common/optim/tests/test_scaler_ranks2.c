@@ -40,7 +40,7 @@ START_TEST(gradients_are_divided_by_the_scale_without_rounding)
 }
 END_TEST
 
-START_TEST(what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved)
+START_TEST(a_gradient_that_is_not_finite_on_one_rank_skips_the_step_on_both_and_halves_the_scale)
 {
     static const real others[] = {INFINITY, -INFINITY, NAN};
     GradScaler scaler = {.scale = SCALE_AT_FIRST};
@@ -62,7 +62,7 @@ START_TEST(large_gradients_are_finite)
 }
 END_TEST
 
-START_TEST(the_scale_is_doubled_after_so_many_good_steps_in_a_row)
+START_TEST(the_scale_is_doubled_after_enough_good_steps_in_a_row)
 {
     GradScaler scaler = {.scale = 4, .good = STEPS_BEFORE_GROWTH - 2};
     scaler_unscale(&scaler, model);
@@ -90,9 +90,11 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, make_model, free_model);
     tcase_add_test(tests, gradients_are_divided_by_the_scale_without_rounding);
     tcase_add_loop_test(
-        tests, what_is_not_finite_on_one_rank_is_left_out_on_both_and_the_scale_halved, 0, 6);
+        tests,
+        a_gradient_that_is_not_finite_on_one_rank_skips_the_step_on_both_and_halves_the_scale, 0,
+        6);
     tcase_add_test(tests, large_gradients_are_finite);
-    tcase_add_test(tests, the_scale_is_doubled_after_so_many_good_steps_in_a_row);
+    tcase_add_test(tests, the_scale_is_doubled_after_enough_good_steps_in_a_row);
     tcase_add_test(tests, the_scale_is_not_halved_below_1);
     suite_add_tcase(s, tests);
     return s;

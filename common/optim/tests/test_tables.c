@@ -72,7 +72,7 @@ START_TEST(a_step_leaves_nothing_of_its_gradient_to_the_next)
 END_TEST
 
 /* Like a sum over replicas that used other rows. */
-START_TEST(nor_of_what_others_added_to_it)
+START_TEST(a_step_leaves_nothing_of_a_sum_over_replicas_to_the_next)
 {
     for (int step = 0; step < 4; step++) {
         look_up(STEPS[step]);
@@ -104,7 +104,7 @@ START_TEST(rows_that_never_had_a_gradient_are_not_cleared_again)
 }
 END_TEST
 
-START_TEST(a_table_whose_rows_have_all_had_one_is_cleared_by_the_next_pass)
+START_TEST(a_table_whose_rows_all_had_a_gradient_is_cleared_by_the_next_pass)
 {
     for (int row = 0; row < ROWS; row += 2) {
         look_up((int32_t[]){row, row + 1, row});
@@ -125,10 +125,10 @@ Suite *suite(void)
     TCase *tests = tcase_create("tables");
     tcase_add_checked_fixture(tests, start, stop);
     tcase_add_test(tests, a_step_leaves_nothing_of_its_gradient_to_the_next);
-    tcase_add_test(tests, nor_of_what_others_added_to_it);
+    tcase_add_test(tests, a_step_leaves_nothing_of_a_sum_over_replicas_to_the_next);
     tcase_add_test(tests, without_a_step_in_between_each_pass_has_its_own_gradient);
     tcase_add_test(tests, rows_that_never_had_a_gradient_are_not_cleared_again);
-    tcase_add_test(tests, a_table_whose_rows_have_all_had_one_is_cleared_by_the_next_pass);
+    tcase_add_test(tests, a_table_whose_rows_all_had_a_gradient_is_cleared_by_the_next_pass);
     suite_add_tcase(s, tests);
     return s;
 }

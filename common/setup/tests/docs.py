@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The reference: the order of the rooms. With ALL=1, from slow_docs.sh: make docs makes everything,
-links lead somewhere, no solution is revealed, and a missing comment or another defect is reported."""
+"""The reference: the order of the rooms. With ALL=1, from slow_docs.sh: make docs builds
+everything, links lead somewhere, no solution is revealed, and a missing comment or another defect
+is an error."""
 import glob
 import html
 import html.parser
@@ -92,7 +93,7 @@ def check_links(pages):
             if not os.path.isfile(os.path.join(SITE, target)):
                 dead.append(f"{name}: {link}")
             elif to.fragment and target in pages and urllib.parse.unquote(to.fragment) not in pages[target].anchors:
-                dead.append(f"{name}: {link}: no such place in it")
+                dead.append(f"{name}: {link}: the page has no such anchor")
     check("every link of every page leads somewhere", not dead, "\n".join(dead))
     drawn = []
     for path in glob.glob(f"{SITE}/*.svg"):
@@ -119,7 +120,7 @@ def check_headers(pages):
 
 
 def check_order():
-    """In groups.dox, a room comes after the rooms that it includes."""
+    """Tests that a room comes after the rooms that it includes, in groups.dox."""
     rooms = [room for room in re.findall(r"@defgroup (\w+) \w+: ", text_of(f"{HERE}/pages/groups.dox")) if os.path.isdir(f"common/{room}")]
     wrong = []
     for path in glob.glob("common/*/**/*.[ch]", recursive=True):
@@ -128,7 +129,7 @@ def check_order():
             for other in re.findall(r'#include "(\w+)/', text_of(path)):
                 if other in rooms and rooms.index(other) > rooms.index(room):
                     wrong.append(f"{path} includes a header of {other}")
-    check("a room knows only those that stand above it in the list of rooms", len(rooms) == 11 and not wrong, "\n".join(wrong))
+    check("a room includes only rooms that precede it in groups.dox", len(rooms) == 11 and not wrong, "\n".join(wrong))
 
 
 def check_labs(pages):
@@ -161,7 +162,7 @@ def check_secrets(pages):
     told = [name for name in mutants if len(name) > 12 and "_" in name and name in site and name not in given]
     sentences = re.findall(r'"([^"\n]{50,})"', text_of("grader/judge/diagnose/suspects.c"))
     told += [sentence for sentence in sentences if plain(sentence) in site]
-    check("no wrong answer that the grader knows is in the site", mutants and sentences and not told, "\n".join(told))
+    check("the site names no wrong answer that the grader knows", mutants and sentences and not told, "\n".join(told))
 
 
 def check_formulas(pages):
@@ -198,7 +199,7 @@ BREAKS = (
     ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, naming",
      " *  @param step of the run\n *  @return false with `problem`, on every rank, naming", None, "model"),
     ("a header that does not say what it is", "common/mesh/mesh.h", "/** @file\n", "/*\n", None, "mesh.h"),
-    ("a link to a text that is not there", "labs/02-colwise-linear/README.md", "(../03-embedding/README.md)", "(../03-nothing/README.md)", None, "03-nothing"),
+    ("a link to a missing text", "labs/02-colwise-linear/README.md", "(../03-embedding/README.md)", "(../03-nothing/README.md)", None, "03-nothing"),
     ("a type that another header has too", "common/model/bert.h", "typedef struct BertConfig {", "typedef struct PoolUse {\n} PoolUse;\ntypedef struct BertConfig {",
      None, "PoolUse"),
 )
@@ -212,7 +213,7 @@ def check_breaks(folder, breaks):
     for what, path, old, new, named, word in breaks:
         good = text_of(f"{folder}/{path}")
         if old not in good:
-            check(f"{what} is one error that names it", False, f"{path} has no {old!r} any more")
+            check(f"{what} is one error that names it", False, f"{path} does not contain {old!r}")
             continue
         write(f"{folder}/{path}", good.replace(old, new, 1))
         where = f"{path}:{line_of(f'{folder}/{path}', named)}" if named else path.replace("03-nothing", "")

@@ -81,10 +81,10 @@ doctor PATH="$PATH"
 expect_status 0
 expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'the labs need none' \
     'The labs can be done here'
-verdict 'a machine that can do the labs is told so'
+verdict 'the doctor says that the labs can be done here'
 
 ! grep -q $'\e' "$work/said" || reasons+=('colour in a file')
-verdict 'there is no colour in a file'
+verdict 'output to a file has no colour'
 
 # words_of: the text as words, wherever its lines are broken.
 words_of() {
@@ -93,20 +93,20 @@ words_of() {
 status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "$root/common/backend/cuda/RESULTS.md" | tr -s '\n ' ' ')
 [[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
 [[ $(words_of "$root/common/backend/README.md") == *"$status_words"* ]] || reasons+=('common/backend/README.md says otherwise')
-verdict 'what was run on a real GPU is said in the same words by RESULTS.md, the doctor and the README of the backends'
+verdict 'RESULTS.md, the doctor and the README of the backends say the same about runs on a real GPU'
 
 path_without mpicc
 doctor PATH="$bin"
 expect_status 2
 expect_said '✗ libopenmpi-dev +missing' 'HINT: make setup; on a cluster: module load openmpi' \
     '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'The labs cannot be done here yet'
-verdict 'without mpicc the doctor names MPI and says how to get it'
+verdict 'without mpicc, the doctor names MPI and says how to get it'
 
 path_without addr2line
 doctor PATH="$bin"
 expect_status 2
 expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot be done here yet' '^  binutils$'
-verdict 'any one thing that the labs need stands in their way'
+verdict 'without one program that the labs need, they cannot be done'
 
 # A machine that lacks only things that do not prevent the labs.
 path_without shellcheck unshare ompi_info mpicc
@@ -120,15 +120,15 @@ fake ompi_info <<<$'#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_s
 doctor PATH="$bin"
 expect_status 0
 expect_said 'The labs can be done here'
-verdict 'a machine without what only tests, training or speed need can do the labs'
+verdict 'the labs can be done without what only tests, training or speed need'
 expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test'
-verdict 'what only the tests need is told, with how to get it'
+verdict 'a package that only the tests need is listed, with how to get it'
 expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;'
-verdict 'so is what training alone can do without'
+verdict 'so is an optional package'
 expect_said '! sandbox +none' 'resource limits only' 'HINT: in a container'
-verdict 'so is a sandbox that the machine does not allow'
+verdict 'so is a missing sandbox'
 expect_said '✓ Open MPI +CUDA-aware'
-verdict 'an Open MPI that knows of GPUs is recognised'
+verdict 'a CUDA-aware Open MPI is recognised'
 
 path_without mpirun
 fake mpirun <<'END'
@@ -140,13 +140,13 @@ END
 doctor PATH="$bin"
 expect_status 2
 expect_said 'each rank is alone in its world' 'come from two installations'
-verdict 'an mpirun that does not belong to mpicc is found out'
+verdict 'an mpirun of another installation than mpicc is detected'
 
 fake mpirun <<<$'#!/bin/bash\necho HYDRA build details'
 doctor PATH="$bin"
 expect_status 2
 expect_said "not Open MPI's" 'HINT'
-verdict 'an mpirun that is not of Open MPI is named'
+verdict 'an mpirun that is not from Open MPI is reported'
 
 # A fake driver that supports CUDA up to $knows, with GPUs of the given names and NVLink between the
 # first two. Without MPI, so that the doctor does not try to start ranks.
@@ -169,42 +169,42 @@ path_with_gpus 'NVIDIA H200' 'NVIDIA H200'
 doctor PATH="$bin"
 expect_said 'local rank 0 +GPU 0 +H200, 79 GiB, 78 free$' 'local rank 1 +GPU 1 +H200' 'NVLink +all pairs' \
     'More than 2 ranks share' '✓ driver +550.1 +supports CUDA up to 99.0'
-verdict 'the doctor shows which local rank takes which GPU, and that NVLink is between them'
+verdict 'the doctor shows which local rank uses which GPU, and that NVLink connects them'
 
 doctor PATH="$bin" NTASKS=3
 expect_said '! local rank 2 +GPU 0 +shared with local rank 0' '3 ranks share 2 GPUs: their collectives go through MPI'
-verdict 'more ranks than GPUs share them, through MPI, and that is said'
+verdict 'the doctor says which ranks share a GPU, and that they communicate through MPI'
 
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200' 'NVIDIA A30'
 doctor PATH="$bin"
 expect_said 'NVLink +some +between 0-1, of all pairs' 'types of GPUs +differ +a run must use GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
-verdict 'GPUs of two types, and pairs without NVLink, are told of'
+verdict 'GPUs of two types, and pairs without NVLink, are reported'
 
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=2,GPU-000,7,1
 expect_said 'local rank 0 +GPU 2 +A30' 'local rank 1 +GPU 0 +H200' 'NVLink +none'
-! grep -q 'local rank 2' "$work/said" || reasons+=('shows what stands behind a GPU that there is not')
-verdict 'CUDA_VISIBLE_DEVICES says which GPUs there are, in its order'
+! grep -q 'local rank 2' "$work/said" || reasons+=('shows a GPU that follows an unknown one')
+verdict 'CUDA_VISIBLE_DEVICES selects and orders the GPUs'
 
 cp -P "$work/all/mpicc" "$work/all/mpirun" "$bin"
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=
 expect_status 0
 expect_said '! GPU +hidden' 'The labs can be done here'
-verdict 'GPUs that are all hidden are told of'
+verdict 'hidden GPUs are reported'
 
 if [[ -n $(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc') ]]; then
     knows=9.2
     path_with_gpus 'NVIDIA H200'
     doctor PATH="$bin"
     expect_said '! driver +550.1 +supports CUDA 9.2; the toolkit is newer' 'HINT: update the driver'
-    verdict 'a driver older than the toolkit is told of'
+    verdict 'a driver older than the toolkit is reported'
 else
-    echo 'skip - a driver older than the toolkit is told of: there is no nvcc'
+    echo 'skip - a driver older than the toolkit is reported: nvcc is not installed'
 fi
 
 doctor PATH="$PATH" OPENBLAS_CORETYPE=Haswell OPENBLAS_NUM_THREADS=999999
 expect_status 0
 expect_said 'OPENBLAS_CORETYPE=Haswell' 'HINT: unset OPENBLAS_CORETYPE' 'OPENBLAS_NUM_THREADS=999999 on'
-verdict 'an environment that slows the kernels down is shown with a HINT'
+verdict 'settings that slow down the kernels are reported with a HINT'
 
 path_without mpicc mpirun
 doctor_on_terminal PATH="$bin" TERM=xterm

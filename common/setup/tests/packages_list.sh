@@ -26,7 +26,7 @@ twice() {
     awk '/^[a-z]/ { print $2 }' "$root/common/setup/packages" | tr / '\n' | sort | uniq -d
 }
 
-# overlooked: packages that dpkg calls installed but whose probe fails.
+# overlooked: packages that are installed according to dpkg, but whose probe fails.
 overlooked() {
     source "$root/common/setup/probe.sh"
     local i
@@ -40,7 +40,7 @@ overlooked() {
 }
 
 verdict 'each line has a group, packages, probes, a purpose and a way on clusters' "$(malformed)"
-verdict 'no package stands twice in the list' "$(twice)"
+verdict 'no package is listed twice' "$(twice)"
 if type -P dpkg-query >/dev/null; then
     verdict 'the probes find every package of the list that is installed' "$(overlooked)"
 else

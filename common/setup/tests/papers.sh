@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The files beside the code: the top level is as agreed, and files for editors and other tools are
-# correct.
+# The files beside the code: the top level has only agreed ones, and those for editors and other
+# tools are correct.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd "$ROOT" || exit 2
@@ -29,7 +29,7 @@ top_level() {
         case $name in
         .* | Makefile | README.md | CONTRIBUTING.md | CHANGELOG.md | LICENSE | labs | solutions | grader | common | data | slides | site.mk) ;;
         *)
-            echo "$name stands at the top"
+            echo "$name does not belong at the top level"
             return 1
             ;;
         esac
@@ -144,20 +144,20 @@ makefiles_can_be_read() {
     ! files | grep -E '(^|/)Makefile$|\.mk$' | xargs grep -nE '^.{121}'
 }
 
-check "the top level is as agreed" top_level
+check "the top level has only the agreed files and folders" top_level
 check "the formatter, editors and READMEs agree on one width" one_width
 check "the Makefile has at most 250 lines, and no makefile more than 120 columns" makefiles_can_be_read
 check "LICENSE is Apache-2.0, word for word" license
-check "the files for editors can be read" reads_json
-check "what workflows, editors and CONTRIBUTING run are commands of the kit" targets_exist
-check "make alone builds the kit and says what there is" make_alone_helps
-check "an editor offers the labs that there are" tasks_know_the_labs
+check "the files for editors are valid JSON" reads_json
+check "workflows, editors and CONTRIBUTING run only targets that make has" targets_exist
+check "make alone builds the kit and prints the help" make_alone_helps
+check "the editor's tasks offer the labs of grader/labs.mk" tasks_know_the_labs
 check "the table of labs in the README has the files of grader/labs.mk" readme_lists_the_labs
-check "the handout's README says which labs each lab stands on" handout_says_what_labs_stand_on
+check "the handout's README says which labs each lab builds on" handout_says_what_labs_stand_on
 check "the README has at most 120 lines" readme_is_short
 check "make help is one screen of 24 lines and 80 columns" help_is_one_screen
-check "make help TOPIC tells of that alone, and makes nothing" has_topics
-check "compile_commands.json describes every lab, and files that there are" describes_every_lab
+check "make help TOPIC prints that topic alone, and builds nothing" has_topics
+check "compile_commands.json describes every lab, and only existing files" describes_every_lab
 if command -v clangd > /dev/null; then
     check "clangd reads the labs and the kit without an error" clangd_finds_nothing
 else

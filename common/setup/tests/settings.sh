@@ -6,7 +6,7 @@
 make_tree settings
 unset MAKELEVEL # as if typed by a student, not run by another make
 
-stops() { # stops WORDS COMMAND...: it stops before it begins, with one sentence and a HINT
+stops() { # stops WORDS COMMAND...: make stops it before any work, with one sentence and a HINT
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '\*\*\*' out)" = 1 ] && grep -qF -- "$words" out && grep -q 'HINT: ' out
@@ -17,23 +17,23 @@ refused() {
     check "make $* is refused: there is no setting $word" stops "there is no setting $word" make "$@"
 }
 refused SOLUTON grade SOLUTON=1 LAB=2
-check "the setting that was meant is named" grep -qF 'HINT: did you mean SOLUTION?' out
+check "a similar setting is suggested" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
-check "in small letters, too" grep -qF 'HINT: did you mean LAB?' out
+check "also for one in small letters" grep -qF 'HINT: did you mean LAB?' out
 refused EPOCH train EPOCH=2
-check "with one letter more" grep -qF 'HINT: did you mean EPOCHS?' out
+check "and for one that lacks a letter" grep -qF 'HINT: did you mean EPOCHS?' out
 refused near grade near=2
 refused QQQ grade QQQ=2
-check "none is where none is near" grep -qF 'HINT: make help lists them' out
-check "a value with an apostrophe is told as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
+check "nothing is suggested if no setting is similar" grep -qF 'HINT: make help lists them' out
+check "an error quotes a value with an apostrophe as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
 an_error() { # an_error WORDS COMMAND...: the program itself reports the error, not the shell
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out
 }
-check "so is one that a program gets" an_error "6'7" make --silent grade "LAB=6'7"
-check "a stack for training with one, too" stops "'m'ien'" make --silent train "STACK=m'ien"
-check "a file whose name has an apostrophe is a file" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
+check "so does the error of a program" an_error "6'7" make --silent grade "LAB=6'7"
+check "and the error about a stack for training" stops "'m'ien'" make --silent train "STACK=m'ien"
+check "a file name may have an apostrophe" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
 for value in '$(touch x)' '$(shell touch x)' 'a$b' '$$$b' '${HOME}'; do
     check "a METRICS of $value is refused: make would expand it" stops 'make expands the $ in METRICS' make train VOCAB=none.txt "METRICS=$value"
 done
@@ -96,7 +96,7 @@ every_setting() {
     echo "${#names[@]} names; unknown: $unknown" > out
     [ "${#names[@]}" -gt 40 ] && [ -z "$unknown" ]
 }
-check "every setting that the help names is one" every_setting
+check "every setting that the help names exists" every_setting
 every_variable_is_passed() {
     local name
     for name in $(grep -v '^#' common/setup/check.sh | grep -oE '[$]\{?[A-Z_]+' | tr -d '\044{' | sort -u); do
@@ -105,16 +105,16 @@ every_variable_is_passed() {
     done
 }
 check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
-check "a TMPDIR that is not there is told" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
-check "where there is no compiler, that is told with make setup" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
-check "a build folder that cannot be made is told" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
+check "a missing TMPDIR is one error" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
+check "a missing compiler is one error" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
+check "a build folder that cannot be created is one error" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 
 if unshare -rm mount -t tmpfs none build 2> /dev/null; then
     # shellcheck disable=SC2016 # the inner shell's
-    check "a build folder on a full disk is told" stops "the disk of the folder build is full" \
+    check "a build folder on a full disk is one error" stops "the disk of the folder build is full" \
         unshare -rm bash -c 'mount -t tmpfs -o size=2m none build && { head -c 2M /dev/zero > build/full 2> /dev/null; make grade LAB=1; }'
 else
-    echo "skip - a build folder on a full disk is told: this user may mount nothing (unshare -rm)"
+    echo "skip - a build folder on a full disk is one error: this user may mount nothing (unshare -rm)"
 fi
 
 a_failing_check() {
@@ -122,5 +122,5 @@ a_failing_check() {
     printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
     ! make help > out 2>&1 && grep -q 'check.sh: 3' out
 }
-check "where check.sh itself fails, make does not go on" a_failing_check
+check "make stops if check.sh itself fails" a_failing_check
 finish

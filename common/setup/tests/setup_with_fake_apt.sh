@@ -125,7 +125,7 @@ verdict 'nothing missing: setup of a group is silent, and asks apt nothing'
 run_setup
 expect_status 0
 expect_said 'everything that the labs need is installed'
-verdict 'without a group it says so'
+verdict 'nothing missing: setup without a group says so'
 
 new_machine alpha
 run_setup
@@ -134,7 +134,7 @@ expect_asked '--no-install-recommends beta-new'
 expect_not_asked beta-old
 expect_not_asked alpha
 expect_not_asked gamma
-verdict 'as root, what is missing of the groups named is installed, and nothing else'
+verdict 'as root, the missing packages of the groups are installed, and nothing else'
 
 new_machine
 run_setup
@@ -151,7 +151,7 @@ echo 'alpha beta-old' >"$machine/known"
 run_setup
 expect_status 0
 expect_asked 'alpha beta-old'
-verdict 'where a package has another name, the alternative is installed'
+verdict 'if a package has another name, the alternative is installed'
 
 new_machine
 : >"$machine/known"
@@ -167,7 +167,7 @@ new_machine alpha beta betac delta
 run_setup core test
 expect_status 0
 expect_said 'gamma is not available (optional: compares)'
-verdict 'an optional package that cannot be had is said, and fails nothing'
+verdict 'an unavailable optional package is reported, and setup succeeds'
 
 new_machine
 : >"$machine/known"
@@ -181,7 +181,7 @@ new_machine
 run_setup
 expect_status 2
 expect_said 'apt-get install failed' 'Unable to fetch some archives' 'HINT: see the error above'
-verdict 'a failed installation shows what apt said'
+verdict 'after a failed installation, the output of apt is shown'
 
 new_machine
 user 1000
@@ -190,7 +190,7 @@ expect_status 2
 expect_said '3 packages are missing' 'alpha' 'does the first thing' 'beta-new' 'delta' \
     'apt-get install --no-install-recommends alpha beta-new delta' 'HINT: on a cluster: module load alphamod betamod'
 expect_not_asked install
-verdict 'without root and sudo each missing package is named, with the line that loads the modules'
+verdict 'without root and sudo, each missing package is named, with the line that loads the modules'
 
 new_machine alpha
 user 1000
@@ -198,7 +198,7 @@ fake sudo "[[ \$1 == -n ]] || exit 1; shift; exec \"\$@\""
 run_setup
 expect_status 0
 expect_asked beta-new
-verdict 'sudo that asks for nothing is used'
+verdict 'sudo that needs no password is used'
 
 new_machine alpha
 user 1000
@@ -206,8 +206,8 @@ fake sudo "echo \"\$*\" >>$machine/sudo; exit 1"
 run_setup
 expect_status 2
 expect_said 'sudo does not work here'
-[[ $(cat "$machine/sudo") == '-n true' ]] || wrong 'sudo could have asked, with nobody there to answer'
-verdict 'sudo that would ask is left alone when there is no terminal'
+[[ $(cat "$machine/sudo") == '-n true' ]] || wrong 'sudo could have asked for a password without a terminal'
+verdict 'sudo that needs a password is not used without a terminal'
 
 new_machine alpha
 user 1000
@@ -216,14 +216,14 @@ run_setup_on_terminal
 expect_status 0
 expect_asked beta-new
 [[ $(cat "$machine/sudo" 2>/dev/null) == asks ]] || wrong 'sudo did not ask exactly once'
-verdict 'on a terminal sudo asks once'
+verdict 'on a terminal, sudo asks once'
 
 new_machine alpha
 rm "$machine/bin/apt-get" "$machine/bin/apt-cache"
 run_setup
 expect_status 2
 expect_said 'no apt-get' 'beta-new' "own package manager" 'module load betamod'
-verdict 'a system without apt is told the names, also as root'
+verdict 'on a system without apt, the names are printed, also for root'
 
 new_machine
 run_setup kore

@@ -145,7 +145,7 @@ verdict 'debootstrap makes a bare machine'
 
 in_machine 1000 'make setup'
 expect 2 'gcc .*compiles' 'libopenmpi-dev' 'not root' 'HINT: on a cluster: module load gcc'
-verdict 'without root make setup names what is missing and how a cluster gives it'
+verdict 'without root, make setup names what is missing and how to get it on a cluster'
 
 in_machine 0 'make setup'
 verdict 'make setup installs what the labs need'
@@ -159,12 +159,12 @@ verdict 'make doctor says that the labs can be done'
 
 in_machine 1000 'make doctor'
 expect 0 'The labs can be done here' 'MPI, 2 ranks .*communicate'
-verdict 'so it does for an ordinary user'
+verdict 'make doctor says so to an ordinary user, too'
 
 if [[ ${BARE_FULL:-0} == 1 ]]; then
     in_machine 0 'make demo'
     verdict 'make demo works on a bare machine'
 else
-    echo 'skip - make demo works on a bare machine: takes minutes, BARE_FULL=1 asks for it'
+    echo 'skip - make demo works on a bare machine: it takes minutes; BARE_FULL=1 runs it'
 fi
 ((failures == 0))

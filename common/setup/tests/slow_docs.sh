@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# What make docs makes, and its message for each defect in headers and texts.
+# What make docs builds, and its error for each defect in headers and texts.
 ALL=1 exec "$(dirname "$0")/docs.py"

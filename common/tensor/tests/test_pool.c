@@ -63,7 +63,7 @@ __attribute__((no_sanitize("address"))) static void flip(char *byte)
     *byte ^= 1;
 }
 
-START_TEST(a_write_beside_a_watched_buffer_is_seen)
+START_TEST(a_write_beside_a_watched_buffer_is_detected)
 {
     for (int at = -64; at < 136; at++) {
         Pool *pool = pool_new(0, true);
@@ -117,7 +117,7 @@ START_TEST(the_peak_is_that_of_the_highest_total)
 }
 END_TEST
 
-START_TEST(the_limit_refuses_and_says_what_is_held)
+START_TEST(the_limit_is_enforced_and_the_error_lists_what_is_held)
 {
     Pool *pool = pool_new(10 * MB, false);
     Buffer *held[] = {pool_get(pool, 3 * MB, WEIGHTS), pool_get(pool, 2 * MB, GRADIENTS),
@@ -149,7 +149,7 @@ START_TEST(what_was_released_makes_room_below_the_limit)
 END_TEST
 
 /* More than half of the emulated GPU's memory. */
-START_TEST(what_lies_free_goes_back_before_memory_is_refused)
+START_TEST(free_buffers_are_returned_before_memory_is_refused)
 {
     Pool *pool = pool_new(0, false);
     buffer_release(pool_get(pool, 600 * MB, ACTIVATIONS));
@@ -159,7 +159,7 @@ START_TEST(what_lies_free_goes_back_before_memory_is_refused)
 }
 END_TEST
 
-START_TEST(an_activation_that_is_refused_is_told_with_its_shape)
+START_TEST(the_error_about_an_activation_has_its_shape)
 {
     Pool *pool = pool_new(10 * MB, false);
     const Shape shape = {.rank = 2, .size = {1 << 10, 5 << 10}};
@@ -169,7 +169,7 @@ START_TEST(an_activation_that_is_refused_is_told_with_its_shape)
 }
 END_TEST
 
-START_TEST(memory_that_the_machine_has_not_is_refused)
+START_TEST(more_memory_than_the_machine_has_is_refused)
 {
     Pool *pool = pool_new(0, false);
     ASSERT_MISUSE(pool_get(pool, (int64_t)1 << 60, WEIGHTS), "do not fit in", "(weights)");
@@ -203,7 +203,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_released_buffer_is_handed_out_again);
     tcase_add_test(tcase, nothing_is_allocated_after_the_first_step);
     tcase_add_test(tcase, two_buffers_share_no_byte_and_are_aligned);
-    tcase_add_test(tcase, a_write_beside_a_watched_buffer_is_seen);
+    tcase_add_test(tcase, a_write_beside_a_watched_buffer_is_detected);
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_refuses_and_says_what_is_held);

@@ -5,7 +5,7 @@
 #include "tests/run_for_tests.h"
 #include "tensor/tensor.h"
 
-START_TEST(a_tensor_that_was_written_over_is_called_so)
+START_TEST(an_overwritten_tensor_is_called_overwritten)
 {
     char text[96];
     Tensor x = {.shape = SHAPE(2, 3), .placement = whole()};
@@ -114,7 +114,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("tensor");
     TCase *tcase = tcase_create("tensor");
-    tcase_add_test(tcase, a_tensor_that_was_written_over_is_called_so);
+    tcase_add_test(tcase, an_overwritten_tensor_is_called_overwritten);
     tcase_add_test(tcase, a_shape_knows_its_count_and_its_last_size);
     tcase_add_test(tcase, shapes_are_equal_when_rank_and_sizes_are);
     tcase_add_test(tcase, dimensions_count_from_either_end);

@@ -30,28 +30,28 @@ def curves():
         apart = deviation(on, other)
         check(len(other) == 12 and apart <= allowed, sentence, f"{apart:.3g} apart, {allowed:.3g} allowed")
 
-    check(max(off) - min(off) > 4 * allowed, "what is learnt is more than rounding may do", f"{off}, {allowed:.3g} allowed")
+    check(max(off) - min(off) > 4 * allowed, "the losses change by more than rounding may", f"{off}, {allowed:.3g} allowed")
     near(off, "AMP=bf16 gives the losses of AMP=off")
     check(deviation(on, off) > 1e-6, "but not to the last digit")
     for tp, dp in LAYOUTS:
         near(losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp), f"tp {tp}, dp {dp} gives the losses of one rank in bf16")
         twice = [losses_of(tp * dp, *TWELVE, *BF16, "--tp", tp) for _ in range(2)]
         check(twice[0] == twice[1], f"two runs in bf16 at tp {tp}, dp {dp} are equal to the last digit")
-    near(losses_of(1, *TWELVE, *BF16, "--micro", 3), "three micro-batches a step give the losses of the whole batch in bf16")
+    near(losses_of(1, *TWELVE, *BF16, "--micro", 3), "three micro-batches per step give the losses of the whole batch in bf16")
     threads = [losses_of(1, *TWELVE, *BF16, "--threads", 2) for _ in range(2)]
     check(threads[0] == threads[1], "two runs in bf16 of one rank with two threads are equal to the last digit")
-    near(threads[0], "two threads give the losses of one in bf16")
+    near(threads[0], "two threads give the losses of one thread in bf16")
     return on, near
 
 
 def resumed(folder, on, near):
     run(1, *SMALL, *BF16, "--steps", 6, "--save", f"{folder}/half")
     rest = losses_of(1, *TWELVE, *BF16, "--resume", f"{folder}/half")
-    check(rest == on[6:], "a run in bf16 that resumes goes on to the last digit", f"{rest}\n{on[6:]}")
-    near(on[:6] + losses_of(1, *TWELVE, "--resume", f"{folder}/half"), "a run in bf16 can go on without")
+    check(rest == on[6:], "a resumed run in bf16 equals an uninterrupted one to the last digit", f"{rest}\n{on[6:]}")
+    near(on[:6] + losses_of(1, *TWELVE, "--resume", f"{folder}/half"), "a run begun in bf16 can resume with AMP=off")
     run(1, *SMALL, "--steps", 6, "--save", f"{folder}/other")
     near(losses_of(1, *SMALL, "--steps", 6) + losses_of(1, *TWELVE, *BF16, "--resume", f"{folder}/other"),
-         "and a run without can go on in bf16")
+         "a run begun with AMP=off can resume in bf16")
 
 
 def numbers(folder):
@@ -61,8 +61,8 @@ def numbers(folder):
 
 
 def master_weights(folder):
-    """Makes steps a hundred times smaller than bf16 would round away (half a unit in its last
-    place)."""
+    """Makes steps at least ten times smaller than those that bf16 would round away (half a unit in
+    its last place)."""
     tiny = [*SMALL, "--dropout", 0, "--steps", 3]
     for name, options in (("start", ["--lr", 0]), ("off", ["--lr", 1e-4]), ("on", ["--lr", 1e-4, *BF16])):
         done = run(1, *tiny, *options, "--save", f"{folder}/{name}")
@@ -84,7 +84,7 @@ def what_it_says():
         check((amp == "bf16") == ("AMP=bf16 by oneDNN" in done.stdout) and "warning" not in done.stderr,
               f"a run with AMP={amp} prints that among its configuration", done.stdout + done.stderr)
     off, on = (metrics_of(2, *SMALL, "--steps", 1, "--tp", 2, "--amp", amp)[-1] for amp in ("off", "bf16"))
-    check((off["amp"], on["amp"]) == ("off", "bf16"), "the metrics name AMP", f"{off}\n{on}")
+    check((off["amp"], on["amp"]) == ("off", "bf16"), "the metrics have the value of AMP", f"{off}\n{on}")
     weights = [line["ranks"][1]["peak"]["weights"] for line in (off, on)]
     check(0 <= weights[1] - 1.5 * weights[0] < 64, "the rounded copy of the weights is counted among them", str(weights))
 
@@ -105,19 +105,19 @@ def what_it_loads(folder):
 def other_processors():
     with open("/proc/cpuinfo") as file:
         if "avx512_bf16" not in file.read():
-            print("skip - a processor without bf16 is warned of: this one cannot play both")
+            print("skip - a processor that emulates bf16 causes one warning: this one has no bf16 to switch off")
             return
     slow = run(2, "--tp", 2, *SMALL, "--steps", 1, *BF16, ONEDNN_MAX_CPU_ISA="AVX512_CORE")
     check(slow.returncode == 0 and slow.stderr.count("warning: AMP=bf16") == 1 and slow.stderr.count("HINT") == 1,
-          "a processor that imitates bf16 is warned of once", slow.stdout + slow.stderr)
+          "a processor that emulates bf16 causes one warning", slow.stdout + slow.stderr)
     none = run(2, "--tp", 2, *SMALL, "--steps", 1, *BF16, ONEDNN_MAX_CPU_ISA="AVX2")
     check(none.returncode == 2 and none.stderr.count("error: AMP=bf16") == none.stderr.count("HINT") == 1,
-          "a processor that knows no bf16 is refused", none.stdout + none.stderr)
+          "a processor that cannot even emulate bf16 is refused", none.stdout + none.stderr)
 
 
 def main():
     if "needs oneDNN" in run(1, *SMALL, "--steps", 1, *BF16).stderr:
-        print("skip - AMP=bf16 learns as AMP=off does: oneDNN is not installed")
+        print("skip - AMP=bf16 learns like AMP=off: oneDNN is not installed")
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         on, near = curves()

@@ -64,13 +64,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
     refused("fewer rows than replicas are refused", ["larger than the data", "3 rows"], 4, "--tp", 1, "--samples", 3)
-    refused("a precision that there is not is refused", ["AMP", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
+    refused("an unknown precision is refused", ["AMP", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
     for amp in ("fp16", "tf32"):
         refused(f"{amp} is refused: it needs a GPU", [f"AMP={amp}", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", amp)
     broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
     refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
-    refused("a number that is none is refused", ["'many'"], 1, "--epochs", "many")
+    refused("an option whose value is not a number is refused", ["'many'"], 1, "--epochs", "many")
     refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",
             f"{folder}/no/such/folder.jsonl")
     full = os.path.join(folder, "full")
@@ -78,26 +78,26 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     script = f'mount -t tmpfs -o size=64k none {full} && (head -c 1M /dev/zero > {full}/all; "$@"; status=$?; ls {full}; exit $status) 2>&1'
     walls = subprocess.run(["unshare", "-rm", "true"], capture_output=True, text=True, check=False).stderr
     if walls:
-        print(f"skip - a metrics file on a full disk is refused before training, and not left: {walls.strip()}")
+        print(f"skip - a metrics file on a full disk is refused before training, and removed: {walls.strip()}")
     else:
         dry = subprocess.run(["unshare", "-rm", "bash", "-c", script, "bash", f"{BUILD}/train", "--dry", "1", "--metrics", f"{full}/m.jsonl"], cwd=ROOT,
                              capture_output=True, text=True, check=False)
         check(dry.returncode == 2 and "No space left" in dry.stdout and "free some space" in dry.stdout and dry.stdout.endswith("\nall\n"),
-              "a metrics file on a full disk is refused before training, and not left", dry.stdout + dry.stderr)
+              "a metrics file on a full disk is refused before training, and removed", dry.stdout + dry.stderr)
     kept = file_with(folder, "kept.jsonl", b"x" * 10)
     subprocess.run([f"{BUILD}/train", "--dry", "1", "--metrics", kept], cwd=ROOT, check=False)
-    check(os.path.getsize(kept) == 10, "a metrics file that is there is kept until training begins", str(os.path.getsize(kept)))
+    check(os.path.getsize(kept) == 10, "an existing metrics file is kept until training begins", str(os.path.getsize(kept)))
     refused("a cache that cannot be written is refused", ["cache"], 2, "--tp", 2, "--cache", "/proc/nowhere")
-    refused("what does not fit in MEM is refused with what holds the memory",
+    refused("a run that does not fit in MEM is refused, with what the memory holds",
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",
             256, "--heads", 4)
 
-refused("ranks that MPI does not see are told", ["3 ranks were started", "each sees a world of 2", "make doctor"], 2, "--tp", 2, "--ranks", 3)
+refused("ranks that MPI does not connect are one error", ["3 ranks were started", "each sees a world of 2", "make doctor"], 2, "--tp", 2, "--ranks", 3)
 dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "3", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:") == 1 and not dry.stdout,
-      "before there are ranks, options that do not fit are refused", dry.stderr)
+      "a dry run refuses options that do not fit", dry.stderr)
 good = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "4", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
-check(good.returncode == 0 and not good.stdout + good.stderr, "and nothing is said of those that fit", good.stderr + good.stdout)
+check(good.returncode == 0 and not good.stdout + good.stderr, "a dry run prints nothing if the options fit", good.stderr + good.stdout)
 
 sizes = ["--hidden-dim", 24, "--heads", 2, "--seq", 16, "--samples", 48, "--steps", 1, "--test", ""]
 for sentence, options, words in [
@@ -115,13 +115,13 @@ words = [counting if word == f"{BUILD}/train" else word for word in command(200,
 many = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
 with open(started, encoding="utf-8") as file:
     check(many.returncode == 2 and "8 heads" in many.stderr and many.stderr.count("HINT:") == 1 and len(file.readlines()) == 1,
-          "what does not fit on 200 ranks is said before they start", many.stderr)
+          "options that do not fit 200 ranks are refused before the ranks start", many.stderr)
 os.unlink(started)
 os.unlink(counting)
 no_mpi = subprocess.run(["/bin/bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True, text=True,
                         env={**os.environ, "PATH": f"{BUILD}/nothing-here"})
 check(no_mpi.returncode == 2 and "MPI is not installed" in no_mpi.stderr and "HINT" in no_mpi.stderr,
-      "an MPI that is not installed is named", no_mpi.stderr)
+      "a missing MPI is named", no_mpi.stderr)
 for flag, limit, words in ("v", 300000, "address space"), ("n", 20, "open files"):
     done = subprocess.run(["bash", "-c", f'ulimit -{flag} {limit} && exec timeout 20 "$@"', "bash", *command(2, "--tp", 2)], cwd=ROOT, capture_output=True,
                           text=True, check=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A step sends what the formulas say, to the byte, and replicas need no more memory than one."""
+"""A step sends what the formulas say, to the byte; replicas need no more memory per rank."""
 import os
 import sys
 
@@ -38,11 +38,11 @@ for tp, dp in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2), (4, 2), (2, 3), (
           f"{sent} counted, {formula(tp, dp, 12, parameters)} by formula")
 
 tp_bytes, dp_bytes, parameters, _ = sums(2, 2, 12, "--micro", 3)
-check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-batches a step sends no more: one reduction",
+check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-batches, a step sends no more: one reduction",
       f"{tp_bytes}, {dp_bytes}")
 
 alone, replicas = sums(2, 1, 6)[3], sums(2, 2, 12)[3]
-check(replicas <= 1.001 * alone, "at the same rows a replica, two replicas of two ranks need the memory of one",
+check(replicas <= 1.001 * alone, "with the same rows per replica, a rank needs no more memory with two replicas than with one",
       f"{alone} bytes at tp 2, {replicas} at tp 2, dp 2")
 
 
@@ -54,7 +54,7 @@ def activations(layers, seq, tp):
 
 
 def kept(seq, tp):
-    """The bytes that a layer keeps for the backward pass: its two residual sums, whole; split, q,
+    """The bytes that a layer keeps for the backward pass: its two residual sums, whole; split: q,
     k, v, the output of attention, and the inner layer before GELU with one bit per number for
     dropout; two numbers per row of scores and per row of both norms."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
@@ -62,7 +62,7 @@ def kept(seq, tp):
 
 for seq, tp in ((32, 1), (32, 2), (256, 1)):
     grown = activations(5, seq, tp) - activations(3, seq, tp)
-    check(grown == 2 * kept(seq, tp), f"at {seq} positions, tp {tp}, a layer keeps what the formula says, no square of the positions",
+    check(grown == 2 * kept(seq, tp), f"at {seq} positions, tp {tp}, a layer keeps what the formula says, and nothing that grows with the square of the positions",
           f"{grown / 2} bytes, {kept(seq, tp)} by formula")
 
 link = cost.Link(0.0, 1e9)
@@ -73,18 +73,18 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
     held = lines[-1]["ranks"][0]
     vocabulary = round((held["parameters"] - 2 * 4 * 256) * tp / 256 - 2 * 12 * 256 - 258)
     paper = cost.memory(rates, cost.Model(2, 256, 4, seq, 8, vocabulary, classifies=True), tp, 1)
-    check(abs(held["peak_bytes"] / paper - 1) < 0.02, f"at tp {tp} and {seq} positions a rank's peak is what make model says, to 2 %",
+    check(abs(held["peak_bytes"] / paper - 1) < 0.02, f"at tp {tp} and {seq} positions a rank's peak is within 2 % of that of make model",
           f"{held['peak_bytes']} bytes, {paper:.0f} on paper")
 
 
 def in_stages(schedule):
-    """What the ranks of three stages of a block say of six micro-batches of two rows."""
+    """The summaries of three ranks, each a stage of one block; six micro-batches of two rows."""
     return metrics_of(3, *SIZES, "--layers", 3, "--batch-size", 12, "--tp", 1, "--pp", 3, "--micro", 6, "--schedule", schedule)[-1]["ranks"]
 
 
 gpipe, one_f_one_b = in_stages("gpipe"), in_stages("1f1b")
 alive = [[row["micro_batches_alive"] for row in rows] for rows in (gpipe, one_f_one_b)]
-check(alive == [[6, 6, 6], [3, 2, 1]], "GPipe holds all micro-batches, 1F1B as many as there are stages from here on", str(alive))
+check(alive == [[6, 6, 6], [3, 2, 1]], "GPipe holds all micro-batches, 1F1B as many as there are stages from this one to the last", str(alive))
 less = [(many["peak"]["activations"] - few["peak"]["activations"]) / (kept(S, 1) / 3) for many, few in zip(gpipe, one_f_one_b)]
-check(all(0.8 * n < x < 1.5 * n for n, x in zip((3, 4, 5), less)), "each micro-batch fewer saves the activations of its blocks",
+check(all(0.8 * n < x < 1.5 * n for n, x in zip((3, 4, 5), less)), "1F1B saves the activations of each micro-batch that it does not hold",
       f"{less} micro-batches of the formula's size")

@@ -24,15 +24,15 @@ def in_pieces(folder, metrics, layouts, *options):
 
 
 def same_layout(folder):
-    """Two epochs and a half of 16 steps with evaluations, ended within an epoch, at the end of one,
-    and by Ctrl-C."""
+    """Three epochs of 16 steps with evaluations, in pieces: the first ends within an epoch, the
+    second with one, the third by Ctrl-C."""
     run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
     alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
     one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)
     saved = ["--save", f"{folder}/parted", "--resume", f"{folder}/parted", "--every", 5, "--metrics", parted]
     first = succeed(2, *run, "--steps", 7, *saved)
     check("holds no checkpoint yet: starts from scratch" in first.stdout,
-          "the first run with RESUME and SAVE of one folder says that it starts from scratch", first.stdout)
+          "the first run with the same SAVE and RESUME says that it starts from scratch", first.stdout)
     names = sorted(os.listdir(f"{folder}/parted"))
     check(names == [".lock", "step-000005", "step-000007"], "EVERY=n saves every n steps and at the end", str(names))
     with open(parted, "a", encoding="utf-8") as file:
@@ -41,7 +41,7 @@ def same_layout(folder):
     check("continues after step 7" in second.stdout, "a run that resumes says where", second.stdout)
     interrupt(command(2, *SMALL, *run, *saved), parted)
     last = succeed(2, *run, *saved)
-    check(curve(parted) == curve(alone), "at the same layout a run in four pieces is bit by bit one run, evaluations too",
+    check(curve(parted) == curve(alone), "at the same layout, a run in four pieces equals one run bit for bit, evaluations included",
           f"{curve(parted)}\n{curve(alone)}")
     weights = [undivided(newest(f"{folder}/{name}"), state) for state in ("weight", "m", "v")
                for name in ("alone", "parted")]
@@ -51,7 +51,7 @@ def same_layout(folder):
     check(names == [".lock", "step-000047", "step-000048"], "the last two checkpoints are kept", str(names))
     again = succeed(2, *run, *saved)
     check(table_of(again) == table_of(last) == table_of(one) and curve(parted) == curve(alone),
-          "a run that was done already is evaluated again and ends with the same table", again.stdout)
+          "a finished run is evaluated again, and ends with the same table", again.stdout)
 
 
 def epoch_in_two_pieces(folder):
@@ -61,7 +61,7 @@ def epoch_in_two_pieces(folder):
     one = table_of(succeed(*run))
     succeed(*run, "--steps", 25, "--save", f"{folder}/averages")
     two = table_of(succeed(*run, "--resume", f"{folder}/averages"))
-    check(one == two and len(one) == 2, "the averages of an epoch that was trained in two pieces are those of one", f"{one}\n{two}")
+    check(one == two and len(one) == 2, "the averages of an epoch trained in two pieces are those of the whole epoch", f"{one}\n{two}")
 
 
 def table_of(done):
@@ -102,7 +102,7 @@ def other_layouts(folder):
         serial = alone()
         moved = max(apart(serial, alone("--perturb", k)) for k in (1, 2, 3))
         for number, layouts in enumerate((LAYOUTS, REPLICAS, PIPELINES)):
-            sentence = f"a run goes on over the layouts {layouts} (ranks, tp, pp) with the losses of one rank ({name})"
+            sentence = f"a run that resumes at the layouts {layouts} (ranks, tp, pp) has the losses of one rank ({name})"
             place = f"{folder}/{name[:3]}-{number}"
             parted = in_pieces(place, place + ".jsonl", layouts, *options)
             check(len(parted) == 16 and 0 < moved and apart(serial, parted) <= 8 * moved, sentence,
@@ -110,7 +110,7 @@ def other_layouts(folder):
 
 
 def same_grid(folder):
-    sentence = "at two replicas of two stages a run in two pieces is bit by bit one run"
+    sentence = "at two replicas of two stages, a run in two pieces equals one run bit for bit"
     alone = f"{folder}/replicas.jsonl"
     succeed(4, "--dp", 2, "--pp", 2, "--test", "", "--steps", 8, "--metrics", alone)
     parted = in_pieces(f"{folder}/replicas", f"{folder}/replicas-parted.jsonl", [(4, 1, 2), (4, 1, 2)])
@@ -131,7 +131,7 @@ def partial_folders(folder):
     before = contents(newest(place))
     succeed(2, "--tp", 2, "--test", "", "--steps", 3, "--save", place, "--resume", place)
     check(sorted(os.listdir(place)) == [".lock", "step-000002", "step-000003"] and before == contents(f"{place}/step-000002"),
-          "what a killed run left half-written is removed, and the checkpoint before it is used", str(os.listdir(place)))
+          "a checkpoint that a killed run left half-written is removed, and the one before it is used", str(os.listdir(place)))
     info = tool("info", place).stdout
     check("step-000003" in info and "[968,64]" in info and "shard(" in info and "tensor parallel 2, pipeline parallel 1: 2 files" in info,
           "checkpoint info lists step, layout, names, shapes and placements", info)
@@ -168,7 +168,7 @@ def on_the_disk(folder):
     with open(log, encoding="utf-8") as file:
         names = [name.partition(".json.")[0] for name in file.read().split() if name == "told.jsonl" or name.startswith("index.json.")]
     check(done.returncode == 0 and names == ["told.jsonl", "index", "told.jsonl", "index", "told.jsonl"],
-          "the metrics are on the disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")
+          "the metrics are synced to disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:

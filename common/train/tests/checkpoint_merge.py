@@ -38,7 +38,7 @@ def environment():
 
 
 def peer_reads(sentence, path, tensors):
-    """The real package reads the same names, shapes and bytes."""
+    """Tests that the package reads the same names, shapes and bytes."""
     python, reason = environment()
     if not python:
         print(f"skip - {sentence}: pip cannot get {PACKAGE}: {reason}")
@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         keys = {"format", "step", *(f"xxh3:{name}" for name in tensors)}
         check(tensors == undivided(newest(saved), "weight") and len(tensors) == 23 and metadata["format"] == "pt" and metadata["step"] == "2" and set(metadata) == keys,
               f"the merged weights of {ranks} ranks are those of the shards", done.stderr)
-        check(not [name for name in os.listdir(temporary) if name.startswith(f"merged{ranks}.")], "nothing is left beside the merged file")
+        check(not [name for name in os.listdir(temporary) if name.startswith(f"merged{ranks}.")], "no temporary file is left beside the merged file")
     peer_reads("Python's safetensors reads the merged file", merged, tensors)
     shard = os.path.join(newest(saved), "rank-1-of-4.safetensors")
     peer_reads("Python's safetensors reads a shard", shard, read_file(shard)[0])

@@ -132,7 +132,7 @@ def damages(good):
     damaged(good, "an index whose optimiser has done more steps than the run", ["index.json"],
             lambda case: case.edit_index(lambda index: index["optimizer"].update(steps=2**63 - 1)))
     for name in ("index", "shard"):
-        damaged(good, f"a FIFO in the place of the {name}", ["is not a file"], lambda case, name=name: replace_by_fifo(getattr(case, name)))
+        damaged(good, f"a FIFO instead of the {name}", ["is not a file"], lambda case, name=name: replace_by_fifo(getattr(case, name)))
 
 
 def replace_by_fifo(path):
@@ -161,7 +161,7 @@ def flipped_bits(good):
                 done = train(2, *ON_TWO, "--steps", 4, "--resume", case.folder)
                 if refusal(done) or "beside it is intact" not in done.stderr:
                     accepted.append((at, bit % 8, done.stdout + done.stderr))
-        check(not accepted, f"a bit that flipped in {'the numbers of a shard' if name == 'shard' else 'the index'} is noticed, 20 of 20", str(accepted))
+        check(not accepted, f"a bit that flipped in {'the numbers of a shard' if name == 'shard' else 'the index'} is detected, in 20 of 20 cases", str(accepted))
 
 
 def read_at(file, offset, count):
@@ -178,8 +178,8 @@ def older_kit(good):
         case.shard = os.path.join(case.checkpoint, f"rank-{rank}-of-2.safetensors")
         case.edit_shard(lambda metadata, tensors: ({"step": metadata["step"]}, tensors))
     done, info = train(2, *ON_TWO, "--steps", 4, "--resume", case.folder), tool("info", case.folder)
-    check(done.returncode == 0 and done.stderr.count("has no checksums") == 1, "a checkpoint without checksums is resumed from, and told of", done.stdout + done.stderr)
-    check(info.returncode == 0 and "checksums   none" in info.stdout, "checkpoint tells of it, too", info.stdout + info.stderr)
+    check(done.returncode == 0 and done.stderr.count("has no checksums") == 1, "a run resumes from a checkpoint without checksums, with one warning", done.stdout + done.stderr)
+    check(info.returncode == 0 and "checksums   none" in info.stdout, "build/checkpoint reports that there are none", info.stdout + info.stderr)
     case.edit_shard(lambda metadata, tensors: (metadata, {name: (shape, b"\0\0\xc0\x7f" * (len(data) // 4) if name == "weight/classifier.head.up.weight" else data)
                                                           for name, (shape, data) in tensors.items()}))
     before = contents(case.folder)
@@ -216,7 +216,7 @@ def older_beside(good):
               f"{name} names the older checkpoint beside a damaged one", done.stderr)
     os.rename(case.checkpoint, case.folder + "/away")
     done = train(2, *ON_TWO, *resume)
-    check(done.returncode == 0 and "continues after step 1" in done.stdout, "and goes on from it as the hint says", done.stderr)
+    check(done.returncode == 0 and "continues after step 1" in done.stdout, "and the run resumes from that one, as the hint says", done.stderr)
     case = Case(good)
     cut(case, 500)
     os.truncate(f"{older}/rank-0-of-2.safetensors", 500)
@@ -242,7 +242,7 @@ def other_runs(good, folder):
             (["OPTIMIZER=adamw", "OPTIMIZER=sgd"], ["--optimizer", "sgd"]), (["step 2", "step 1"], ["--steps", 1])]:
         done = train(1, "--tp", 1, "--test", "", "--steps", 4, "--save", good, "--resume", good, *options)
         name = " ".join(map(str, options)).replace(folder, "...")
-        refused(f"a run with {name} does not go on from this checkpoint", words, done, folder, before)
+        refused(f"a run with {name} does not resume from this checkpoint", words, done, folder, before)
 
 
 def folders(good, folder):
@@ -259,7 +259,7 @@ def folders(good, folder):
             ("a SAVE folder with another run's checkpoints", [good, "step 2"], ["--save", good]),
             ("a SAVE folder with newer checkpoints than the run's", [good, "step 2"],
              ["--save", good, "--resume", f"{good}/step-000001"]),
-            ("a RESUME folder that is not there", [f"{folder}/nowhere"], ["--resume", f"{folder}/nowhere"]),
+            ("a missing RESUME folder", [f"{folder}/nowhere"], ["--resume", f"{folder}/nowhere"]),
             ("a RESUME folder without checkpoints", [empty], ["--resume", empty]),
             ("an empty RESUME folder that is not SAVE", [empty], ["--resume", empty, "--save", f"{folder}/new"]),
             ("EVERY without SAVE", ["EVERY=5", "SAVE"], ["--every", 5])]:
@@ -285,11 +285,11 @@ def full_disk(folder):
                           check=False)
     why = refusal(done)
     check(not why and "rank-1-of-2.safetensors" in done.stderr and "cannot be written: File too large" in done.stderr and
-          contents(place) == before, "a disk that is full for one rank leaves the last checkpoint, and nothing else",
+          contents(place) == before, "a full disk on one rank leaves the last checkpoint, and nothing else",
           why or done.stderr + str(os.listdir(place)))
     done = subprocess.run(command(2, *big, "--steps", 4, "--save", place, "--resume", place), capture_output=True, text=True,
                           check=False)
-    check(done.returncode == 0 and "continues after step 2" in done.stdout, "and the run goes on from it later", done.stderr)
+    check(done.returncode == 0 and "continues after step 2" in done.stdout, "and the run resumes from it later", done.stderr)
     target = f"{folder}/merged"
     with open(target, "wb") as file:
         file.write(b"what was here before")
@@ -306,7 +306,7 @@ def full_disk(folder):
         check(not why and stat.S_ISFIFO(os.stat(fifo).st_mode) and os.path.islink(device), f"a merged file that cannot be created is refused ({what})", why)
     os.unlink(fifo)
     os.unlink(device)
-    check(contents(folder) == before, "and nothing has changed by that")
+    check(contents(folder) == before, "and no file has changed")
 
 
 os.chdir(os.environ["ROOT"])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""One model, every layout: the loss of each step and the final weights at every tp x dp x pp equal those
-of one rank, up to rounding. How much rounding may change is measured: 8 times the largest
+"""One model, every layout: the loss of each step and the final weights at every tp x dp x pp equal
+those of one rank, up to rounding. How much rounding may change is measured: 8 times the largest
 deviation of serial runs whose initial weights are moved by one unit in the last place."""
 import math
 import tempfile
@@ -16,7 +16,7 @@ SMALL = [*SMALL, "--steps", 12]
 whole = losses_of(1, *SMALL, *ADAMW)
 moved = max(deviation(whole, losses_of(1, *SMALL, *ADAMW, "--perturb", k)) for k in (1, 2, 3))
 parts = losses_of(2, *SMALL, *ADAMW, "--tp", 1, "--micro", 3)
-check(deviation(whole, parts) <= 8 * moved, "three micro-batches a step give the losses of the whole batch",
+check(deviation(whole, parts) <= 8 * moved, "three micro-batches per step give the losses of the whole batch",
       f"{deviation(whole, parts)} apart, {8 * moved} allowed")
 
 CLIP = [*ADAMW, "--clip", 0.05]

@@ -23,9 +23,9 @@ common/train/launch.sh 8 solutions 14 "$BUILD/train" --cache "$BUILD/cache" --tp
 check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0, pp 0"
 check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1, pp 0"
 check "and stages are outermost" says "rank 4: node $(uname -n), tp 0, dp 0, pp 1"
-check "on one node there is nothing to warn of" is_silent
+check "on one node there is no warning" is_silent
 
-sentence="a tensor-parallel group on several nodes is warned of"
+sentence="a tensor-parallel group on several nodes causes a warning"
 if ! unshare --uts hostname node0 2> /dev/null; then
     echo "skip - $sentence: this user may not give a process a host name of its own (unshare --uts)"
     exit
@@ -42,5 +42,5 @@ on_nodes() {
 on_nodes 1 --tp 2
 check "$sentence" says "warning: 2 of 2 tensor-parallel groups spread over several nodes"
 on_nodes 2 --tp 2
-check "and one within a node is not" is_silent
-check "with the name of the node of each rank" says "rank 3: node node1, tp 1, dp 1"
+check "one within a node does not" is_silent
+check "the map names the node of each rank" says "rank 3: node node1, tp 1, dp 1"

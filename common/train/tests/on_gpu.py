@@ -32,7 +32,7 @@ def as_on_the_cpu(folder):
     losses_of(2, *MODEL, "--tp", 2, "--steps", 3, "--save", f"{folder}/half")
     on("the CPU")
     rest = losses_of(1, *MODEL, "--resume", f"{folder}/half")
-    check(len(rest) == 3 and deviation(cpu[3:], rest) <= allowed[0], "what was begun on two GPUs goes on on one CPU",
+    check(len(rest) == 3 and deviation(cpu[3:], rest) <= allowed[0], "a run begun on two GPUs resumes on one CPU",
           f"{rest} beside {cpu[3:]}, {allowed[0]} allowed")
 
 
@@ -41,7 +41,7 @@ def resumed_in_16_bits(wide, folder):
         whole = losses_of(2, *wide, "--amp", amp, "--tp", 2)
         losses_of(2, *wide, "--amp", amp, "--tp", 2, "--steps", 3, "--save", f"{folder}/{amp}")
         rest = losses_of(2, *wide, "--amp", amp, "--tp", 2, "--resume", f"{folder}/{amp}")
-        check(rest == whole[3:], f"what goes on from a checkpoint with AMP={amp} goes on with its weights, from the first product on", f"{rest} beside {whole}")
+        check(rest == whole[3:], f"a run that resumes with AMP={amp} uses the checkpoint's weights from the first product on", f"{rest} beside {whole}")
 
 
 def in_16_bits():
@@ -55,20 +55,20 @@ def in_16_bits():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         resumed_in_16_bits(wide, folder)
     far = deviation(single, losses_of(2, *wide, "--amp", "tf32", "--tp", 2))
-    check(0 < far <= allowed, "AMP=tf32, of more bits, is no farther from single precision", f"{far} apart, {allowed} allowed")
+    check(0 < far <= allowed, "AMP=tf32, which has more bits than bf16, is no farther from single precision", f"{far} apart, {allowed} allowed")
     steps = [line for line in metrics_of(2, *wide, "--amp", "fp16") if "step" in line]
     far = deviation(single, [line["loss"] for line in steps])
-    check(0 < far <= allowed, "AMP=fp16, of more bits, is no farther from single precision", f"{far} apart, {allowed} allowed")
+    check(0 < far <= allowed, "AMP=fp16, which has more bits than bf16, is no farther from single precision", f"{far} apart, {allowed} allowed")
     check(all(line["loss_scale"] == 65536 and line["steps_left_out"] == 0 for line in steps),
-          "where all gradients are finite the scale of the loss stays", str(steps[-1]))
+          "while all gradients are finite, the loss scale does not change", str(steps[-1]))
     wild = [line for line in metrics_of(2, *wide, "--amp", "fp16", "--optimizer", "sgd", "--lr", 300, "--clip", 0) if "step" in line]
     left_out = [line["steps_left_out"] for line in wild]
     check(left_out[-1] > 0 and all(line["loss_scale"] == 65536 / 2**before for line, before in zip(wild[1:], left_out)),
-          "steps whose gradients are infinite are left out, and the scale is halved for each", str(left_out))
+          "steps whose gradients are infinite are skipped, and each halves the loss scale", str(left_out))
 
 
 if "over NCCL" not in ON_GPUS:
-    print("skip - training over NCCL: there is no nccl.h")
+    print("skip - training over NCCL: NCCL is not installed")
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
     as_on_the_cpu(place)
 in_16_bits()

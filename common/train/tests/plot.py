@@ -12,7 +12,7 @@ import xml.dom.minidom
 from runs import ROOT, check, command
 
 if not shutil.which("gnuplot"):
-    print("skip - curves of runs: there is no gnuplot")
+    print("skip - curves of runs: gnuplot is not installed")
     raise SystemExit
 
 
@@ -44,12 +44,12 @@ def main(folder):
     done = plot(folder, METRICS=f"'{real}'", Y="loss accuracy lr step_s tokens_per_s comm_bytes comm_s")
     check(done.returncode == 0 and not done.stderr and all(word in done.stdout for word in ("a real run", "test loss", "learning rate", "tokens a second")),
           "each number of a step of a real run has a curve in the terminal", done.stdout + done.stderr)
-    check(max(map(len, done.stdout.splitlines())) <= 80, "which fits 80 columns", done.stdout)
+    check(max(map(len, done.stdout.splitlines())) <= 80, "the curves fit 80 columns", done.stdout)
 
     falls, rises = written(folder, "falls.jsonl", lambda step: 1 - step / 50), written(folder, "rises.jsonl", lambda step: step / 50)
     lines = [line for line in plot(folder, METRICS=falls).stdout.splitlines() if "|" in line]
     columns = [line.find("*") for line in lines if "*" in line]
-    check(len(columns) > 3 and columns == sorted(columns), "what falls goes down from left to right", "\n".join(lines))
+    check(len(columns) > 3 and columns == sorted(columns), "a falling loss is drawn downwards from left to right", "\n".join(lines))
 
     picture = os.path.join(folder, "curves.svg")
     done = plot(folder, METRICS=f"{falls} {rises}", Y="loss accuracy", OUT=picture)
@@ -57,21 +57,21 @@ def main(folder):
     if os.path.exists(picture):
         texts = [re.sub(r"<[^>]*>|\s+", " ", node.toxml()).strip() for node in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
     check(done.returncode == 0 and all(text in texts for text in ("falls", "rises", "falls, test loss", "rises, test accuracy", "loss", "accuracy", "step")),
-          "an SVG has a curve a run and its evaluations, with their names", f"{done.stderr} {texts}")
+          "an SVG has the curve and the evaluations of each run, with their names", f"{done.stderr} {texts}")
     same = written(folder, "same.jsonl", lambda step: 1 / step)
     plot(folder, METRICS=f"{falls} {same}", OUT=picture)
     with open(picture, encoding="utf-8") as file:
         strokes = re.findall(r'stroke="rgb\(([\d, ]+)\)" stroke-width="([\d.]+)"', file.read())
     widths = {colour: max(float(width) for other, width in strokes if other == colour) for colour, _ in strokes}
-    check(len(widths) == 2 and list(widths.values())[0] > list(widths.values())[1] + 1, "of two runs that agree, as layouts do, the second is narrower than the first, so that both are seen", str(widths))
+    check(len(widths) == 2 and list(widths.values())[0] > list(widths.values())[1] + 1, "if two runs agree, the second curve is narrower than the first, so that both are visible", str(widths))
     picture = os.path.join(folder, "curves.png")
     plot(folder, METRICS=falls, OUT=picture)
     with open(picture, "rb") as file:
-        check(file.read(8) == b"\x89PNG\r\n\x1a\n", "a PNG is one")
+        check(file.read(8) == b"\x89PNG\r\n\x1a\n", "OUT=curves.png writes a PNG")
     os.mkdir(os.path.join(folder, "twin"))
     twin = written(os.path.join(folder, "twin"), "falls.jsonl", lambda step: 0.5)
     done = plot(folder, METRICS=f"{falls} {twin}")
-    check(falls in done.stdout and twin in done.stdout, "two files of one name are told apart by their folders", done.stdout + done.stderr)
+    check(falls in done.stdout and twin in done.stdout, "two files of the same name are distinguished by their folders", done.stdout + done.stderr)
 
     short = os.path.join(folder, "short.jsonl")
     with open(falls, encoding="utf-8") as whole, open(short, "w", encoding="utf-8") as file:
@@ -82,30 +82,30 @@ def main(folder):
     with open(empty, "w", encoding="utf-8"):
         pass
     refused(folder, "no file", "which runs?")
-    refused(folder, "a file that is not there", "No such file", METRICS="none.jsonl")
+    refused(folder, "a missing file", "No such file", METRICS="none.jsonl")
     refused(folder, "a file that was cut short", f"short.jsonl:{cut} is not a line of metrics", METRICS=short)
     refused(folder, "a file without steps", "has no steps", METRICS=empty)
     for name, content, words in (("binary", bytes(range(256)), ":1 is not a line of metrics"), ("deep", b"[" * 200000, ":1 is not a line of metrics"),
                                  ("words", b'{"step":"one","loss":1}\n', "have no 'loss'"), ("endless", b'{"step":1,"loss":NaN}\n{"step":2,"loss":1e400}\n', "have no 'loss'")):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(content)
-        refused(folder, f"a file with {name} numbers", words, METRICS=os.path.join(folder, name))
-    refused(folder, "a number that the steps have not", "have no 'lost'", METRICS=falls, Y="lost")
+        refused(folder, f"a file that is not metrics ({name})", words, METRICS=os.path.join(folder, name))
+    refused(folder, "a field that the steps lack", "have no 'lost'", METRICS=falls, Y="lost")
     refused(folder, "a picture of another kind", "a picture cannot be 'x.gif'", METRICS=falls, OUT="x.gif")
-    refused(folder, "a folder that is not there", "there is no folder none", METRICS=falls, OUT="none/x.svg")
+    refused(folder, "a missing folder", "there is no folder none", METRICS=falls, OUT="none/x.svg")
     before = sorted(os.listdir(folder))
     os.mkdir(os.path.join(folder, "taken.svg"))
     refused(folder, "a picture that cannot be written", "taken.svg", METRICS=falls, OUT=os.path.join(folder, "taken.svg"))
-    check(sorted(os.listdir(folder)) == sorted([*before, "taken.svg"]), "and nothing half-written is left", str(os.listdir(folder)))
+    check(sorted(os.listdir(folder)) == sorted([*before, "taken.svg"]), "and leaves nothing half-written", str(os.listdir(folder)))
     kept, words = os.path.join(folder, "kept.svg"), "ulimit -f 4; trap '' XFSZ; exec make -C \"$0\" --silent plot METRICS=\"$1\" OUT=\"$2\""
     with open(kept, "w", encoding="utf-8") as file:
         file.write("<svg/>")
     full = subprocess.run(["bash", "-c", words, ROOT, falls, kept], capture_output=True, text=True, check=False)
     with open(kept, encoding="utf-8") as file:
         check(full.returncode == 2 and full.stderr.startswith("error: ") and "File too large" in full.stderr and full.stderr.count("HINT: ") == 1 and file.read() == "<svg/>" and not [name for name in os.listdir(folder) if name.startswith("kept.svg.")],
-              "a disk that is full is one error, and leaves the earlier picture", full.stdout + full.stderr)
+              "a full disk is one error, and leaves the earlier picture", full.stdout + full.stderr)
     odd = os.path.join(folder, "it's a \"curve\".svg")
-    check(plot(folder, METRICS=falls, OUT=odd).returncode == 0 and os.path.getsize(odd) > 1000, "a picture's name may have quotes")
+    check(plot(folder, METRICS=falls, OUT=odd).returncode == 0 and os.path.getsize(odd) > 1000, "a picture's name may contain quotes")
 
 
 with tempfile.TemporaryDirectory() as temporary:

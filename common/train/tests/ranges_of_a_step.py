@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""GPU profilers see the kit's work as nested NVTX ranges. On an emulated GPU with emulated
+"""GPU profilers see the kit's work as nested NVTX ranges. Tested on an emulated GPU with emulated
 ranges."""
 import os
 import tempfile
@@ -23,9 +23,9 @@ for line in lines:
     elif open_ranges:
         open_ranges.pop()
     else:
-        wrong.append("a range ends that has not begun")
+        wrong.append("a range ends that did not begin")
 check(not wrong and not open_ranges, "every range of a run ends", done.stderr + "\n".join(wrong + open_ranges))
-check(seen.count("step") == 2 and seen.count("step > forward > block") == 4, "a step is a range, and each block of its forward pass", "\n".join(seen))
+check(seen.count("step") == 2 and seen.count("step > forward > block") == 4, "a step is a range, and so is each block of its forward pass", "\n".join(seen))
 for place in ("step > forward > embedding", "step > forward > classifier", "step > backward > linear", "step > backward > attention",
               "step > reduction over replicas", "step > optimiser"):
     check(place in seen, f"{place} is a range", "\n".join(sorted(set(seen))))

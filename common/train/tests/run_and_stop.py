@@ -19,7 +19,7 @@ check(len(steps) == 20 and all(keys <= set(line) for line in steps), "there is a
 check([line["step"] for line in steps] == list(range(1, 21)) and [line["epoch"] for line in steps] == [1] * 10 + [2] * 10,
       "steps and epochs are counted from 1")
 tests = [line for line in lines if "test_accuracy" in line]
-check(len(tests) == 2 and all(line["test_rows"] == 400 for line in tests), "every epoch ends with all rows of the test set")
+check(len(tests) == 2 and all(line["test_rows"] == 400 for line in tests), "every epoch ends with an evaluation on all rows of the test set")
 ranks = lines[-1].get("ranks", [])
 check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_bytes", "step_s", "comm_bytes", "comm_s"} <=
                               set(rank) for rank in ranks), "the last line has a summary for each rank", str(lines[-1]))
@@ -38,16 +38,16 @@ check(ranks[0]["parameters"] < 0.6 * serial["parameters"] and ranks[0]["peak_byt
 
 table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
 check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "MB sent", "comm", "not hidden")),
-      "the run ends with a table, a row a rank", table)
+      "the run ends with a table that has one row per rank", table)
 learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]
 check(learned > 0.75, "the committed reviews are learnt", f"test accuracy {learned}")
 
 mapped = run(4, "--tp", 2, *SMALL, "--steps", 1, "--map", 1).stdout
 check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped for r in range(4)),
-      "the map says who sits where", mapped[:600])
+      "MAP=1 prints the node and the degrees of each rank", mapped[:600])
 checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
-check(checked.returncode == 0, "weights that should be equal over the ranks are, when they are checked", checked.stderr)
+check(checked.returncode == 0, "CHECK finds that weights that should be equal on all ranks are", checked.stderr)
 
 with tempfile.TemporaryDirectory() as folder:
     with open(os.path.join(folder, "mpirun"), "w") as file:
@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         with open(path) as file:
             kept = [json.loads(line) for line in file]
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
-check(len(kept) > 3 and kept[-1]["interrupted"] is True, "what was written before Ctrl-C is kept, and the summary follows")
+check(len(kept) > 3 and kept[-1]["interrupted"] is True, "metrics written before Ctrl-C are kept, and the summary follows")
 
 # An evaluation that takes much longer than a step, and is interrupted in its middle.
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -134,7 +134,8 @@ check(process.returncode == 137 and "rank 1 was ended by signal 9 (KILL)" in wor
 check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
 
 def tells_stopped(stopped, watching):
-    """What a run says about a stopped rank when the time of another one is over (SIGALRM), instead of after a minute."""
+    """Tests what a run prints about a stopped rank. SIGALRM to another rank replaces a minute of
+    waiting."""
     name = f"stopped-{os.getpid()}-{stopped}"
     process = begun(name)
     process.stdout.readline()  # every rank has made a step
@@ -151,14 +152,14 @@ def tells_stopped(stopped, watching):
     said += process.communicate(timeout=120)[1]
     check(f"rank {stopped} is stopped (process {ranks[stopped]})" in said and f"HINT: kill -CONT {ranks[stopped]} " in said and
           "deadlocked" not in said, f"a run without progress names rank {stopped}, which is stopped", said)
-    check(process.returncode == 0, "and goes on when it does", f"status {process.returncode}\n{said}")
+    check(process.returncode == 0, "and continues when that rank does", f"status {process.returncode}\n{said}")
 
 
 tells_stopped(1, 0)
 tells_stopped(0, 1)
 
 if subprocess.run(["setpriv", "--pdeathsig", "TERM", "true"], capture_output=True, check=False).returncode:
-    print("skip - a run whose make is killed ends: there is no setpriv --pdeathsig")
+    print("skip - a run ends if its make is killed: there is no setpriv --pdeathsig")
 else:
     name = f"orphans-{os.getpid()}"
     parent = subprocess.Popen(["bash", "-c", '"$@" & wait', "bash", *command(2, "--tp", 2, *SMALL, "--epochs", 100000, "--test", "")],
@@ -172,6 +173,6 @@ else:
     until = time.time() + 120
     while ranks_of(name) and time.time() < until:
         time.sleep(0.2)
-    check(not ranks_of(name), "a run whose make is killed ends, too", str(ranks_of(name)))
+    check(not ranks_of(name), "a run ends if its make is killed", str(ranks_of(name)))
     for process in ranks_of(name).values():
         os.kill(process, signal.SIGKILL)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What make sbatch asks of Slurm, with a fake Slurm made of scripts: it accepts any job, has two
-nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
+"""What make sbatch requests from Slurm. Uses a fake Slurm made of scripts: it accepts any job, has
+two nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
 import os
 import subprocess
 import tempfile
@@ -49,21 +49,21 @@ def has(sentence, text, *lines, without=()):
 
 
 def of_the_layout(slurm):
-    has("tasks, cores, nodes and the signal before the end are asked for", slurm.submitted("sbatch", "NTASKS=8", "TP=4", "NODES=2", "CPUS=2", *TINY),
+    has("the script requests tasks, cores, nodes and a signal before the end", slurm.submitted("sbatch", "NTASKS=8", "TP=4", "NODES=2", "CPUS=2", *TINY),
         "#SBATCH --ntasks=8\n", "#SBATCH --cpus-per-task=2\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
         "#SBATCH --signal=B:USR1@60\n", "srun --quiet --mpi=pmix --ntasks=8 --cpus-per-task=2 --kill-on-bad-exit=1 --cpu-bind=cores ")
     has("without LAYERS and BATCH_SIZE, stages and micro-batches get theirs", slurm.submitted("sbatch", "NTASKS=6", "PP=3", "MICRO=3"),
         "#SBATCH --ntasks=6\n")
     has("GPUS of a node are its ranks, one each", slurm.submitted("sbatch", "NTASKS=8", "GPUS=4", *TINY), "#SBATCH --nodes=2\n",
         "#SBATCH --ntasks-per-node=4\n", "#SBATCH --gres=gpu:4\n")
-    has("where Slurm cannot bind, it is not asked to", slurm.submitted("sbatch", *TINY, TASKS="task/none"), "srun ", without=["cpu-bind"])
-    has("where Slurm has no PMIx, mpirun starts the ranks", slurm.submitted("sbatch", "NTASKS=2", *TINY, MPI="pmi2"), "mpirun -q -n 2 ",
+    has("if Slurm cannot bind ranks, the script does not request it", slurm.submitted("sbatch", *TINY, TASKS="task/none"), "srun ", without=["cpu-bind"])
+    has("if Slurm has no PMIx, mpirun starts the ranks", slurm.submitted("sbatch", "NTASKS=2", *TINY, MPI="pmi2"), "mpirun -q -n 2 ",
         without=["srun --quiet --mpi=pmix"])
     again = slurm.submitted("sbatch", "SAVE=a b", "RESUME=a b", *TINY)
-    has("SAVE and RESUME of one folder can go back into the queue", again, "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
+    has("a job with the same SAVE and RESUME can go back into the queue", again, "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
         "    scontrol requeue ")
-    has("others cannot", slurm.submitted("sbatch", "SAVE=a", *TINY), "#SBATCH --no-requeue\n", without=["scontrol requeue"])
-    check("--save 'a b' --resume 'a b'" in again, "values with blanks keep them", again)
+    has("other jobs cannot", slurm.submitted("sbatch", "SAVE=a", *TINY), "#SBATCH --no-requeue\n", without=["scontrol requeue"])
+    check("--save 'a b' --resume 'a b'" in again, "values keep their blanks", again)
 
 
 def of_the_site(slurm):
@@ -72,17 +72,17 @@ def of_the_site(slurm):
     text = slurm.submitted("sbatch", "TIME=5", *TINY, site=site)
     has("site.mk says where jobs go and what they load", text, "#SBATCH --partition=gpu\n", "#SBATCH --account=ada\n",
         "#SBATCH --hint=nomultithread\n", "#SBATCH --exclusive\n", "module load gcc/12 openmpi\n", "export A=$HOME\nulimit -c 0\n")
-    has("the command line goes before it", text, "#SBATCH --time=5\n", without=["--time=10"])
+    has("the command line overrides it", text, "#SBATCH --time=5\n", without=["--time=10"])
     text = slurm.submitted("sbatch", "QOS=dev", "CONSTRAINT=a100&nvlink", *TINY, NAME="Ada Lovelace", TIME="soon", SBATCH_QOS="other", SBATCH_EXPORT="ALL")
-    has("NAME and TIME of the environment are no job's", text, "#SBATCH --job-name=train\n", "#SBATCH --qos=dev\n",
+    has("NAME and TIME in the environment are ignored", text, "#SBATCH --job-name=train\n", "#SBATCH --qos=dev\n",
         "#SBATCH --constraint='a100&nvlink'\n", without=["--time"])
     with open(f"{slurm.folder}/env") as file:
         sees = file.read()
-    check("SBATCH_EXPORT" in sees and "SBATCH_QOS" not in sees, "what sbatch would read of the environment does not undo what was asked for", sees)
+    check("SBATCH_EXPORT" in sees and "SBATCH_QOS" not in sees, "variables that sbatch reads do not override settings of the job", sees)
     has("a grade is one process, which starts its ranks itself", slurm.submitted("grade", "SOLUTION=1", "LAB=1", "ON=slurm", site=site),
         "#SBATCH --ntasks=1\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --partition=gpu\n", "module load gcc/12", f"exec {BUILD}/grade ")
     example = slurm.submitted("sbatch", "PARTITION=cpu", *TINY, f"SITE={ROOT}/common/slurm/site-example.mk")
-    has("the example of a site's file is one", example, "#SBATCH --account=ada@cpu\n", "module load gcc/12 openmpi/4.1 openblas\n",
+    has("site-example.mk is a valid site file", example, "#SBATCH --account=ada@cpu\n", "module load gcc/12 openmpi/4.1 openblas\n",
         "export OMPI_MCA_btl_tcp_if_include=ib0\n")
 
 

@@ -24,15 +24,15 @@ import traffic
 refused = functools.partial(measuring.refused, "common/bench/bench.py")
 
 refused("a section that does not exist is refused", "'kernel'", ONLY="kernel")
-refused("rounds that are no number are refused", "'many'", ROUNDS="many")
-refused("a peer that is not known is refused", "'jax'", VS="jax")
+refused("ROUNDS that is not a number is refused", "'many'", ROUNDS="many")
+refused("an unknown VS is refused", "'jax'", VS="jax")
 refused("a training step that does not exist is refused", "'2x127 tp2'", ONLY="steps/2x127 tp2")
 refused("a Python without PyTorch is refused before anything is measured", "no-torch has no PyTorch", ONLY="steps/2x128 tp2", VS="torch",
         TORCH=os.path.join(BUILD, "no-torch"))
-refused("a folder that is not there is refused before anything is measured", "no folder none", SAVE="none/kept.json")
-refused("arithmetic that is not known is refused", "'fp16'", AMP="fp16")
-refused("PyTorch is not compared where no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
-refused("a file to compare with that is not there is refused before anything is measured", "No such file", COMPARE="none/kept.json")
+refused("SAVE in a missing folder is refused before anything is measured", "no folder none", SAVE="none/kept.json")
+refused("an unknown AMP is refused", "'fp16'", AMP="fp16")
+refused("VS=torch is refused if no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
+refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
 work = os.path.join(BUILD, "bench-test")
 shutil.rmtree(work, ignore_errors=True)
@@ -49,14 +49,14 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("slower", [12, 13]), row("faster", [8, 9]), row("noisy", [14, 19]), row("rate", [12, 13], False),
                                           row("new", [1])])
 lines = {line.split()[1]: line for line in said.getvalue().splitlines() if line.startswith("  step:")}
-check("a figure whose range lies above is worse, below better, and one whose range overlaps neither",
+check("a figure whose range is above is worse, below is better, and with overlapping ranges neither",
       lines["slower"].endswith("worse") and lines["faster"].endswith("better") and lines["noisy"].endswith("%"), said.getvalue())
 with contextlib.redirect_stdout(io.StringIO()) as blurred:
     rows.compare(kept, {"machine": "a"}, [rows.Row("step", "slower", "ms", [values], blur=0.02) for values in (11.2, 11.3, 9.9, 9.7)])
-check("of a blurred figure, what is out of range by less than the blur is no difference", [line.split()[-1] for line in
+check("a blurred figure that is out of range by less than its blur is no difference", [line.split()[-1] for line in
       blurred.getvalue().splitlines()[3:]] == ["%", "worse", "%", "better"], blurred.getvalue())
-check("of a rate more is better", lines["rate"].endswith("better"), said.getvalue())
-check("what was not measured before is compared with nothing", "new" not in lines, said.getvalue())
+check("a higher rate is better", lines["rate"].endswith("better"), said.getvalue())
+check("a row that was not measured before is not compared", "new" not in lines, said.getvalue())
 try:
     rows.save(os.path.join(work, "none", "kept.json"), {}, [])
     check("a file that cannot be written is an error", False, "nothing was said")
@@ -69,16 +69,16 @@ for wrong, text in {"no JSON": "ms", "a list": "[]", "no rows": '{"machine": {}}
         {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]})}.items():
     with open(os.path.join(work, "bad.json"), "w", encoding="utf-8") as file:
         file.write(text)
-    refused(f"a file to compare with that is {wrong} is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
+    refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
 with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
-check("a file that has nothing of what was measured is said to have nothing", "nothing of what was measured" in said.getvalue(), said.getvalue())
+check("a COMPARE file without any measured row is reported", "nothing of what was measured" in said.getvalue(), said.getvalue())
 
 # Rows are selected by words; each comma-separated part adds its own.
 for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],
                      "base serial threads": ["base serial 2 threads", "base serial 2 threads bf16"]}.items():
-    check(f"'{words}' chooses the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
-check("AMP=off leaves out bf16, and AMP=bf16 all else", [len(steps.wanted("serial", amps)) for amps in (("off",), ("bf16",), steps.AMPS)]
+    check(f"'{words}' selects the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
+check("AMP=off leaves out bf16, and AMP=bf16 everything else", [len(steps.wanted("serial", amps)) for amps in (("off",), ("bf16",), steps.AMPS)]
       == [8, 8, 16], steps.wanted("serial", ("bf16",)))
 with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as complained:
     left = bench.those_that_run(lambda amp: "error: no oneDNN", steps.AMPS)
@@ -86,14 +86,14 @@ with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stde
         ended = bench.those_that_run(lambda amp: "error: no oneDNN", ("bf16",))
     except SystemExit as end:
         ended = end.code
-check("rows for bf16 are left out visibly where it does not run", left == ("off",) and "no oneDNN" in said.getvalue(), said.getvalue())
-check("AMP=bf16 is refused where it does not run", ended == 2 and "no oneDNN" in complained.getvalue(), (ended, complained.getvalue()))
-check("every aim is that of a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(steps.names()),
+check("rows for bf16 are left out, with a message, if it does not run", left == ("off",) and "no oneDNN" in said.getvalue(), said.getvalue())
+check("AMP=bf16 is refused if it does not run", ended == 2 and "no oneDNN" in complained.getvalue(), (ended, complained.getvalue()))
+check("every target belongs to a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_PEAK) | set(aims.MEGABYTES) | set(aims.SPEED_UP) <= set(steps.names()),
       steps.names())
 
 
 def fake_torch(version, seconds, resident):
-    """A fake Python whose PyTorch does nothing, at this speed."""
+    """A fake Python that reports these figures as those of PyTorch."""
     path = os.path.join(work, f"fake-torch-{version}")
     said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
     with open(path, "w", encoding="utf-8") as file:
@@ -119,20 +119,20 @@ with unittest.mock.patch.object(steps, "run_kit", lambda *_: next(turns)), conte
     kept_rows = steps.show_steps(runs, 250.0)
     steps.show_profiles(runs)
 peer = lines_of(said.getvalue(), "against PyTorch")
-check("PyTorch's ratio has its aim beside it, and is said to be missed where it is below", all(words in " ".join(peer[key]) for key, words in {
+check("PyTorch's ratio is shown with its target, and marked as missed if it is below", all(words in " ".join(peer[key]) for key, words in {
     ("2x128 serial", "1.13-fake"): "2.10 2.10 2.2 missed", ("2x128 serial", "2.99-fake"): "0.90 0.90 1 missed"}.items()), said.getvalue())
-check("a ratio without an aim is not judged, nor one above its aim", "missed" not in peer["2x128 dp2", "1.13-fake"] +
+check("a ratio without a target, or above it, is not marked", "missed" not in peer["2x128 dp2", "1.13-fake"] +
       peer["base tp2", "1.13-fake"], said.getvalue())
-check("more memory than PyTorch's is said to be missed", peer["base tp2", "2.99-fake"].count("missed") == 2, said.getvalue())
+check("more memory than PyTorch's is marked as missed", peer["base tp2", "2.99-fake"].count("missed") == 2, said.getvalue())
 alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "targets of the step alone").items()}
-check("two ranks as fast as one miss their aim", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
+check("two ranks as fast as one miss their target", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
       and any("MB a rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
 spent = list(lines_of(said.getvalue(), "where the time goes").values())
-check("each kind of work has its share of the fastest run's profile, waiting too", ["base tp2", "12", *["16.7 %"] * 6, "-"] in spent, said.getvalue())
-check("what was not hidden of a reduction is told where there are replicas", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
-check("PyTorch's times and the memory are kept", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, a rank"}
+check("each kind of work, waiting included, has its share of the fastest run's profile", ["base tp2", "12", *["16.7 %"] * 6, "-"] in spent, said.getvalue())
+check("with replicas, the part of the reduction that was not hidden is shown", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
+check("rows with PyTorch's times and with the memory are stored", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, a rank"}
       <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 4, [one.key() for one in kept_rows])
-check("memory may be off by a per cent", {one.section for one in kept_rows if one.blur == 0.01} == {"memory"}, [vars(one) for one in kept_rows])
+check("memory has a blur of one per cent", {one.section for one in kept_rows if one.blur == 0.01} == {"memory"}, [vars(one) for one in kept_rows])
 
 asked = []
 with unittest.mock.patch.object(steps, "run_kit", lambda *given: asked.append(given[2:])):
@@ -140,7 +140,7 @@ with unittest.mock.patch.object(steps, "run_kit", lambda *given: asked.append(gi
 with open(found["2.99-fake"] + ".calls", encoding="utf-8") as file:
     told = [line.split()[1:] for line in file][-2:]
 sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULARY)]
-check("the kit and PyTorch get one layout, the same sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
+check("the kit and PyTorch get the same layout, sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
       and told == [[*sizes, amp, "cpu"] for amp in steps.AMPS], (asked, told))
 
 ran = []
@@ -163,7 +163,7 @@ check("with as many or more, it runs both", len(ran) == 1 + 8 + 7 and len(measur
 steps.MODELS["tiny"] = (1, 96, 2, 16, 4, 4)  # small enough that only some table rows are sent
 steps.write_data(work)
 run = steps.run_kit(BUILD, work, "tiny", "2x2")
-check("a step is profiled, and its memory told", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
+check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 and run["resident_bytes"] > run["tensor_bytes"] > 0
       and {"linear", "attention", "optimiser", steps.WAITED, *steps.SENT} <= {one["what"] for one in run["profile"]}, run)
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
     version, trouble = peers.version_of(python)
@@ -183,11 +183,11 @@ parts = growth.cost.step(cluster, middle, 1, 1)
 fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                     (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
                                      ("gelu", parts["element-wise"]))])
-check("rates on paper are those of the profile", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
+check("calibrated rates are those of the profile", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
                                                     for name in ("gemm", "attention", "stream", "optimiser")), fitted)
-check("what doubles when a size doubles grows with its first power, what quadruples with its second",
+check("a figure that doubles with a size grows with its first power, one that quadruples with its second",
       growth.slope([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], growth.slope([1, 2, 4], [3, 6, 24]))
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
-check("what the profile adds up is no more than the steps took", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
+check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
 check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.formula(2, 1, 12, 0)[0])

@@ -81,7 +81,7 @@ def main(temporary):
         sound = sound and (not steps[-1] or tool("info", newest(folder)).returncode == 0)
     check(all(running) and len(set(steps)) > 3 and steps == sorted(steps), f"{KILLS} runs are killed (SEED={SEED})",
           f"running: {running}, after steps {steps}")
-    check(sound, "each kill leaves a whole checkpoint", f"after steps {steps}")
+    check(sound, "each kill leaves an intact checkpoint", f"after steps {steps}")
     with start(words) as job:
         status = job.wait()
     check(status == 0, "the same command then runs to the end", f"status {status}")

@@ -32,5 +32,5 @@ check(len(serial) == 40 and 0 < moved and two_ranks <= 8 * moved, "the loss of e
 
 BASE = [*DATA, "--test", "", "--model", "base", "--seq", 512, "--batch-size", 8, "--steps", 2]
 one, two = [metrics_of(ranks, *BASE)[-1]["ranks"][0]["peak_bytes"] for ranks in (1, 2)]
-check(two < 0.62 * one, "BERT-Base at SEQ 512 trains on one rank and on two, which need little more than half the memory each",
+check(two < 0.62 * one, "BERT-Base at SEQ 512 trains on one rank, and on two that need little more than half the memory each",
       f"{one / 1e6:.0f} MB and {two / 1e6:.0f} MB")

@@ -28,19 +28,19 @@ def main():
         print(f"skip - the doctor on a cluster: {why}")
         return
     with cluster() as one, tempfile.TemporaryDirectory() as folder:
-        says(one, "a Slurm that works is told with its partitions", r"^  ✓ Slurm +[0-9.]+ +p second$")
-        says(one, "ranks that srun started and that communicate are told", r"^  ✓ srun --mpi=pmix .*communicate")
+        says(one, "a working Slurm is listed with its partitions", r"^  ✓ Slurm +[0-9.]+ +p second$")
+        says(one, "the doctor reports that ranks started by srun communicate", r"^  ✓ srun --mpi=pmix .*communicate")
         none = with_srun(one, folder, "echo none pmi2")
-        says(one, "a Slurm without PMIx is told to start ranks by mpirun", r"^  ! srun --mpi=pmix +none .*mpirun", PATH=none)
+        says(one, "without PMIx, the doctor says that mpirun starts ranks", r"^  ! srun --mpi=pmix +none .*mpirun", PATH=none)
         alone = with_srun(one, folder, "echo pmix; echo ranks=1; echo ranks=1")
-        says(one, "ranks that are alone are told, with a way out", r"(?s)each rank is alone.*HINT: .*START = mpirun", PATH=alone)
+        says(one, "ranks that do not see each other are reported, with a HINT", r"(?s)each rank is alone.*HINT: .*START = mpirun", PATH=alone)
         with open(f"{folder}/site.mk", "w") as site:
             site.write(open(f"{ROOT}/common/slurm/site-example.mk").read())
         status, text = one.made("doctor", f"SITE={folder}/site.mk")
         check(status == 0 and "there is no partition 'cpu'" in text and "HINT: PARTITION in site.mk" in text,
-              "a site.mk that nobody has edited is told with what to edit", text)
+              "an unedited site.mk is reported, with what to edit", text)
         one.ask("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=test")
-        says(one, "where no node is free, that is told", r"^    srun --mpi=pmix +not tried")
+        says(one, "the doctor says if no node is free", r"^    srun --mpi=pmix +not tried")
 
 
 main()

@@ -44,18 +44,18 @@ def within_an_allocation(one):
     done = subprocess.run(["salloc", "--quiet", "-p", "second", "-n", "2", "make", f"BUILD={BUILD}", "grade", "SOLUTION=1", "LAB=1", "ON=slurm"],
                           env=one.environment, cwd=ROOT, capture_output=True, text=True)
     check(done.returncode == 0 and re.search(r"Score: (\d+)/\1$", done.stdout, re.MULTILINE) and "pending" not in done.stdout,
-          "within an allocation a lab is graded there, as a step", done.stdout + done.stderr)
+          "within an allocation, a lab is graded there, as a step", done.stdout + done.stderr)
 
 
 def sandbox_is_told(one):
     status, text = one.made("grade", "SOLUTION=1", "LAB=1", "ON=slurm", "SANDBOX=off")
-    check(status == 0 and re.search("sandbox", text), "what guards the ranks on a node is said", text)
+    check(status == 0 and re.search("sandbox", text), "the report says how ranks on a node are isolated", text)
 
 
 def report_is_written(one):
     status, text = one.made("grade", "SOLUTION=1", "LAB=1", "ON=slurm", "FORMAT=tap", f"OUT={one.folder}/a report's.tap")
     with open(f"{one.folder}/a report's.tap") as file:
-        check(status == 0 and "ok 1" in file.read(), "a report is written where it was asked for", text)
+        check(status == 0 and "ok 1" in file.read(), "a report is written to OUT", text)
 
 
 def a_class(one):

@@ -63,7 +63,7 @@ def trains_on_two_nodes(one, folder, start):
     check(all(f"rank {r}: node n{1 + r // 2}" in text for r in range(4)), f"the ranks that split a model share a node, by {start}", text)
     rows = [line for line in text.splitlines() if line[:4].strip().isdigit() and len(line.split()) == 9]
     check(len(rows) == 4 and re.search(r"(running|ran) on n\[1-2\]", text),
-          f"where it runs and then the table are printed, by {start}", text)
+          f"the nodes and then the table are printed, by {start}", text)
     page = Page(f"{folder}/{start}.html") if os.path.exists(f"{folder}/{start}.html") else None
     check(page and page.data and not page.unclosed and all(f"rank {r}" in json.dumps(page.data) for r in range(4)), f"REPORT=1 makes a page of the ranks on both nodes, by {start}", text)
 
@@ -72,7 +72,7 @@ def script_stands_alone(one):
     script = f"{one.scripts}/two-srun.sbatch"
     alone = subprocess.run(["sbatch", "--wait", script], env=one.environment, cwd=ROOT, capture_output=True, text=True)
     bash = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
-    check(alone.returncode == 0 and bash.returncode == 0, "the script that was kept can be submitted as it is", alone.stderr)
+    check(alone.returncode == 0 and bash.returncode == 0, "the stored script can be submitted as it is", alone.stderr)
 
 
 def goes_back_into_the_queue(one, folder):
@@ -82,12 +82,12 @@ def goes_back_into_the_queue(one, folder):
     one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time is over
     text, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "goes back into the queue" in text and "continues after step" in text and
-          checkpoints(f"{folder}/again")[-1:] == ["step-000400"], "a job whose time is over goes back into the queue until it is done",
+          checkpoints(f"{folder}/again")[-1:] == ["step-000400"], "a job that reaches its time limit goes back into the queue until it is done",
           text)
     status, text = one.made(*ON_TWO_NODES, *run, "NAME=whole", f"METRICS={folder}/whole.jsonl")
     pieces, whole = losses_in(f"{folder}/again.jsonl"), losses_in(f"{folder}/whole.jsonl")
     check(status == 0 and len(pieces) == len(whole) == 400 and apart(pieces, whole) == 0,
-          "in two pieces it has the losses of a job in one", f"{len(pieces)} and {len(whole)} steps")
+          "and has the losses of a job in one piece", f"{len(pieces)} and {len(whole)} steps")
 
 
 def ends_when_its_time_is_over(one, folder):
@@ -95,20 +95,20 @@ def ends_when_its_time_is_over(one, folder):
     one.ask("scancel", "--signal=USR1", "--batch", training(one, "over", folder))
     text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and "error: the time limit was reached" in text and "HINT" in text and checkpoints(f"{folder}/over"),
-          "without RESUME it saves and fails when its time is over", text)
+          "without RESUME, a job that reaches its time limit saves and fails", text)
 
 
 def saves_when_cancelled(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=gone", f"SAVE={folder}/gone", f"METRICS={folder}/gone.jsonl")
     one.ask("scancel", training(one, "gone", folder))
     text, _ = job.communicate(timeout=300)
-    check(job.returncode != 0 and "was cancelled" in text and checkpoints(f"{folder}/gone"), "scancel lets it save",
+    check(job.returncode != 0 and "was cancelled" in text and checkpoints(f"{folder}/gone"), "a job ended by scancel saves first",
           f"{checkpoints(f'{folder}/gone')}\n{text}")
     again = [*ON_TWO_NODES, "NAME=put", "STEPS=400", "EPOCHS=2", f"SAVE={folder}/put", f"RESUME={folder}/put"]
     job = one.make(*again, f"METRICS={folder}/put.jsonl")
     one.ask("scontrol", "requeue", training(one, "put", folder))
     text, _ = job.communicate(timeout=300)
-    check(job.returncode == 0 and "continues after step" in text, "requeued by somebody else, it goes on from what it saved", text)
+    check(job.returncode == 0 and "continues after step" in text, "a job that another command requeues resumes from its checkpoint", text)
 
 
 def interrupt(job):
@@ -138,7 +138,7 @@ def interrupted_twice(one, folder, start):
     interrupt(job)
     text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and one.queue() == "" and checkpoints(f"{folder}/{name}"),
-          f"two end it, with what it had saved, by {start}", f"{one.queue()}\n{text}")
+          f"two Ctrl-C end the job after it has saved, by {start}", f"{one.queue()}\n{text}")
 
 
 def waits_its_turn(one):
@@ -147,7 +147,7 @@ def waits_its_turn(one):
     until(lambda: number_of(one, "waits"))
     status, text = one.made("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
     check(status == 2 and text.count("error:") == 1 and "is also called waits" in text,
-          "two jobs of one name are not in the queue at once", text)
+          "a second job of the same name is refused", text)
     waits = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=never")
     until(lambda: number_of(one, "never"))
     time.sleep(1.5)
@@ -156,17 +156,17 @@ def waits_its_turn(one):
     interrupt(waits)
     never, _ = waits.communicate(timeout=300)
     check(waits.returncode != 0 and "removed from the queue" in never and "never" not in one.queue(),
-          "two Ctrl-C take a job that waits out of the queue", never)
+          "two Ctrl-C remove a pending job from the queue", never)
     one.ask("scontrol", "update", "partition=p", "state=UP")
     text, _ = job.communicate(timeout=300)
-    check(job.returncode == 0 and "PartitionDown" in text, "why a job is pending is shown", text)
+    check(job.returncode == 0 and "PartitionDown" in text, "the reason why a job is pending is shown", text)
 
 
 def stays_here_in_an_allocation(one):
     done = subprocess.run(["salloc", "--quiet", "-N", "2", "-n", "4", "make", "train", "NTASKS=4", "TP=2", "MAP=1", *SMALL, "STEPS=2"],
                           env=one.environment, cwd=ROOT, capture_output=True, text=True)
     check(done.returncode == 0 and done.stdout.count(f"node {socket.gethostname()}") == 4,
-          "within an allocation make train stays on this machine", done.stdout + done.stderr)
+          "within an allocation, make train stays on this machine", done.stdout + done.stderr)
 
 
 def main():

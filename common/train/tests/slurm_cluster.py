@@ -61,7 +61,7 @@ endef
 
 
 def missing():
-    """Why there can be no cluster here, or nothing."""
+    """Why there can be no cluster here; an empty text if there can."""
     if os.geteuid() != 0:
         return "only root can start one"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"

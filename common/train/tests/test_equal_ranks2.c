@@ -17,7 +17,7 @@ static Model *model_of_two(const Mesh *mesh, Pool *pool)
     return model;
 }
 
-START_TEST(weights_that_are_whole_are_compared_and_shards_are_not)
+START_TEST(whole_weights_are_compared_and_shards_are_not)
 {
     Mesh mesh;
     Problem problem = {0};
@@ -45,7 +45,7 @@ Suite *suite(void)
     Suite *suite = suite_create("equal weights");
     TCase *tests = tcase_create("equal");
     tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
-    tcase_add_test(tests, weights_that_are_whole_are_compared_and_shards_are_not);
+    tcase_add_test(tests, whole_weights_are_compared_and_shards_are_not);
     suite_add_tcase(suite, tests);
     return suite;
 }

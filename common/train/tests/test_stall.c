@@ -44,7 +44,7 @@ static void spend(double seconds)
         continue;
 }
 
-START_TEST(what_stands_still_is_said_once)
+START_TEST(a_stalled_run_is_reported_once)
 {
     listen_to_stderr();
     stall_moved(1);
@@ -57,7 +57,7 @@ START_TEST(what_stands_still_is_said_once)
 }
 END_TEST
 
-START_TEST(what_moves_is_left_alone)
+START_TEST(a_run_that_progresses_is_not_reported)
 {
     listen_to_stderr();
     for (int i = 0; i < 8; i++) {
@@ -70,7 +70,7 @@ START_TEST(what_moves_is_left_alone)
 }
 END_TEST
 
-START_TEST(where_steps_are_long_it_waits_longer)
+START_TEST(long_steps_extend_the_limit)
 {
     listen_to_stderr();
     stall_moved(1);
@@ -87,9 +87,9 @@ Suite *suite(void)
     Suite *s = suite_create("stall");
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 30);
-    tcase_add_test(all, what_stands_still_is_said_once);
-    tcase_add_test(all, what_moves_is_left_alone);
-    tcase_add_test(all, where_steps_are_long_it_waits_longer);
+    tcase_add_test(all, a_stalled_run_is_reported_once);
+    tcase_add_test(all, a_run_that_progresses_is_not_reported);
+    tcase_add_test(all, long_steps_extend_the_limit);
     suite_add_tcase(s, all);
     return s;
 }

@@ -85,7 +85,7 @@ START_TEST(rows_of_all_replicas_are_summed_where_they_belong)
 }
 END_TEST
 
-START_TEST(what_is_asked_and_sent_is_counted)
+START_TEST(the_bytes_of_the_row_mask_and_of_the_rows_are_counted)
 {
     TableRows *rows = table_rows_new(table);
     fill(1);
@@ -100,7 +100,7 @@ START_TEST(what_is_asked_and_sent_is_counted)
 }
 END_TEST
 
-START_TEST(a_small_table_and_what_is_no_table_are_sent_whole)
+START_TEST(small_tables_and_other_parameters_are_sent_whole)
 {
     Tensor small = {.is_table = true, .shape = SHAPE(1000, 128)},
            weight = {.shape = SHAPE(4096, 1024)};
@@ -119,8 +119,8 @@ Suite *suite(void)
     tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
     tcase_add_checked_fixture(tests, start, stop);
     tcase_add_test(tests, rows_of_all_replicas_are_summed_where_they_belong);
-    tcase_add_test(tests, what_is_asked_and_sent_is_counted);
-    tcase_add_test(tests, a_small_table_and_what_is_no_table_are_sent_whole);
+    tcase_add_test(tests, the_bytes_of_the_row_mask_and_of_the_rows_are_counted);
+    tcase_add_test(tests, small_tables_and_other_parameters_are_sent_whole);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -54,7 +54,7 @@ static double waited_by_both(double own[EXCHANGES])
     return waited;
 }
 
-START_TEST(each_exchange_takes_what_it_took_the_rank_that_came_last)
+START_TEST(each_exchange_takes_as_long_as_on_the_rank_that_came_last)
 {
     SpanTotal spans[MAX_SPANS];
     Mesh mesh = {.world = world};
@@ -100,8 +100,7 @@ START_TEST(ranks_that_split_a_model_do_not_wait_for_those_of_another_replica)
 }
 END_TEST
 
-START_TEST(
-    what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number)
+START_TEST(a_start_forgets_earlier_times_and_unequal_numbers_of_exchanges_are_not_compared)
 {
     SpanTotal spans[MAX_SPANS];
     Mesh mesh = {.world = world};
@@ -124,11 +123,10 @@ Suite *suite(void)
     Suite *suite = suite_create("waiting");
     TCase *tests = tcase_create("waiting");
     tcase_add_unchecked_fixture(tests, ranks_up, ranks_down);
-    tcase_add_test(tests, each_exchange_takes_what_it_took_the_rank_that_came_last);
+    tcase_add_test(tests, each_exchange_takes_as_long_as_on_the_rank_that_came_last);
     tcase_add_test(tests, ranks_that_split_a_model_do_not_wait_for_those_of_another_replica);
-    tcase_add_test(
-        tests,
-        what_was_heard_is_forgotten_with_the_next_beginning_and_set_beside_nothing_of_another_number);
+    tcase_add_test(tests,
+                   a_start_forgets_earlier_times_and_unequal_numbers_of_exchanges_are_not_compared);
     suite_add_tcase(suite, tests);
     return suite;
 }

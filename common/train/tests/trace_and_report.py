@@ -51,23 +51,23 @@ def look_at_spans(trace, metrics, ranks):
     widest = max(abs(gap) for rank in range(ranks) for gap in gaps(trace, rank))
     check(widest < 0.01, "the spans of a step leave no gap and do not overlap", f"{widest} microseconds")
     inside = sum(len(of_rank(trace, rank)) for rank in range(ranks))
-    check(inside == sum(len(gaps(trace, rank)) - 10 for rank in range(ranks)), "and there is none outside of the steps")
+    check(inside == sum(len(gaps(trace, rank)) - 10 for rank in range(ranks)), "and no span is outside of the steps")
     told = {line["step"]: line["step_s"] for line in metrics if "step" in line}
     shares = [sum(span["dur"] for span in of_rank(trace, 0) if step["ts"] - 0.01 <= span["ts"] < step["ts"] + step["dur"] - 0.01) / 1e6 / told[int(step["name"].split()[1])]
               for step in of_rank(trace, 0, "step")]
-    check(all(share <= 1.001 for share in shares) and sorted(shares)[5] > 0.8, "the spans of a step add up to its time, but for what comes after it", str(shares))
+    check(all(share <= 1.001 for share in shares) and sorted(shares)[5] > 0.8, "the spans of a step add up to its time, except for work after it", str(shares))
 
 
 def look_at_groups(trace, metrics, ranks):
     for name, members in (("tp", ((0, 1), (2, 3))), ("dp", ((0, 2), (1, 3)))):
         told = [event["args"][f"{name}_group"] for event in trace["traceEvents"] if event["name"] == "balise_rank"]
-        check(all(told[rank] == list(group) for group in members for rank in group), f"the members of each {name} group are told", str(told))
+        check(all(told[rank] == list(group) for group in members for rank in group), f"the trace lists the members of each {name} group", str(told))
         counts = [len(of_rank(trace, rank, name)) for rank in range(ranks)]
         check(counts[0] > 0 and len(set(counts)) == 1, f"the ranks of a group have the same number of exchanges over {name}", str(counts))
         exact = all(abs(a["dur"] - b["dur"]) < 0.01 and a["name"] == b["name"] for one, other in members for a, b in zip(of_rank(trace, one, name), of_rank(trace, other, name)))
-        check(exact, f"and without what they waited, one over {name} takes as long on each")
+        check(exact, f"without waiting, an exchange over {name} takes equally long on both ranks")
         waits = [[span["args"]["for"] for span in of_rank(trace, rank, "waiting")].count(name) for rank in range(ranks)]
-        check(all(sum(waits[rank] for rank in group) <= counts[0] for group in members), f"of the two ranks of a group at most one waits in an exchange over {name}", str(waits))
+        check(all(sum(waits[rank] for rank in group) <= counts[0] for group in members), f"at most one of two ranks waits in an exchange over {name}", str(waits))
         sent = [sum(span.get("args", {}).get(f"{name}_bytes", 0) for span in of_rank(trace, rank)) for rank in range(ranks)]
         line = sum(line[f"comm_bytes_{name}"] for line in metrics if 3 <= line.get("step", 0) <= 12)
         check(sent[0] == line, f"the bytes over {name} are those of the metrics", f"{sent[0]} {line}")
@@ -77,13 +77,13 @@ def look_at_stages(trace, metrics):
     borders, step = (1, 2, 1), 8 * 32 * 32 * 4
     check(trace["otherData"]["pp"] == 3, "the trace says how many stages there are")
     told = [event["args"]["pp_group"] for event in trace["traceEvents"] if event["name"] == "balise_rank"]
-    check(told == [[0, 1, 2]] * 3, "the stages of a pipeline are told", str(told))
+    check(told == [[0, 1, 2]] * 3, "the trace lists the stages of a pipeline", str(told))
     messages = [sum(span["name"] == "receive from another stage" for span in of_rank(trace, rank, "pp")) / len(of_rank(trace, rank, "step")) for rank in range(3)]
     check(messages == [2 * n for n in borders], "a micro-batch crosses each border twice, and each crossing is a span of the stage that receives", str(messages))
     sent = [sum(span.get("args", {}).get("pp_bytes", 0) for span in of_rank(trace, rank)) / len(of_rank(trace, rank, "step")) for rank in range(3)]
     summary = next(line["ranks"] for line in metrics if "ranks" in line)
     check(sent == [n * step for n in borders] and [row["comm_bytes_pp"] for row in summary] == [6 * n * step for n in borders],
-          "each border carries the activations of the batch, and back their gradients", f"{sent} {summary}")
+          "each border carries the activations of the batch, and their gradients back", f"{sent} {summary}")
     check([row["blocks"] for row in summary] == [[0, 1], [1, 2], [2, 3]] and [row["stage"] for row in summary] == [0, 1, 2], "the metrics say which blocks a stage runs")
 
 
@@ -111,7 +111,7 @@ def look_at_memory(trace, metrics):
         totals = [sum(one.values()) for one in held]
         seen.append((max(totals), row["peak_bytes"]))
         good = good and max(totals) <= row["peak_bytes"] and max(totals) > 0.5 * row["peak_bytes"] and totals[-1] < 0.9 * max(totals) and all(one["weights"] == row["peak"]["weights"] for one in held)
-    check(good, "memory by category never exceeds the peak that the table gives, comes near it and falls again", str(seen))
+    check(good, "memory by category comes near the peak in the table, never exceeds it, and falls again", str(seen))
 
 
 def is_time(value):
@@ -151,14 +151,14 @@ def look_at_page(path, sentence_of):
 def looked_at_in_browser(path, ranks):
     dom = pages.drawn(path)
     if dom is None:
-        print("skip - a page is drawn by a browser: there is no chromium")
+        print("skip - a browser draws the page: chromium is not installed")
         return
     check(pages.attribute(dom, "data-ready") == "yes" and pages.attribute(dom, "data-error") is None, "a browser draws the page without an error", pages.attribute(dom, "data-error") or dom[-300:])
     check(int(pages.attribute(dom, "data-spans") or 0) > 20 * ranks, "the timeline has spans", str(pages.attribute(dom, "data-spans")))
     check(dom.count('class="area"') == 4 * ranks, "memory is drawn by category on each rank", str(dom.count('class="area"')))
     check(dom.count('class="curve"') == 1, "the loss is drawn")
     sides = re.findall(r'class="point"[^>]* width="([\d.]+)"', dom)
-    check(len(sides) == 6 and min(map(float, sides)) > 3, "and the points of a short run are seen beside the line", str(sides))
+    check(len(sides) == 6 and min(map(float, sides)) > 3, "the points of a short run are visible beside the line", str(sides))
 
 
 HANDS = """<script>
@@ -212,8 +212,8 @@ def used_by_hands(path):
     dom = pages.drawn(used)
     found = (pages.attribute(dom, "data-hands") or "").split()
     for good, sentence in zip(found + ["nothing"] * 9, (
-            "Home shows all steps", "plus zooms in", "PageDown goes to the next step", "the buttons do what the keys do", "the button + zooms in", "as does that of the next step",
-            "the wheel zooms where the timeline has been clicked into", "and elsewhere the page scrolls", "n tells the next span in words, and the arrow down that of the next rank")):
+            "Home shows all steps", "plus zooms in", "PageDown goes to the next step", "the buttons do what the keys do", "the button + zooms in", "the button for the next step works",
+            "the wheel zooms after a click on the timeline", "otherwise the page scrolls", "n describes the next span, and the down arrow that of the next rank")):
         check(good == "true", sentence, str(found) + str(pages.attribute(dom, "data-error")))
 
 
@@ -239,9 +239,9 @@ def main(folder):
     look_at_stages(staged, metrics)
     look_at_passes(staged, 2)
     profiled, _ = traced(folder, 2, 2, 5, "--profile", 1)
-    check(len(of_rank(profiled, 0, "step")) == 3 and max(map(abs, gaps(profiled, 0))) < 0.01, "beside PROFILE=1 too")
+    check(len(of_rank(profiled, 0, "step")) == 3 and max(map(abs, gaps(profiled, 0))) < 0.01, "with PROFILE=1, the spans leave no gap either")
     short, _ = traced(folder, 1, 1, 2)
-    check(len(of_rank(short, 0, "step")) == 2 and not of_rank(short, 0, "tp") and not of_rank(short, 0, "waiting"), "of a run of two steps both are traced; one rank exchanges nothing")
+    check(len(of_rank(short, 0, "step")) == 2 and not of_rank(short, 0, "tp") and not of_rank(short, 0, "waiting"), "both steps of a run of two are traced; one rank exchanges nothing")
     if os.path.exists(f"{BUILD}/train-emulated"):
         done = subprocess.run(["common/train/launch.sh", "2", "solutions", "11", f"{BUILD}/train-emulated", "--cache", f"{BUILD}/cache", "--tp", "2", *map(str, SMALL), "--steps", "3",
                                "--trace", f"{folder}/gpu.json"], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "EMULATED_GPUS": "1"}, check=False)
@@ -253,8 +253,8 @@ def main(folder):
     path = f"{folder}/page.html"
     check(done.returncode == 0 and done.stdout.rstrip().endswith(f"page      {path}"), "REPORT=1 says where the page is", done.stdout + done.stderr)
     page = look_at_page(path, "the page of a run")
-    check(all(f"rank {rank} (tp 0, dp {rank}, pp 0)" in page.text for rank in range(2)), "the page has the names of the ranks", page.text[:400])
-    check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "and the layout and each step's loss")
+    check(all(f"rank {rank} (tp 0, dp {rank}, pp 0)" in page.text for rank in range(2)), "the page names the ranks", page.text[:400])
+    check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "the page has the layout and each step's loss")
     looked_at_in_browser(path, 2)
     if pages.BROWSER:
         used_by_hands(path)
@@ -264,10 +264,10 @@ def main(folder):
           "the page of a pipeline shows what the stages send, and where they wait", page.text[:400])
     look_at_schedule(page, path)
     done = make(folder, "NTASKS=2", "TP=1", "MEM=1K")
-    check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, nor an earlier one", done.stdout + done.stderr)
+    check(done.returncode == 2 and not os.path.exists(path), "a run that fails leaves no page, not even an earlier one", done.stdout + done.stderr)
     check(not os.path.exists(f"{BUILD}/report/trace.json"), "and no trace")
     done = make(folder, "NTASKS=1", f"METRICS={folder}/kept.jsonl", f"TRACE={folder}/kept.json")
-    check(done.returncode == 0 and all(os.path.exists(f"{folder}/{name}") for name in ("kept.jsonl", "kept.json", "page.html")), "metrics and a trace that are named are kept beside the page")
+    check(done.returncode == 0 and all(os.path.exists(f"{folder}/{name}") for name in ("kept.jsonl", "kept.json", "page.html")), "files named by METRICS and TRACE are kept beside the page")
 
     with open(f"{folder}/kept.json", encoding="utf-8") as file:
         nasty = json.load(file)
@@ -287,22 +287,22 @@ def main(folder):
     if dom is not None:
         check(pages.attribute(dom, "data-error") is None and pages.attribute(dom, "data-ready") == "yes", "in a browser too", str(pages.attribute(dom, "data-error")))
 
-    refused("a trace in a folder that is not there is refused before training", ["none/run.json"], run(2, "--tp", 2, *SMALL, "--trace", f"{folder}/none/run.json"))
-    refused("a trace that would take a device's place is refused", ["/dev/null", "not a file"], run(1, *SMALL, "--trace", "/dev/null"))
+    refused("a trace in a missing folder is refused before training", ["none/run.json"], run(2, "--tp", 2, *SMALL, "--trace", f"{folder}/none/run.json"))
+    refused("a trace that would replace a device is refused", ["/dev/null", "not a file"], run(1, *SMALL, "--trace", "/dev/null"))
     dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--trace", f"{folder}/none/run.json"], cwd=ROOT, capture_output=True, text=True, check=False)
-    refused("and without starting ranks, in a dry run", ["none/run.json"], dry)
+    refused("a dry run refuses it without starting ranks", ["none/run.json"], dry)
     shutil.copy(f"{folder}/kept.jsonl", f"{folder}/precious.html")
     done = make(folder, "NTASKS=1", f"OUT={folder}/precious.html")
     check(done.returncode == 2 and "is not a page" in done.stderr and "step 1/" not in done.stdout and os.path.getsize(f"{folder}/precious.html") > 100,
-          "a page does not take the place of another file", done.stdout + done.stderr)
+          "a page does not replace another file", done.stdout + done.stderr)
     done = make(folder, "NTASKS=1", f"OUT={folder}/none/page.html")
-    check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a folder that is not there is refused before training", done.stderr)
+    check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a missing folder is refused before training", done.stderr)
     words = ("import resource, signal, sys; sys.path.insert(0, 'common/page'); import page; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
              "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); page.write(sys.argv[1], 'title', '', {}, [])")
     done = subprocess.run(["python3", "-c", words, f"{folder}/full.html"], cwd=ROOT, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False)
     refused("a page that does not fit on the disk is one error", ["full.html", "File too large"], done)
     left = [name for name in os.listdir(folder) if re.search(r"\.new$|\.[A-Za-z0-9]{6}$", name)]
-    check(not left, "nothing half-written is left", str(left))
+    check(not left, "no half-written file is left", str(left))
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:

@@ -1,5 +1,5 @@
 /** @file
- * See cuda_fp16.h.
+ * bfloat16 for the emulated GPU (see cuda_fp16.h).
  */
 #pragma once
 

@@ -17,8 +17,8 @@ static inline uint32_t emulated_bits(float x)
     return bits;
 }
 
-/* 11 significant bits; infinity from 65520 on. Below 2^-14, numbers are multiples of 2^-24, to
- * which adding 1/2 rounds. */
+/* 11 significant bits; infinity from 65520 on. Below 2^-14, numbers are multiples of 2^-24: adding
+ * 1/2 rounds to them. */
 static inline __half __float2half_rn(float x)
 {
     const uint32_t sign = emulated_bits(x) >> 16 & 0x8000, size = emulated_bits(x) & 0x7fffffff;

@@ -194,8 +194,8 @@ void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);
 /** The number in the environment variable `name`. */
 int emulated_setting(const char *name, int usual);
-/** Has the last rank reached the call that the environment variable `name` gives, "the n-th
- *  call"? */
+/** Is this the last rank, and has it reached the call whose number the environment variable `name`
+ *  gives? */
 bool emulated_trouble(const char *name, int call);
 /** Ends the run if a kernel gets a pointer that it cannot access. */
 void emulated_check_pointer(const void *memory);
