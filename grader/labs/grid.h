@@ -29,3 +29,8 @@ static inline int replica_of_rank(const Case *c, int rank)
 double grid_shards(const Scenario *run, int rank, int time);
 /** The sum of squares of its whole parameters, which is the same on all ranks of its tp group. */
 double grid_whole(const Scenario *run, int rank, int time);
+
+/** Writes one number that every rank must have. */
+void grid_write_number(Scenario *run, Check check, Label label, double number);
+/** Two steps of a model, on a rank at its place in the grid, in the judge in one stage. run->stage is the caller's to free. */
+void grid_run_steps(Scenario *run);

@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-#include "optim/optim.h"
-#include "train/buckets.h"
-
-static const double rate = 0.5;
-
 static void write_three(Scenario *run, Label label, const Metrics *m)
 {
     double *sums;
@@ -18,31 +13,6 @@ static void write_three(Scenario *run, Label label, const Metrics *m)
     sums[0] = m->loss_sum;
     sums[1] = m->correct;
     sums[2] = m->count;
-}
-
-static void write_one(Scenario *run, Check check, Label label, double number)
-{
-    double *to;
-    stream_entry(&run->stream, VALUES, check, label, 1, &to)->shape = SHAPE(1);
-    *to = number;
-}
-
-/* Integers, so that the order of their sum does not matter, with more digits than a float has; those of a rank in the
- * first replica. */
-static double drawn_squares(const Scenario *run, const char *what, int rank, int tp_rank, int time)
-{
-    const int place = stage_of_rank(&run->c, rank) * MAX_RANKS + tp_rank;
-    return 1 + (double)random_below(run, what, place * SUMS_TIMES + time, INT64_C(1) << 40);
-}
-
-double grid_shards(const Scenario *run, int rank, int time)
-{
-    return drawn_squares(run, "squares of shards", rank, rank % run->c.tp, time);
-}
-
-double grid_whole(const Scenario *run, int rank, int time)
-{
-    return drawn_squares(run, "squares of whole parameters", rank, 0, time);
 }
 
 /* ---- on a rank ----------------------------------------------------------------------------------------------- */
@@ -82,69 +52,10 @@ static void run_sums(Scenario *run, int rank)
             gradient_norm(grid_shards(run, rank, time), grid_whole(run, rank, time), run->mesh);
         traffic_end(run, calls, FORWARD_BUDGET, &(Sizes){0});
         write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
-        write_one(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), norm);
+        grid_write_number(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), norm);
     }
 }
 
-static struct {
-    BucketSet *buckets;
-    Tape *tape; /* of the last backward pass */
-    int count;  /* of backward passes in this step */
-} passes;
-
-static void pass_begins(void *context, const Stage *stage, int micro, bool backward)
-{
-    if (!backward)
-        return;
-    passes.tape = stage->micro[micro].tape;
-    bucket_set_begin(passes.buckets, passes.tape, passes.count++, stage->micros);
-}
-
-static void pass_ran(void *context, const Stage *stage, int micro, bool backward)
-{
-    stages_pass_ran(context, micro, (int)stage->micro[micro].tape->batch.step, backward);
-}
-
-static Stage *open_stage(Scenario *run, const BertConfig *config)
-{
-    Stage *stage = stage_new(run->model, config, run->c.micros);
-    stage->watch = (StageWatch){pass_begins, pass_ran, run};
-    return stage;
-}
-
-static double loss_of_step(const Scenario *run, const Stage *stage)
-{
-    Metrics metrics = {0};
-    for (int i = 0; i < stage->micros; i++)
-        if (stage->micro[i].loss) {
-            metrics.loss_sum += (double)reals(ready(stage->micro[i].loss))[0] *
-                                (double)stage->micro[i].rows_of_a_step;
-            metrics.count += (double)stage->micro[i].rows_of_a_step / stage->micros;
-        }
-    metrics_over_stages(&metrics, run->mesh);
-    metrics_synchronise(&metrics, run->mesh);
-    return metrics.loss_sum / metrics.count;
-}
-
-static double run_step(Scenario *run, Stage *stage, int step, double *norm)
-{
-    const int replica = replica_of_rank(&run->c, group_rank(run->mesh->world));
-    if (step == 0)
-        passes.buckets = bucket_set_new(run->model, 1 << 14);
-    passes.count = 0;
-    stages_passes_begin();
-    stages_fill(run, stage, step, replica, replicas_of(&run->c));
-    traffic_begin(run);
-    one_f_one_b_step(stage, run->mesh);
-    stage_must_have_sent(stage, "one_f_one_b_step");
-    bucket_set_finish(passes.buckets, passes.tape);
-    *norm = model_gradient_norm(run->model);
-    const double loss = loss_of_step(run, stage);
-    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &(Sizes){0});
-    if (step == STEPS - 1)
-        bucket_set_free(passes.buckets);
-    return loss;
-}
 #else
 /* ---- in the judge -------------------------------------------------------------------------------------------- */
 
@@ -161,7 +72,7 @@ static void expect_sums(Scenario *run, int rank)
         traffic_end(run, label_of(CALL_OF, METRICS_OF_STAGES, 0, time), FORWARD_BUDGET,
                     &(Sizes){.part = c->tp, .stages = c->pp});
         write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
-        write_one(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), sqrt(squares));
+        grid_write_number(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), sqrt(squares));
     }
 }
 
@@ -174,68 +85,7 @@ static void expect_grid(const Case *c, int rank, int mistake, Stream stream)
         expect_sums(&run, rank);
 }
 
-static Stage *open_stage(Scenario *run, const BertConfig *config)
-{
-    return stage_new(run->model, config, 1);
-}
-
-/* The gradients that the ranks of a replica hold in all. */
-static int64_t held_by_replica(const Scenario *run)
-{
-    int64_t held = 0;
-    for (const Parameter *p = run->model->parameters; p; p = p->next)
-        held += tensor_count(p->value) *
-                (lab_cuts(lab_of(run->c.lab), p->name) == CUT_NOT ? run->c.tp : 1);
-    return held;
-}
-
-static double run_step(Scenario *run, Stage *stage, int step, double *norm)
-{
-    const Case *c = &run->c;
-    const Sizes sizes = {.B = c->B,
-                         .S = c->S,
-                         .H = c->H,
-                         .C = 2,
-                         .N = c->blocks,
-                         .micros = c->micros,
-                         .part = c->tp,
-                         .stages = c->pp,
-                         .held = held_by_replica(run)};
-    stages_fill(run, stage, step, 0, 1);
-    stage_run(stage, 0, stage_embed(stage, 0));
-    const double loss = (double)reals(ready(stage->micro[0].loss))[0];
-    stage_run_backward(stage, 0, NULL);
-    model_complete_gradients(run->model);
-    *norm = sqrt(kernel_vector_square_sum(run->model->arena_size, model_gradients(run->model)));
-    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &sizes);
-    return loss;
-}
 #endif
-
-/* ---- two steps of a model, on both sides --------------------------------------------------------------------- */
-
-static void run_steps(Scenario *run)
-{
-    const BertConfig config = stages_config(&run->c);
-    run->model = model_new(run->pool, run->mesh, run->c.key);
-    run->stage_free = stage_free;
-    run->stage = open_stage(run, &config);
-    model_finish(run->model);
-    write_parameters(run);
-    for (int step = 0; step < STEPS; step++) {
-        double norm;
-        fill_weights(run, step);
-        model_clear_gradients(run->model);
-        at(run, label_of(ITSELF, THE_MODEL, 0, step));
-        const double loss = run_step(run, run->stage, step, &norm);
-        write_arena(run, GRADIENT, GRADIENT_OF, step);
-        write_one(run, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), loss);
-        write_one(run, LAYOUT, label_of(VALUE_OF, THE_NORM, 0, step), norm);
-        kernel_sgd_step(run->model->arena_size, model_weights(run->model),
-                        model_gradients(run->model), rate, 0);
-        write_arena(run, LAYOUT, VALUE_OF, step);
-    }
-}
 
 #ifndef BALISE_DOUBLE
 void scenario_14(Scenario *run)
@@ -249,12 +99,12 @@ void scenario_14(Scenario *run)
     if (run->c.kind == SUMS)
         run_sums(run, group_rank(run->mesh->world));
     else
-        run_steps(run);
+        grid_run_steps(run);
 }
 #else
 void scenario_14(Scenario *run)
 {
-    run_steps(run);
+    grid_run_steps(run);
     stage_free(run->stage);
 }
 

@@ -49,6 +49,14 @@ buckets_before_waits() { # in the first step
         END { exit !(starts > 2 && waits == starts && !late) }' out
 }
 check "lab 11 shows replicas that train: buckets start one after another, and the waits are at the end" buckets_before_waits
+# named_case LAB COMMENT LAYOUT: the case that a lab's text names with this comment has this layout.
+named_case() {
+    trace LAB="$1" SOLUTION=1 CASE="$(sed -nE "s/^    make trace LAB=$1 CASE=([0-9]+) +# $2.*/\\1/p" labs/"$1"-*/README.md)"
+    grep -qE "^  $3(,|$)" out
+}
+check "the case that the text of lab 12 names has three stages" named_case 12 "three stages" "3 ranks, tp=1, pp=3"
+check "the cases that the text of lab 14 names are the grids that it says" eval 'named_case 14 "eight ranks" "8 ranks, tp=2, pp=2" &&
+    named_case 14 "the same grid" "8 ranks, tp=2, pp=2" && named_case 14 "four ranks" "4 ranks, tp=1, pp=2, B=[0-9]+"'
 trace LAB=13 SOLUTION=1 CASE=5
 drawn() { # the figure of 1F1B for two stages and four micro-batches
     diff <(grep '^  stage' out | sed 's/ *$//') - << 'END'
