@@ -143,7 +143,8 @@ settings_of() {
     case $1 in
     grade) [[ -z $ON ]] || settings_of doctor ;;
     watch) settings_of grade ;; # it runs that
-    trace | debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
+    trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
+    debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
     report) printf '%s\n' STACK SOLUTION SEED CASE OUT ;;
     measure) printf '%s\n' LAB STACK SOLUTION ;;
     reset) echo LAB ;;

@@ -177,7 +177,7 @@ static void one_after_the_other(Group *group, const real *x, real *y, int64_t nu
         comm_receive(group, y, numbers, left);
 }
 
-START_TEST(what_is_sent_arrives)
+START_TEST(a_message_arrives)
 {
     ck_assert(around_the_ring(group_of_first(_i), one_after_the_other));
 }
