@@ -206,12 +206,12 @@ Suite *suite(void)
     tcase_add_test(tcase, a_write_beside_a_watched_buffer_is_detected);
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
-    tcase_add_test(tcase, the_limit_refuses_and_says_what_is_held);
+    tcase_add_test(tcase, the_limit_is_enforced_and_the_error_lists_what_is_held);
     tcase_add_test(tcase, a_lab_that_is_graded_is_not_told_to_change_a_run);
     tcase_add_test(tcase, what_was_released_makes_room_below_the_limit);
-    tcase_add_test(tcase, what_lies_free_goes_back_before_memory_is_refused);
-    tcase_add_test(tcase, an_activation_that_is_refused_is_told_with_its_shape);
-    tcase_add_test(tcase, memory_that_the_machine_has_not_is_refused);
+    tcase_add_test(tcase, free_buffers_are_returned_before_memory_is_refused);
+    tcase_add_test(tcase, the_error_about_an_activation_has_its_shape);
+    tcase_add_test(tcase, more_memory_than_the_machine_has_is_refused);
     tcase_add_test(tcase, poison_fills_each_buffer_that_is_handed_out);
     suite_add_tcase(suite, tcase);
     return suite;
