@@ -96,15 +96,20 @@ typedef struct Need {
     const Shape *shape;
 } Need;
 
+static _Noreturn void refuse_in_case(const Pool *pool, const Need *need)
+{
+    misuse("a case takes a few megabytes: does the loop that makes tensors or parameters end where "
+           "it should?",
+           "this rank's tensors do not fit in the %.0f MB that a case may take: %.0f MB more were "
+           "requested",
+           (double)pool->limit / 1e6, (double)need->bytes / 1e6);
+}
+
 static _Noreturn void refuse(const Pool *pool, const Need *need, bool by_limit)
 {
     char limit[64], shape[64];
     if (by_limit && pool->watched)
-        misuse("a case takes a few megabytes: does the loop that makes tensors or parameters end "
-               "where it should?",
-               "this rank's tensors do not fit in the %.0f MB that a case may take: %.0f MB more "
-               "were requested",
-               (double)pool->limit / 1e6, (double)need->bytes / 1e6);
+        refuse_in_case(pool, need);
     snprintf(limit, sizeof limit, _("the %.0f MB that MEM allows"), (double)pool->limit / 1e6);
     memory_refuse(by_limit ? limit : backend_memory_place(need->kind), need->bytes, need->category,
                   need->shape ? shape_text(*need->shape, shape) : "",
