@@ -174,7 +174,7 @@ check_taken() {
         taken+="$(settings_of "$name" | paste -sd ' ') "
     done
     for name in $SET; do
-        if [[ " BACKEND TRANSPORT CUDA $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
+        if [[ " ON BACKEND TRANSPORT CUDA $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
         stop "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done
