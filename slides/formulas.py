@@ -13,8 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/bench"))
 import cost
-import model as bench
-from steps import VOCABULARY
+from clusters import PRESETS
+from cost import VOCABULARY
 
 CLASSES = 2
 WIDTH = cost.Cluster.width  # bytes per number
@@ -44,7 +44,7 @@ def both(lab, **letters):
 
 
 def preset(name, seq=128, batch=8):
-    layers, hidden, heads = bench.PRESETS[name]
+    layers, hidden, heads = PRESETS[name]
     return cost.Model(layers, hidden, heads, seq, batch, VOCABULARY, classifies=True)
 
 
