@@ -168,7 +168,7 @@ takers() {
 # Rejects a setting that the commands would ignore, where all of them are known.
 check_taken() {
     local name known taken=' '
-    known="$(commands | grep -vE '^(setup|demo|clean|help|data|test.*)$' | paste -sd ' ') reset measure progress"
+    known="$(commands | grep -vE '^(setup|demo|clean|help|data|gpu-report|test.*)$' | paste -sd ' ') reset measure progress"
     for name in ${GOALS:-all}; do
         [[ " $known " == *" $name "* ]] || return
         taken+="$(settings_of "$name" | paste -sd ' ') "
