@@ -105,13 +105,18 @@ static Stage *open_stage(Scenario *run, const BertConfig *config)
     return stage_new(run->model, config, 1);
 }
 
-/* The gradients that the ranks of a replica hold in all. */
+/* The gradients that the ranks of a replica hold in all. A bucket is a range of the arena, in which each parameter is
+ * padded to 64 bytes. */
 static int64_t held_by_replica(const Scenario *run)
 {
+    enum { PADDED_TO = 64 / sizeof(float) };
+    const int64_t tp = run->c.tp;
     int64_t held = 0;
-    for (const Parameter *p = run->model->parameters; p; p = p->next)
-        held += tensor_count(p->value) *
-                (lab_cuts(lab_of(run->c.lab), p->name) == CUT_NOT ? run->c.tp : 1);
+    for (const Parameter *p = run->model->parameters; p; p = p->next) {
+        const int64_t parts = lab_cuts(lab_of(run->c.lab), p->name) == CUT_NOT ? 1 : tp,
+                      mine = (tensor_count(p->value) + parts - 1) / parts;
+        held += tp * ((mine + PADDED_TO - 1) / PADDED_TO * PADDED_TO);
+    }
     return held;
 }
 

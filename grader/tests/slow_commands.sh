@@ -13,7 +13,7 @@ solve() {
 solve
 make --silent grade > out 2>&1 # make solution needs a verdict
 
-SHORT=(LAYERS=3 HIDDEN_DIM=64 HEADS=4 SEQ=16 BATCH_SIZE=48 STEPS=1 EPOCHS=1)
+SHORT=(LAYERS=4 HIDDEN_DIM=64 HEADS=4 SEQ=16 BATCH_SIZE=48 STEPS=1 EPOCHS=1)
 
 # elsewhere COMMAND: the test that runs it, or nothing.
 elsewhere() {

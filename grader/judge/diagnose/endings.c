@@ -111,7 +111,8 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
         const Call *in = call_of_rank(calls, rank);
         const bool receives = in && in->rule == MESSAGE && in->from >= 0;
         const int other = receives ? in->from : waits_to_send_to(calls, rank);
-        if (other < 0 || other / width == rank / width || !entry_of_rank(t, other, WORK, in->where))
+        if (!in || other < 0 || other / width == rank / width ||
+            !entry_of_rank(t, other, WORK, in->where))
             continue;
         append(text, size,
                receives ? _("stage %d has ended this pass without sending what stage %d waits for "

@@ -156,7 +156,7 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
     char idle[60], meanwhile[120] = "";
     const long long waited = pass ? (long long)pass->waited : 0;
     const char *line = pass && pass->waited_in ? line_of(pass->waited_in->address) : "";
-    if (instead && pass->backward)
+    if (instead && pass && pass->backward)
         snprintf(meanwhile, sizeof meanwhile, _(", while it could run micro-batch %d forward"),
                  instead->micro);
     snprintf(idle, sizeof idle, waited == 1 ? _("for %lld slot") : _("for %lld slots"), waited);

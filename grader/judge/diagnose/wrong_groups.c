@@ -264,7 +264,8 @@ static const char *wrong_degree_of_grid(const Trial *t, Label label)
         }
     if (is == 1)
         return _("it is 1 on every rank, as before mesh_init_3d");
-    if (label.index == DP && is == c->world / c->tp)
+    const int replicas = c->world / c->tp;
+    if (label.index == DP && is == replicas)
         return _("it counts the replicas of every stage: divide the world by tp and by pp");
     return is == c->world ? _("the degree is that of the world, not of the group that was made")
                           : _("it is not the size of the group");
