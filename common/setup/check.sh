@@ -186,7 +186,7 @@ check_empty() {
     local name
     goal train sbatch || return
     for name in $EMPTY; do
-        ! is_of_training "$name" ||
+        ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$name(_FILE)?( |$)" ||
             stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
     done
 }

@@ -72,7 +72,6 @@ ignored LR train bench LR=1
 taken() { # taken SENTENCE COMMAND...: check.sh does not refuse the settings
     check "$1" test -z "$(make --dry-run "${@:2}" 2>&1 | grep 'no setting')"
 }
-taken "make watch takes what make grade takes" watch LAB=1 SAN=1 SEED=7 STACK=mine
 taken "make grade ON=slurm takes a job's settings" grade LAB=1 ON=slurm PARTITION=x TIME=10 NODES=1
 taken "make sbatch takes a run's settings and a job's" sbatch NTASKS=2 TP=2 LR=1 PARTITION=x NAME=a METRICS=m SAVE=s
 taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 LAYERS=2 HEADS=4 AMP=bf16 WEAK=1
