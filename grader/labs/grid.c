@@ -91,7 +91,8 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
     bucket_set_finish(passes.buckets, passes.tape);
     *norm = model_gradient_norm(run->model);
     const double loss = loss_of_step(run, stage);
-    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &(Sizes){0});
+    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET,
+                &(Sizes){.vocabulary = is_split_by_rows(run, "embedding.weight")});
     if (step == STEPS - 1)
         bucket_set_free(passes.buckets);
     return loss;
