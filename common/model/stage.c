@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "mesh/mesh.h"
 
-static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
+static TransformerPart part_of_stage(const TransformerConfig *config, const Mesh *mesh)
 {
     Range blocks = stage_blocks(config->layers, mesh);
     if (blocks.begin < 0 || blocks.begin > blocks.end || blocks.end > config->layers)
@@ -17,18 +17,19 @@ static BertPart part_of_stage(const BertConfig *config, const Mesh *mesh)
             "begin is the first block of this stage, and end the first one that is not",
             "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
             (long long)blocks.begin, (long long)blocks.end, config->layers);
-    return (BertPart){mesh->pp_rank == 0, blocks, mesh->pp_rank + 1 == mesh->pp_degree};
+    return (TransformerPart){mesh->pp_rank == 0, blocks, mesh->pp_rank + 1 == mesh->pp_degree};
 }
 
-Stage *stage_new(Model *model, const BertConfig *config, int micros)
+Stage *stage_new(Model *model, const TransformerConfig *config, int micros)
 {
-    const BertPart part = part_of_stage(config, model->mesh);
-    const Bert *bert = bert_new(model->builder, config, part); /* may end the run */
+    const TransformerPart part = part_of_stage(config, model->mesh);
+    const Transformer *transformer =
+        transformer_new(model->builder, config, part); /* may end the run */
     Stage *stage = calloc(1, sizeof *stage + (size_t)micros * sizeof *stage->micro);
     *stage = (Stage){.model = model,
                      .mesh = model->mesh,
                      .part = part,
-                     .bert = bert,
+                     .transformer = transformer,
                      .hidden = config->hidden,
                      .micros = micros};
     for (int i = 0; i < micros; i++)
@@ -116,7 +117,7 @@ Tensor *stage_embed(Stage *stage, int micro)
                "stage_embed: micro-batch %d has been embedded already", micro);
     model_use_tape(stage->model, m->tape);
     backend_range("forward");
-    m->input = bert_embed(stage->bert, m->ids, stage->mesh);
+    m->input = transformer_embed(stage->transformer, m->ids, stage->mesh);
     backend_range_end();
     return m->input;
 }
@@ -154,9 +155,9 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
         misuse("receive x, or embed it, for the micro-batch that you run",
                "stage_run: x does not belong to micro-batch %d", micro);
     begin_pass(stage, micro, false);
-    Tensor *y = bert_run_blocks(stage->bert, x, m->mask, stage->mesh);
-    if (stage->part.classifier) {
-        m->logits = bert_classify(stage->bert, y, stage->mesh);
+    Tensor *y = transformer_run_blocks(stage->transformer, x, m->mask, stage->mesh);
+    if (stage->part.head) {
+        m->logits = transformer_head(stage->transformer, y, stage->mesh);
         y = m->loss = cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
     }
     m->output = y;
@@ -174,10 +175,10 @@ static Tensor *gradient_of_loss(const Stage *stage, const MicroBatch *m)
 /* The last stage begins the backward pass with its loss, all others with what the next one sends. */
 static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
 {
-    if (stage->part.classifier && dy)
+    if (stage->part.head && dy)
         misuse("pass NULL: the last stage begins with the loss, whose gradient is 1",
                "stage_run_backward: dy must be NULL on the last stage");
-    if (!stage->part.classifier && !dy)
+    if (!stage->part.head && !dy)
         misuse("only the last stage begins with NULL; receive the gradient from the next stage",
                "stage_run_backward: dy is NULL in stage %d of %d", stage->mesh->pp_rank,
                stage->mesh->pp_degree);
@@ -198,7 +199,7 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
                "stage_run_backward: an evaluation has no backward pass");
     must_be_gradient_of(stage, m, dy);
     begin_pass(stage, micro, true);
-    tape_backward(m->tape, m->output, stage->part.classifier ? gradient_of_loss(stage, m) : dy);
+    tape_backward(m->tape, m->output, stage->part.head ? gradient_of_loss(stage, m) : dy);
     m->output = NULL;
     if (!stage->part.embedding && (!m->input || !m->input->gradient))
         misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",

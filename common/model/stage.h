@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/language.h"
-#include "model/bert.h"
+#include "model/transformer.h"
 
 /** One of the parts of a batch that go through the pipeline one after the other. All tensors are of its tape. */
 typedef struct MicroBatch {
@@ -41,13 +41,13 @@ typedef struct StageSend {
 
 /** What is behind the Stage of balise.h. */
 struct Stage {
-    Model *model;       /**< the caller's */
-    const Mesh *mesh;   /**< of the model */
-    BertPart part;      /**< which layers it holds */
-    const Bert *bert;   /**< these; the model's */
-    int hidden;         /**< H */
-    int alive;          /**< how many have run forward, but not yet backward */
-    int most_alive;     /**< the most that have been alive at a time */
+    Model *model;                   /**< the caller's */
+    const Mesh *mesh;               /**< of the model */
+    TransformerPart part;           /**< which layers it holds */
+    const Transformer *transformer; /**< these; the model's */
+    int hidden;                     /**< H */
+    int alive;                      /**< how many have run forward, but not yet backward */
+    int most_alive;                 /**< the most that have been alive at a time */
     double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */
     StageWatch watch;   /**< is told of each pass; the caller's to set */
     StageSend *sends;   /**< [sent] those that stage_sends_finish() waits for */
@@ -60,7 +60,7 @@ struct Stage {
 /** Makes this rank's layers of a BERT with the model's builder: the blocks that stage_blocks() says, in the first stage the
  *  embedding, in the last one the classifier. It has room for `micros` micro-batches, from 0. Ends the run where the blocks
  *  are none of 0..layers-1. To be freed before the model. */
-Stage *stage_new(Model *model, const BertConfig *config, int micros);
+Stage *stage_new(Model *model, const TransformerConfig *config, int micros);
 /** Frees the stage with its tapes. */
 void stage_free(Stage *stage);
 

@@ -60,7 +60,7 @@ static void list_parameters(const Trainer *t, CheckpointIndex *index)
 static CheckpointIndex index_of(const Trainer *t)
 {
     const TrainConfig *c = t->config;
-    const BertConfig *b = &c->bert;
+    const TransformerConfig *b = &c->model;
     CheckpointIndex index = {.step = t->step,
                              .tp = t->mesh.tp_degree,
                              .pp = t->mesh.pp_degree,

@@ -71,7 +71,7 @@ static bool read_bytes(const char *value, int64_t *bytes, Problem *problem)
     return good || refuse(problem, "mem", value, _("a size such as 800M or 6G"));
 }
 
-static bool read_model(const char *value, BertConfig *bert, Problem *problem)
+static bool read_model(const char *value, TransformerConfig *model, Problem *problem)
 {
     static const struct {
         const char *name;
@@ -79,9 +79,9 @@ static bool read_model(const char *value, BertConfig *bert, Problem *problem)
     } presets[] = {{"base", 12, 768, 12}, {"large", 24, 1024, 16}};
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (!strcmp(value, presets[i].name)) {
-            bert->layers = presets[i].layers;
-            bert->hidden = presets[i].hidden;
-            bert->heads = presets[i].heads;
+            model->layers = presets[i].layers;
+            model->hidden = presets[i].hidden;
+            model->heads = presets[i].heads;
             return true;
         }
     return refuse(problem, "model", value,
@@ -109,7 +109,7 @@ static bool read_option(TrainConfig *config, const Known *option, const char *va
     case BYTES:
         return read_bytes(value, option->target, problem);
     case MODEL:
-        return read_model(value, &config->bert, problem);
+        return read_model(value, &config->model, problem);
     case AMP:
         return read_amp(value, &config->amp, problem);
     case OPTIMIZER:
@@ -150,7 +150,11 @@ static const TrainConfig defaults = {
     .check = 100,
     .optimizer =
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-    .bert = {.hidden = 128, .heads = 4, .classes = 2, .dropout = 0.1},
+    .model = {.architecture = &architecture_bert,
+              .hidden = 128,
+              .heads = 4,
+              .classes = 2,
+              .dropout = 0.1},
 };
 
 static const Known *find(const Known *known, const char *name)
@@ -163,7 +167,7 @@ static const Known *find(const Known *known, const char *name)
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
 {
     *config = defaults;
-    BertConfig *bert = &config->bert;
+    TransformerConfig *model = &config->model;
     OptimizerConfig *optimizer = &config->optimizer;
     const Known known[] = {
         {"data", TEXT, &config->data, 0, 0},
@@ -200,11 +204,11 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"optimizer", OPTIMIZER, NULL, 0, 0},
         {"model", MODEL, NULL, 0, 0},
         {"amp", AMP, NULL, 0, 0},
-        {"layers", INTEGER, &bert->layers, 1, 10000},
-        {"hidden-dim", INTEGER, &bert->hidden, 1, 1 << 20},
-        {"heads", INTEGER, &bert->heads, 1, 1 << 20},
-        {"dropout", REAL_NUMBER, &bert->dropout, 0, 0.999},
-        {"positions", INTEGER, &bert->positions, 0, 1},
+        {"layers", INTEGER, &model->layers, 1, 10000},
+        {"hidden-dim", INTEGER, &model->hidden, 1, 1 << 20},
+        {"heads", INTEGER, &model->heads, 1, 1 << 20},
+        {"dropout", REAL_NUMBER, &model->dropout, 0, 0.999},
+        {"positions", INTEGER, &model->positions, 0, 1},
         {"save", TEXT, &config->save, 0, 0},
         {"every", LONG, &config->save_every, 1, 0x1p53},
         {"resume", TEXT, &config->resume, 0, 0},
@@ -222,7 +226,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         if (!read_option(config, option, argv[i + 1], problem))
             return false;
     }
-    bert->positions *= config->seq;
+    model->positions *= config->seq;
     if (!*config->test)
         config->test = NULL;
     return true;

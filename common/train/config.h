@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "model/bert.h"
+#include "model/transformer.h"
 #include "optim/optim.h"
 
 /** How micro-batches go through a pipeline (balise 13). */
@@ -40,7 +40,7 @@ typedef struct TrainConfig {
     Precision amp;             /**< of matrix products; everything else is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
-    BertConfig bert;           /**< the model's sizes; layers: computed, too, if 0 */
+    TransformerConfig model;   /**< the model's sizes; layers: computed, too, if 0 */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;

@@ -92,7 +92,7 @@ static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
 /* Two blocks, unless there are more stages. */
 static bool check_layers(TrainConfig *config, Problem *problem)
 {
-    int *layers = &config->bert.layers;
+    int *layers = &config->model.layers;
     if (!*layers)
         *layers = config->pp > 2 ? config->pp : 2;
     return config->pp <= *layers ||
@@ -146,7 +146,7 @@ bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
 {
     return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
            check_labs(config, ranks, problem) && check_layers(config, problem) &&
-           check_batch(config, problem) && bert_check(&config->bert, config->tp, problem) &&
+           check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
            check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));

@@ -102,7 +102,7 @@ static bool stages_fit(const Trainer *t, Problem *problem)
                            "stage %d begins with block %lld, but the stages before it end before "
                            "block %lld",
                            mesh->pp_rank, (long long)mine.begin, (long long)begin);
-    const int layers = t->config->bert.layers;
+    const int layers = t->config->model.layers;
     return mesh->pp_rank + 1 < mesh->pp_degree || mine.end == layers ||
            problem_set(problem, NULL, hint, "the last stage ends before block %lld of %d",
                        (long long)mine.end, layers);
@@ -110,10 +110,10 @@ static bool stages_fit(const Trainer *t, Problem *problem)
 
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
 {
-    config->bert.vocabulary = t->train->vocabulary;
+    config->model.vocabulary = t->train->vocabulary;
     t->pool = pool_new(config->memory, false);
     t->model = model_new(t->pool, &t->mesh, config->seed);
-    t->stage = stage_new(t->model, &config->bert, config->micro);
+    t->stage = stage_new(t->model, &config->model, config->micro);
     trainer_watch_stage(t);
     model_finish(t->model);
     if (config->amp == FP16)

@@ -65,7 +65,7 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                           int64_t test_rows, int64_t steps)
 {
     const int ranks = config->tp * config->dp * config->pp;
-    const BertConfig *b = &config->bert;
+    const TransformerConfig *b = &config->model;
     printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
            b->layers, b->hidden, b->heads, b->vocabulary,
            b->positions ? _(", learned positions") : "", b->dropout);

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&
            agree(world,
                  good && train_config_check(&config, group_size(world), &problem) &&
-                     backend_set_products(config.amp, config.bert.hidden / config.tp, &problem),
+                     backend_set_products(config.amp, config.model.hidden / config.tp, &problem),
                  &problem);
     if (good) {
         Problem slow;

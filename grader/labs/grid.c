@@ -56,7 +56,7 @@ static void pass_ran(void *context, const Stage *stage, int micro, bool backward
     stages_pass_ran(context, micro, (int)stage->micro[micro].tape->batch.step, backward);
 }
 
-static Stage *open_stage(Scenario *run, const BertConfig *config)
+static Stage *open_stage(Scenario *run, const TransformerConfig *config)
 {
     Stage *stage = stage_new(run->model, config, run->c.micros);
     stage->watch = (StageWatch){pass_begins, pass_ran, run};
@@ -101,7 +101,7 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
 
 /* ---- a step in the judge ------------------------------------------------------------------------------------- */
 
-static Stage *open_stage(Scenario *run, const BertConfig *config)
+static Stage *open_stage(Scenario *run, const TransformerConfig *config)
 {
     return stage_new(run->model, config, 1);
 }
@@ -148,7 +148,7 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
 
 void grid_run_steps(Scenario *run)
 {
-    const BertConfig config = stages_config(&run->c);
+    const TransformerConfig config = stages_config(&run->c);
     run->model = model_new(run->pool, run->mesh, run->c.key);
     run->stage_free = stage_free;
     run->stage = open_stage(run, &config);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "model/bert.h"
+#include "model/transformer.h"
 #include "train/buckets.h"
 
 /* The numbers of rows: a random one, one without a tail, those with the longest and the shortest
@@ -97,7 +97,7 @@ enum { MODEL_STEPS = 2 };
 static const double rate = 0.5;
 
 /* This replica's rows of a global batch of c->B rows: every dp-th, starting with dp_rank. */
-static Tensor *logits_of(Scenario *run, const Bert *bert, int step, Tensor **labels)
+static Tensor *logits_of(Scenario *run, const Transformer *bert, int step, Tensor **labels)
 {
     const Case *c = &run->c;
     const Mesh *mesh = run->mesh;
@@ -117,10 +117,10 @@ static Tensor *logits_of(Scenario *run, const Bert *bert, int step, Tensor **lab
             ints(mask)[b * c->S + s] = s < tokens;
         }
     }
-    return bert_forward(bert, ids, mask, mesh);
+    return transformer_forward(bert, ids, mask, mesh);
 }
 
-static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int step)
+static void one_step(Scenario *run, const Transformer *bert, BucketSet *buckets, int step)
 {
     double *values;
     Tensor *labels;
@@ -147,14 +147,15 @@ static void one_step(Scenario *run, const Bert *bert, BucketSet *buckets, int st
 void run_whole_model(Scenario *run)
 {
     const Case *c = &run->c;
-    BertConfig config = {.vocabulary = c->V,
-                         .hidden = c->H,
-                         .layers = 2,
-                         .heads = c->A,
-                         .classes = 2,
-                         .dropout = c->p};
+    TransformerConfig config = {.architecture = &architecture_bert,
+                                .vocabulary = c->V,
+                                .hidden = c->H,
+                                .layers = 2,
+                                .heads = c->A,
+                                .classes = 2,
+                                .dropout = c->p};
     run->model = model_new(run->pool, run->mesh, c->key);
-    Bert *bert = bert_new(run->model->builder, &config, bert_whole(&config));
+    Transformer *bert = transformer_new(run->model->builder, &config, transformer_whole(&config));
     model_finish(run->model);
     BucketSet *buckets = bucket_set_new(run->model, 4096);
     for (int step = 0; step < MODEL_STEPS; step++)

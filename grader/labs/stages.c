@@ -7,14 +7,15 @@
 
 static const double rate = 0.25;
 
-BertConfig stages_config(const Case *c)
+TransformerConfig stages_config(const Case *c)
 {
-    return (BertConfig){.vocabulary = c->V,
-                        .hidden = c->H,
-                        .layers = c->blocks,
-                        .heads = c->A,
-                        .classes = 2,
-                        .dropout = c->p};
+    return (TransformerConfig){.architecture = &architecture_bert,
+                               .vocabulary = c->V,
+                               .hidden = c->H,
+                               .layers = c->blocks,
+                               .heads = c->A,
+                               .classes = 2,
+                               .dropout = c->p};
 }
 
 /* The tokens, mask and labels of all rows in a step, or in the evaluation; every rank has all of them. */
@@ -173,7 +174,7 @@ static void write_pass(void *context, const Stage *stage, int micro, bool backwa
     }
 }
 
-static Stage *watched_stage(Scenario *run, const BertConfig *config, int micros)
+static Stage *watched_stage(Scenario *run, const TransformerConfig *config, int micros)
 {
     Stage *stage = stage_new(run->model, config, micros);
     stage->watch = (StageWatch){.ran = write_pass, .context = run};
@@ -240,7 +241,7 @@ static void pass_of_rank(Scenario *run, int step)
 
 void run_stages(Scenario *run, StagesFunction *pass)
 {
-    const BertConfig config = stages_config(&run->c);
+    const TransformerConfig config = stages_config(&run->c);
     run->model = model_new(run->pool, run->mesh, run->c.key);
     at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
     run->stage_free = stage_free;
@@ -293,7 +294,7 @@ static void pass_through_line(Scenario *run, int step)
 
 void run_stages(Scenario *run, StagesFunction *pass)
 {
-    const BertConfig config = stages_config(&run->c);
+    const TransformerConfig config = stages_config(&run->c);
     const int blocks = run->c.blocks;
     run->model = model_new(run->pool, run->mesh, run->c.key);
     for (int i = 0; i < blocks; i++) {

@@ -24,7 +24,7 @@ void run_stages(Scenario *run, StagesFunction *pass);
 Label work_of_stages(int step);
 
 /** The model of a case. */
-BertConfig stages_config(const Case *c);
+TransformerConfig stages_config(const Case *c);
 /** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are equal parts, in order, of the
  *  rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);

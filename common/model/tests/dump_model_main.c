@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "autograd/operations.h"
-#include "model/bert.h"
+#include "model/transformer.h"
 
 enum { ADAMW_STEPS = 3 };
 static const double sgd_rate = 0.5, sgd_decay = 0.01;
@@ -20,9 +20,9 @@ typedef struct Run {
     Pool *pool;
     Mesh mesh;
     Model *model;
-    Bert *bert;
+    Transformer *transformer;
     Tape *tape;
-    BertConfig config;
+    TransformerConfig config;
     int64_t batch, positions;
 } Run;
 
@@ -85,7 +85,7 @@ static void pass(Run *run, bool prints)
     Tensor *ids = ids_of(run, "ids", SHAPE(run->batch, run->positions), run->config.vocabulary);
     Tensor *labels = ids_of(run, "labels", SHAPE(run->batch), run->config.classes),
            *mask = mask_of(run);
-    Tensor *logits = bert_forward(run->bert, ids, mask, &run->mesh);
+    Tensor *logits = transformer_forward(run->transformer, ids, mask, &run->mesh);
     Tensor *loss = cross_entropy_mean(logits, labels, run->batch, NULL);
     if (prints) {
         print_tensor("batch/", "ids", ids);
@@ -174,12 +174,19 @@ int main(int argc, char **argv)
         size[i] = atoi(argv[i + 1]);
     Run run = {.pool = pool_new(0, true),
                .mesh = {.tp_degree = 1, .dp_degree = 1},
-               .config = {size[0], size[1], size[2], size[3], size[4], size[5], 0},
+               .config = {.architecture = &architecture_bert,
+                          .vocabulary = size[0],
+                          .hidden = size[1],
+                          .layers = size[2],
+                          .heads = size[3],
+                          .classes = size[4],
+                          .positions = size[5]},
                .batch = size[6],
                .positions = size[7]};
     run.model = model_new(run.pool, &run.mesh, 5);
     run.tape = tape_new(run.pool, &run.mesh);
-    run.bert = bert_new(run.model->builder, &run.config, bert_whole(&run.config));
+    run.transformer =
+        transformer_new(run.model->builder, &run.config, transformer_whole(&run.config));
     model_finish(run.model);
     print_parameters(&run, "weights/", false);
     pass(&run, true);

@@ -5,7 +5,7 @@
 
 #include "autograd/operations.h"
 #include "tests/run_for_tests.h"
-#include "model/bert.h"
+#include "model/transformer.h"
 
 static Pool *pool;
 static Mesh mesh;

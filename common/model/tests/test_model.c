@@ -9,13 +9,14 @@ Suite *suite(void);
 
 /* ---- names and arenas ---------------------------------------------------------------------------------- */
 
-static const BertConfig SMALL = {.vocabulary = 30,
-                                 .hidden = 8,
-                                 .layers = 2,
-                                 .heads = 4,
-                                 .classes = 2,
-                                 .positions = 6,
-                                 .dropout = 0.1};
+static const TransformerConfig SMALL = {.architecture = &architecture_bert,
+                                        .vocabulary = 30,
+                                        .hidden = 8,
+                                        .layers = 2,
+                                        .heads = 4,
+                                        .classes = 2,
+                                        .positions = 6,
+                                        .dropout = 0.1};
 
 static const char *const NAMES[] = {
     "embedding.weight",
@@ -47,7 +48,7 @@ static const char *const NAMES[] = {
 START_TEST(the_names_of_the_bert_are_fixed)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model->builder, &SMALL, bert_whole(&SMALL));
+    transformer_new(model->builder, &SMALL, transformer_whole(&SMALL));
     model_finish(model);
     size_t count = 0;
     for (Parameter *p = model->parameters; p; p = p->next) {
@@ -64,7 +65,7 @@ END_TEST
 START_TEST(the_bert_has_the_parameters_of_its_sizes)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model->builder, &SMALL, bert_whole(&SMALL));
+    transformer_new(model->builder, &SMALL, transformer_whole(&SMALL));
     model_finish(model);
     const int64_t h = 8, block = 4 * h + 4 * h * h + 8 * h * h;
     ck_assert_int_eq(model_full(model), 30 * h + 6 * h + 2 * block + h * h + 2 * h);
@@ -182,20 +183,20 @@ END_TEST
 START_TEST(sizes_that_do_not_divide_are_refused)
 {
     Problem problem;
-    BertConfig config = SMALL;
-    ck_assert(bert_check(&config, 1, &problem) && bert_check(&config, 2, &problem) &&
-              bert_check(&config, 4, &problem));
-    ck_assert(!bert_check(&config, 3, &problem));
+    TransformerConfig config = SMALL;
+    ck_assert(transformer_check(&config, 1, &problem) && transformer_check(&config, 2, &problem) &&
+              transformer_check(&config, 4, &problem));
+    ck_assert(!transformer_check(&config, 3, &problem));
     assert_says(&problem, (const char *const[]){"4 heads", "3 ranks", NULL});
     config.hidden = 10;
-    ck_assert(!bert_check(&config, 1, &problem));
+    ck_assert(!transformer_check(&config, 1, &problem));
     assert_says(&problem, (const char *const[]){"HIDDEN_DIM=10", "HEADS=4", NULL});
 }
 END_TEST
 
 /* ---- the whole model ----------------------------------------------------------------------------------- */
 
-static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool training)
+static double loss_of(Model *model, Transformer *bert, Tape *tape, int64_t step, bool training)
 {
     tape_reset(tape, (TapeBatch){.seed = 1,
                                  .step = step,
@@ -206,7 +207,7 @@ static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool t
     model_clear_gradients(model);
     Tensor *ids = tape_ints(tape, SHAPE(2, 5), (int32_t[]){2, 9, 9, 29, 3, 2, 7, 3, 0, 0});
     Tensor *mask = tape_ints(tape, SHAPE(2, 5), (int32_t[]){1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
-    Tensor *logits = bert_forward(bert, ids, mask, model->mesh);
+    Tensor *logits = transformer_forward(bert, ids, mask, model->mesh);
     Tensor *loss =
         cross_entropy_mean(logits, tape_ints(tape, SHAPE(2), (int32_t[]){1, 0}), 2, NULL);
     tape_backward(tape, loss, NULL);
@@ -217,7 +218,7 @@ static double loss_of(Model *model, Bert *bert, Tape *tape, int64_t step, bool t
 START_TEST(a_step_against_the_gradient_lowers_the_loss_and_allocates_once)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model->builder, &SMALL, bert_whole(&SMALL));
+    Transformer *bert = transformer_new(model->builder, &SMALL, transformer_whole(&SMALL));
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
     double first = loss_of(model, bert, tape, 1, false), last = first;
@@ -237,7 +238,7 @@ END_TEST
 START_TEST(the_same_step_gives_the_same_numbers)
 {
     Model *model = model_of_rank(0, 1);
-    Bert *bert = bert_new(model->builder, &SMALL, bert_whole(&SMALL));
+    Transformer *bert = transformer_new(model->builder, &SMALL, transformer_whole(&SMALL));
     model_finish(model);
     Tape *tape = tape_new(pool, &mesh);
     size_t bytes = (size_t)model->arena_size * sizeof(real);

@@ -9,8 +9,13 @@
 Suite *suite(void);
 
 enum { LAYERS = 5, STAGES = 3, B = 4, S = 5, MICROS = 2 };
-static const BertConfig SMALL = {
-    .vocabulary = 30, .hidden = 8, .layers = LAYERS, .heads = 2, .classes = 2, .dropout = 0.1};
+static const TransformerConfig SMALL = {.architecture = &architecture_bert,
+                                        .vocabulary = 30,
+                                        .hidden = 8,
+                                        .layers = LAYERS,
+                                        .heads = 2,
+                                        .classes = 2,
+                                        .dropout = 0.1};
 
 static Range wrong_blocks; /* returned by stage_blocks(), if begin < end */
 
@@ -94,7 +99,7 @@ static double step_of(int stages, int micros, real *gradients)
 static int64_t arena_of_whole(void)
 {
     Model *model = model_of_rank(0, 1);
-    bert_new(model->builder, &SMALL, bert_whole(&SMALL));
+    transformer_new(model->builder, &SMALL, transformer_whole(&SMALL));
     model_finish(model);
     int64_t size = model->arena_size;
     model_free(model);

@@ -3,7 +3,7 @@
 
 #include "comm/tests/ranks.h"
 #include "mesh/mesh.h"
-#include "model/bert.h"
+#include "model/transformer.h"
 #include "optim/optim.h"
 
 Suite *suite(void);

@@ -195,12 +195,12 @@ BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Fills `mesh` for `world`", "/* Fills `mesh` for `world`", "void mesh_open", "mesh_open"),
     ("an enumerator without a comment", "common/tensor/tensor.h", " /**< ids, labels and masks */", "", None, "INT32"),
-    ("a type without a comment", "common/model/bert.h", "/** The sizes of a BERT. */", "", "typedef struct BertConfig", "BertConfig"),
+    ("a type without a comment", "common/model/transformer.h", "/** The sizes of a transformer. */", "", "typedef struct TransformerConfig", "TransformerConfig"),
     ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, naming",
      " *  @param step of the run\n *  @return false with `problem`, on every rank, naming", None, "model"),
     ("a header that does not say what it is", "common/mesh/mesh.h", "/** @file\n", "/*\n", None, "mesh.h"),
     ("a link to a missing text", "labs/02-colwise-linear/README.md", "(../03-embedding/README.md)", "(../03-nothing/README.md)", None, "03-nothing"),
-    ("a type that another header has too", "common/model/bert.h", "typedef struct BertConfig {", "typedef struct PoolUse {\n} PoolUse;\ntypedef struct BertConfig {",
+    ("a type that another header has too", "common/model/transformer.h", "typedef struct TransformerConfig {", "typedef struct PoolUse {\n} PoolUse;\ntypedef struct TransformerConfig {",
      None, "PoolUse"),
 )
 

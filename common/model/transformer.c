@@ -1,0 +1,86 @@
+/* The parts of a transformer, one after the other. */
+#include "model/transformer.h"
+
+#include <stdio.h>
+
+#include "autograd/operations.h"
+
+struct Transformer {
+    const Architecture *architecture;
+    void *embedding, *head; /* what another rank holds is NULL */
+    Range blocks;
+    void *block[]; /* as many as the whole transformer has */
+};
+
+bool transformer_check(const TransformerConfig *config, int tp, Problem *problem)
+{
+    if (config->hidden % config->heads)
+        return problem_set(problem, NULL, "choose HIDDEN_DIM as a multiple of HEADS",
+                           "HIDDEN_DIM=%d is not divisible by HEADS=%d", config->hidden,
+                           config->heads);
+    if (config->heads % tp)
+        return problem_set(
+            problem, NULL,
+            "each rank takes the same number of heads: choose HEADS as a multiple of TP",
+            "%d heads cannot be split evenly over %d ranks", config->heads, tp);
+    return !config->architecture->check || config->architecture->check(config, tp, problem);
+}
+
+TransformerPart transformer_whole(const TransformerConfig *config)
+{
+    return (TransformerPart){true, {0, config->layers}, true};
+}
+
+Transformer *transformer_new(Builder *b, const TransformerConfig *config, TransformerPart part)
+{
+    const Architecture *is = config->architecture;
+    Transformer *t = new_layer(b, (int64_t)(sizeof *t + (size_t)config->layers * sizeof *t->block));
+    t->architecture = is;
+    if (part.embedding)
+        t->embedding = is->embedding_new(b, config);
+    t->blocks = part.blocks;
+    for (int64_t i = part.blocks.begin; i < part.blocks.end; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "blocks.%d", (int)i);
+        t->block[i] = is->block_new(within(b, name), config);
+    }
+    if (part.head)
+        t->head = is->head_new(b, config, t->embedding);
+    return t;
+}
+
+Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
+{
+    TapeMark mark = tape_mark(ids->tape);
+    backend_range("embedding");
+    Tensor *x = t->architecture->embed(t->embedding, ids, mesh);
+    backend_range_end();
+    tape_release_since(ids->tape, mark, x);
+    return x;
+}
+
+Tensor *transformer_run_blocks(const Transformer *t, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    for (int64_t i = t->blocks.begin; i < t->blocks.end; i++) {
+        TapeMark mark = tape_mark(x->tape);
+        backend_range("block");
+        x = t->architecture->block(t->block[i], x, mask, mesh);
+        backend_range_end();
+        tape_release_since(x->tape, mark, x);
+    }
+    return x;
+}
+
+Tensor *transformer_head(const Transformer *t, Tensor *x, const Mesh *mesh)
+{
+    backend_range(t->architecture->is_language ? "head" : "classifier");
+    Tensor *logits = t->architecture->head(t->head, x, mesh);
+    backend_range_end();
+    return logits;
+}
+
+Tensor *transformer_forward(const Transformer *t, Tensor *ids, Tensor *mask, const Mesh *mesh)
+{
+    Tensor *x = transformer_run_blocks(t, transformer_embed(t, ids, mesh), mask, mesh);
+    return transformer_head(t, x, mesh);
+}

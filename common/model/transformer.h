@@ -1,0 +1,82 @@
+/** @file
+ * A transformer: an embedding, N blocks one after the other, and a head. What these three are
+ * depends on the architecture: the labs' BERT, or a language model. All are assembled from the
+ * functions in the slots: plain ones, the reference's, or the student's.
+ */
+#pragma once
+
+#include "model/model.h"
+
+/** The kinds of parts that a transformer is made of; see below. */
+typedef struct Architecture Architecture;
+
+/** The sizes of a transformer. */
+typedef struct TransformerConfig {
+    const Architecture *architecture;      /**< which one; not NULL */
+    int vocabulary, hidden, layers, heads; /**< V, H, blocks, A */
+    int classes;                           /**< of a classifier; 0 in a language model */
+    int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
+    double dropout; /**< probability, in [0, 1) */
+    int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
+    int inner;      /**< LLaMA: the width of the feed-forward layers */
+    double epsilon; /**< LLaMA: of the norms */
+    double theta;   /**< LLaMA: the base of the rotary angles */
+    bool own_head;  /**< LLaMA: the head has a weight of its own, not the embedding's */
+    int cached; /**< positions that the caches of keys and values hold; 0: there are none, for training */
+} TransformerConfig;
+
+/** An architecture. The layers belong to the builder's model. */
+struct Architecture {
+    const char *name; /**< "BERT" */
+    bool is_language; /**< the head gives logits of the next token at each position: [B,S,V/tp] */
+    /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
+    bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
+    void *(*embedding_new)(Builder *b, const TransformerConfig *config);    /**< names begin at b */
+    Tensor *(*embed)(const void *embedding, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
+    void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
+    /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */
+    Tensor *(*block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
+    /** `embedding` is NULL if another stage holds it. */
+    void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
+    Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
+};
+
+/** The labs' BERT: pre-LN blocks (Devlin et al., arXiv:1810.04805; pre-LN as in Megatron-LM), and a
+ *  classifier on [CLS], whose logits [B,classes] are whole. */
+extern const Architecture architecture_bert;
+/** LLaMA (Touvron et al., arXiv:2302.13971): RMSNorm, rotary positions, SwiGLU, grouped heads of
+ *  keys and values; see language.h. */
+extern const Architecture architecture_llama;
+
+/** A transformer's layers. Belongs to the builder's model. */
+typedef struct Transformer Transformer;
+
+/** Which layers of a transformer a rank holds: all of them, or those of a stage of a pipeline. */
+typedef struct TransformerPart {
+    bool embedding; /**< and the positions */
+    Range blocks;   /**< of 0..layers-1 */
+    bool head;      /**< behind the last block */
+} TransformerPart;
+
+/** All layers. */
+TransformerPart transformer_whole(const TransformerConfig *config);
+
+/** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
+bool transformer_check(const TransformerConfig *config, int tp, Problem *problem);
+
+/** The layers of this part, which belong to the builder's model. Sizes must have passed
+ *  transformer_check(). */
+Transformer *transformer_new(Builder *b, const TransformerConfig *config, TransformerPart part);
+
+/** ids [B,S] -> [B,S,H], with positions where there are any. The part must hold the embedding. */
+Tensor *transformer_embed(const Transformer *transformer, Tensor *ids, const Mesh *mesh);
+/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part. Values are released a
+ *  block at a time. */
+Tensor *transformer_run_blocks(const Transformer *transformer, Tensor *x, Tensor *mask,
+                               const Mesh *mesh);
+/** x [B,S,H] -> logits: [B,classes], or in a language model [B,S,V/tp], split along the vocabulary.
+ *  The part must hold the head. */
+Tensor *transformer_head(const Transformer *transformer, Tensor *x, const Mesh *mesh);
+/** ids [B,S], mask [B,S] -> logits: all of these, of a whole transformer. */
+Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
+                            const Mesh *mesh);
