@@ -28,6 +28,7 @@ ROOMS = (
     ("common/checkpoint", "safetensors: files of weights, their index, their folder"),
     ("common/pretrained", "models that others have trained: Hugging Face's folders, llama2.c's files"),
     ("common/train", "the training loop, metrics, buckets, saving and resuming"),
+    ("common/story", "make story: a text by a trained language model"),
     ("common/bench", "make bench, make model: kernels, steps, collectives, predictions of layouts"),
     ("common/page", "reports for a browser: a lab's case, a training run"),
     ("common/plot", "curves of runs"),
