@@ -27,7 +27,7 @@ static Placement of(PlacementKind kind)
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     int ranks = tape->mesh->tp_degree;
-    if (is(weight, SHARD) && weight->undivided % ranks)
+    if (is(weight, SHARD) && !weight->may_be_uneven && weight->undivided % ranks)
         misuse(
             "if this is the right dimension to split, its size must be a multiple of the number "
             "of ranks",

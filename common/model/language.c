@@ -3,9 +3,26 @@
 
 #include "autograd/operations.h"
 
-Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *c)
+Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *c, int twin)
 {
-    return parameter_with(b, "weight", SHAPE(c->vocabulary, c->hidden), shard(0), EMBEDDING_WEIGHT);
+    const Shape shape = SHAPE(c->vocabulary, c->hidden);
+    Tensor *table = parameter_with(b, "weight", shape, shard(0), EMBEDDING_WEIGHT);
+    table->parameter->twin = twin;
+    table->may_be_uneven = true;
+    return table;
+}
+
+int vocabulary_twin(const Builder *b, const TransformerConfig *c)
+{
+    const int last = b->mesh->pp_degree - 1;
+    return last > 0 && !c->own_head ? last : -1;
+}
+
+Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
+{
+    if (c->own_head)
+        return vocabulary_embedding_new(within(b, "head"), c, -1);
+    return embedding ? (Tensor *)embedding : vocabulary_embedding_new(within(b, "embedding"), c, 0);
 }
 
 Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
