@@ -14,7 +14,11 @@ static void fill_stage(Trainer *t, int micro, const ReviewSet *set, const int64_
     batch_fill(set, rows, count, b);
     tape_must_be_summed(t->stage->micro[micro].tape);
     Tape *tape = stage_begin(t->stage, micro,
-                             (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
+                             (TapeBatch){.seed = t->config->seed,
+                                         .step = t->step,
+                                         .count = b->count,
+                                         .samples = b->samples,
+                                         .training = training});
     tape_record(tape, training);
     Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
     Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);
