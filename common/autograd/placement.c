@@ -114,6 +114,16 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
     return x->placement;
 }
 
+Placement place_heads(const Tape *tape, const char *function, const Tensor *x)
+{
+    if (is_split(tape) && is(x, SHARD) && !is_last(x)) {
+        misplaced("gather the positions first; the heads may be split, along the last dimension",
+                  "%s: x %s is not split by heads", function, TENSOR_TEXT(x));
+        return of(UNKNOWN);
+    }
+    return place_not_partial(tape, function, x);
+}
+
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
 {
     if (!is_split(tape))
