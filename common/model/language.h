@@ -21,6 +21,9 @@ Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
 /** x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the table. */
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
 
+/** Architecture.loss of language models. */
+Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
+
 /** The keys and values of earlier positions, for writing a text token by token. */
 typedef struct KeyValueCache {
     Tensor *keys, *values; /**< [1,positions,width], or NULL: there is no cache */

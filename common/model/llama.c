@@ -167,4 +167,5 @@ const Architecture architecture_llama = {.name = "LLaMA",
                                          .block_new = llama_block_new,
                                          .block = llama_block,
                                          .head_new = llama_head_new,
-                                         .head = llama_head};
+                                         .head = llama_head,
+                                         .loss = language_loss};

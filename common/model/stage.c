@@ -8,7 +8,6 @@
 #include "base/spans.h"
 #include "comm/comm.h"
 #include "mesh/mesh.h"
-#include "model/language.h"
 
 static TransformerPart part_of_stage(const TransformerConfig *config, const Mesh *mesh)
 {
@@ -32,7 +31,6 @@ Stage *stage_new(Model *model, const TransformerConfig *config, int micros)
                      .part = part,
                      .transformer = transformer,
                      .hidden = config->hidden,
-                     .is_language = config->architecture->is_language,
                      .micros = micros};
     for (int i = 0; i < micros; i++)
         stage->micro[i].tape = tape_new(model->pool, model->mesh);
@@ -143,12 +141,6 @@ static void end_pass(Stage *stage, int micro, bool backward)
         stage->watch.ran(stage->watch.context, stage, micro, backward);
 }
 
-static Tensor *loss_of(const Stage *stage, const MicroBatch *m)
-{
-    return stage->is_language ? vocabulary_parallel_cross_entropy(m->logits, m->labels, stage->mesh)
-                              : cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
-}
-
 Tensor *stage_run(Stage *stage, int micro, Tensor *x)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_run");
@@ -167,7 +159,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     if (stage->part.head) {
         y = m->logits = transformer_head(stage->transformer, y, stage->mesh);
         if (m->labels)
-            y = m->loss = loss_of(stage, m);
+            y = m->loss = transformer_loss(stage->transformer, m->logits, m->labels,
+                                           m->rows_of_a_step, stage->mesh);
     }
     m->output = y;
     end_pass(stage, micro, false);

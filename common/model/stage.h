@@ -46,7 +46,6 @@ struct Stage {
     TransformerPart part;           /**< which layers it holds */
     const Transformer *transformer; /**< these; the model's */
     int hidden;                     /**< H */
-    bool is_language;               /**< its labels are the next tokens, [B,S] */
     int alive;                      /**< how many have run forward, but not yet backward */
     int most_alive;                 /**< the most that have been alive at a time */
     double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */
