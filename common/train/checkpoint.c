@@ -13,7 +13,7 @@
 
 /* ---- what is saved ------------------------------------------------------------------------------------- */
 
-static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
+static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 {
     XXH64_hash_t hash = XXH3_64bits(set->ids, (size_t)set->begin[set->rows] * sizeof *set->ids);
     hash = XXH3_64bits_withSeed(set->labels, (size_t)set->rows * sizeof *set->labels, hash);
