@@ -130,7 +130,7 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
                          .C = 2,
                          .N = c->blocks,
                          .micros = c->micros,
-                         .part = c->tp,
+                         .tp = c->tp,
                          .stages = c->pp,
                          .held = held_by_replica(run)};
     stages_fill(run, stage, step, 0, 1);

@@ -70,7 +70,7 @@ static void expect_sums(Scenario *run, int rank)
                 squares += grid_shards(run, other, time) +
                            (other % c->tp == 0 ? grid_whole(run, other, time) : 0);
         traffic_end(run, label_of(CALL_OF, METRICS_OF_STAGES, 0, time), FORWARD_BUDGET,
-                    &(Sizes){.part = c->tp, .stages = c->pp});
+                    &(Sizes){.tp = c->tp, .stages = c->pp});
         write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
         grid_write_number(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), sqrt(squares));
     }
@@ -114,7 +114,7 @@ void scenario_14(Scenario *run)
 static Allowance sent_by_sums(int64_t n, const Sizes *z)
 {
     enum { METRICS_NUMBERS = 6, NORM_NUMBERS = 2 }; /* a double counts as two */
-    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const int64_t tp = z->tp, pp = z->stages, dp = n / pp;
     const int64_t over_tp = dp * pp * sent_by_all_reduce(tp, NORM_NUMBERS);
     return (Allowance){
         dp * sent_by_all_reduce(pp, METRICS_NUMBERS + NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
@@ -123,7 +123,7 @@ static Allowance sent_by_sums(int64_t n, const Sizes *z)
 /* A step: lab 13 on all replicas, one sum of the gradients, the three sums of the metrics over the replicas. */
 static Allowance sent_in_step(int64_t n, const Sizes *z)
 {
-    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const int64_t tp = z->tp, pp = z->stages, dp = n / pp;
     const Allowance stages = stages_sent_in_step(pp, z), sums = sent_by_sums(n, z);
     const int64_t gradients = sent_by_all_reduce(dp, z->held);
     return (Allowance){stages.numbers + (gradients + tp - 1) / tp + sums.numbers +

@@ -191,7 +191,7 @@ static void write_costs(Scenario *run, int step)
                          .N = c->blocks,
                          .vocabulary = is_split_by_rows(run, "embedding.weight"),
                          .micros = micros_of(c),
-                         .part = c->tp};
+                         .tp = c->tp};
     traffic_end(run, work_of_stages(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);
     work_end(run, work_of_stages(step));
 }
