@@ -174,11 +174,6 @@ static Case usual_14(const Lab *lab, Draw *d, int world, int tp)
     return case_14(lab, d, world, tp, world / tp, WHOLE_STEPS);
 }
 
-static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
-{
-    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
-}
-
 Lab lab_14 = {
     LAB_FILES_14,
     .title = N_("The grid in three dimensions"),
@@ -192,7 +187,7 @@ Lab lab_14 = {
                     N_("In a world of eight ranks with tp = 2 and pp = 2, each rank contributes "
                        "its world rank to an all-reduce on mesh->dp. What does rank 5 get?"),
                 .at = {.world = 8, .tp = 2, .pp = 2, .kind = THREE_GROUPS},
-                .count = sum_on_rank_5},
+                .count = dp_sum_on_rank_5},
     .kinds = {[THREE_GROUPS] = {.expect = expect_grid},
               [SUMS] = {.expect = expect_grid},
               [WHOLE_STEPS] = {.scenario = scenario_14}},
