@@ -49,8 +49,8 @@ lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
 $(BUILD)/enclose: grader/enclose.c
 	mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 $(WARNINGS) -D_GNU_SOURCE $< -o $@ $(or_full)
-COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/limits.sh grader/lab-calls.txt grader/labs.mk \
-    common/balise.h common/balise_mpi.h
+COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/lab-object.sh grader/limits.sh grader/lab-calls.txt \
+    grader/labs.mk common/balise.h common/balise_mpi.h
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh \
     $* $(1) $@ '$(LAB_$*_EXPORTS)'
 

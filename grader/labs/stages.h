@@ -23,6 +23,9 @@ void run_stages(Scenario *run, StagesFunction *pass);
 /** What the ranks do in a step, or in the evaluation: the label of what they send and multiply there. */
 Label work_of_stages(int step);
 
+/** The sizes of a step or an evaluation, for its budget. */
+Sizes stages_sizes(const Scenario *run);
+
 /** The model of a case. */
 TransformerConfig stages_config(const Case *c);
 /** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are equal parts, in order, of the
