@@ -152,6 +152,11 @@ static void report_checks(FILE *out, const Verdict *verdict, const LabResult *re
         snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
                  lab_largest_world(result->lab), result->seconds);
     fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
+    if (result->not_run) {
+        snprintf(extent, sizeof extent, _("not run: %d of %d cases, since %s"), result->not_run,
+                 result->cases, why_cut_short(result));
+        print_indented(out, page, extent, "  ");
+    }
     print_indented(out, page, result->stack, "  ");
     report_to_do(out, page, result);
     for (int check = 0; check < CHECKS; check++)
