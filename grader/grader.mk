@@ -177,17 +177,18 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 .PHONY: trace report measure
 trace report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
-# With CLUSTER=, trace also replays the case's step at the pace of a cluster.
+# With CLUSTER=, trace and report also replay the case's step at the pace of a cluster.
 ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
     PYTHONDONTWRITEBYTECODE=1 common/bench/clusters.py) &&
+judge_on_cluster = $(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) $(if $(CLUSTER),--cluster "$$cluster")
 trace:
 	$(RELEASE)
-	$(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) --trace $(SHOWN) $(if $(CLUSTER),--cluster "$$cluster")
+	$(judge_on_cluster) --trace $(SHOWN)
 report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
-	$(call judge,$(RUNNERS)) --report $(BUILD)/report/lab.json $(SHOWN)
+	$(judge_on_cluster) --report $(BUILD)/report/lab.json $(SHOWN)
 	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
 
 .PHONY: start

@@ -147,7 +147,7 @@ settings_of() {
     watch) settings_of grade ;; # it runs that
     trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
-    report) printf '%s\n' STACK SOLUTION SEED CASE OUT ;;
+    report) echo OUT && settings_of trace ;;
     measure) printf '%s\n' LAB STACK SOLUTION ;;
     reset) echo LAB ;;
     hand-in) echo OUT ;;
