@@ -22,7 +22,8 @@ typedef struct Story {
     Model *model;
     Stage *stage;
     int32_t *tokens; /* [steps+1] */
-    int64_t count;   /* of the tokens so far */
+    int64_t count;   /* of the tokens so far, the one that begins a text included */
+    int64_t most;    /* that it may become */
 } Story;
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
@@ -51,12 +52,14 @@ static bool check_sizes(Story *s, Problem *problem)
 }
 
 /* Of the tokenizer: as asked for, or where the weights are. The caller frees it. */
-static char *path_of_tokenizer(const StoryConfig *config)
+static char *path_of_tokenizer(const StoryConfig *config, const Pretrained *weights)
 {
     const char *slash = strrchr(config->model, '/');
     struct stat status;
     if (config->tokenizer)
         return strdup(config->tokenizer);
+    if (pretrained_tokenizer(weights))
+        return strdup(pretrained_tokenizer(weights));
     if (stat(config->model, &status) == 0 && S_ISDIR(status.st_mode))
         return strdup(config->model);
     return slash ? strndup(config->model, (size_t)(slash - config->model) + 1) : strdup(".");
@@ -67,7 +70,7 @@ static bool open_files(Story *s, Problem *problem)
     s->weights = pretrained_open(s->config->model, problem);
     if (!s->weights)
         return false;
-    char *path = path_of_tokenizer(s->config);
+    char *path = path_of_tokenizer(s->config, s->weights);
     s->tokenizer = tokenizer_open(path, problem);
     free(path);
     return s->tokenizer && check_sizes(s, problem);
@@ -95,6 +98,7 @@ static bool begin_text(Story *s, Problem *problem)
     s->tokens = malloc((size_t)(s->config->steps + 1) * sizeof *s->tokens);
     if (begin >= 0)
         s->tokens[s->count++] = begin;
+    s->most = s->config->steps + s->count;
     if (fits)
         memcpy(s->tokens + s->count, ids, (size_t)length * sizeof *ids);
     s->count += length;
@@ -187,7 +191,7 @@ static void write_text(Story *s)
                   end = tokenizer_special(s->tokenizer, END_TOKEN);
     int64_t past = 0;
     print_from(s, begin >= 0);
-    for (int32_t token; s->count < s->config->steps; print_from(s, s->count - 1)) {
+    for (int32_t token; s->count < s->most; print_from(s, s->count - 1)) {
         run_tokens(s, past);
         past = s->count;
         token = next_token(s);

@@ -13,7 +13,7 @@
 
 /* ---- what is saved ------------------------------------------------------------------------------------- */
 
-static void data_key(const ReviewSet *set, char key[DATA_KEY_SIZE])
+static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 {
     XXH64_hash_t hash = XXH3_64bits(set->ids, (size_t)set->begin[set->rows] * sizeof *set->ids);
     hash = XXH3_64bits_withSeed(set->labels, (size_t)set->rows * sizeof *set->labels, hash);
@@ -26,6 +26,7 @@ typedef struct Listed {
     char name[200]; /* "" behind the last one */
     Shape shape;
     Placement placement;
+    bool is_copy;
 } Listed;
 
 static Listed listed_by(const Mesh *mesh, int stage, const Parameter *p)
@@ -33,6 +34,7 @@ static Listed listed_by(const Mesh *mesh, int stage, const Parameter *p)
     Listed one = {.name = ""};
     if (p) {
         one = (Listed){.shape = p->shape, .placement = p->placement};
+        one.is_copy = parameter_is_copy(p, mesh);
         snprintf(one.name, sizeof one.name, "%s", p->name);
     }
     if (mesh->pp)
@@ -48,6 +50,8 @@ static void list_parameters(const Trainer *t, CheckpointIndex *index)
         const Parameter *p = stage == mesh->pp_rank ? t->model->parameters : NULL;
         Listed one;
         for (; (one = listed_by(mesh, stage, p)).name[0]; p = p ? p->next : NULL) {
+            if (one.is_copy)
+                continue;
             index->parameters =
                 realloc(index->parameters, (size_t)(index->count + 1) * sizeof *index->parameters);
             index->parameters[index->count++] =
@@ -65,6 +69,9 @@ static CheckpointIndex index_of(const Trainer *t)
                              .tp = t->mesh.tp_degree,
                              .pp = t->mesh.pp_degree,
                              .optimizer_steps = t->optimizer->steps,
+                             .epsilon = b->epsilon,
+                             .theta = b->theta,
+                             .tokenizer = realpath(c->vocabulary, NULL),
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,
                              .loss_sum = t->epoch.loss_sum,
@@ -76,10 +83,14 @@ static CheckpointIndex index_of(const Trainer *t)
                                          [FIT_VOCABULARY] = b->vocabulary,
                                          [FIT_CLASSES] = b->classes,
                                          [FIT_POSITIONS] = b->positions,
+                                         [FIT_KV_HEADS] = b->kv_heads,
+                                         [FIT_INNER] = b->inner,
+                                         [FIT_OWN_HEAD] = b->own_head,
                                          [FIT_ROWS] = t->rows,
                                          [FIT_BATCH] = c->batch,
                                          [FIT_SEQ] = c->seq,
                                          [FIT_SEED] = (int64_t)c->seed}};
+    snprintf(index.architecture, sizeof index.architecture, "%s", b->architecture->name);
     snprintf(index.optimizer, sizeof index.optimizer, "%s",
              c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);
@@ -114,7 +125,7 @@ static bool writes_shard(const Trainer *t)
 /* Tensors that are whole on every rank are written once. */
 static bool is_written(const Trainer *t, const Parameter *p)
 {
-    return p->placement.kind == SHARD || t->mesh.tp_rank == 0;
+    return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
 }
 
 static void put(SafetensorsWriter *writer, const real *memory, int64_t count)

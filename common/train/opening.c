@@ -6,15 +6,17 @@
 #include "train/trainer.h"
 
 /* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
-static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
+static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
-    ReviewSet *set = NULL;
+    TokenSet *(*open)(const char *, const char *, int64_t, const char *, Problem *) =
+        c->model.architecture->is_language ? token_set_open_text : token_set_open_reviews;
+    TokenSet *set = NULL;
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))
-            set = review_set_open(csv, c->vocabulary, c->seq, c->cache, problem);
+            set = open(path, c->vocabulary, c->seq, c->cache, problem);
         if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
-            review_set_close(set);
+            token_set_close(set);
             return NULL;
         }
     }
@@ -32,8 +34,8 @@ static Sampler sampler_of(int64_t rows, uint64_t seed, Tail tail)
 bool trainer_open_data(Trainer *t, Problem *problem)
 {
     const TrainConfig *c = t->config;
-    t->train = open_reviews(t, c->data, problem);
-    if (!t->train || (c->test && !(t->test = open_reviews(t, c->test, problem))))
+    t->train = open_set(t, c->data, problem);
+    if (!t->train || (c->test && !(t->test = open_set(t, c->test, problem))))
         return false;
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)
@@ -141,8 +143,8 @@ void trainer_close(Trainer *t)
     for (int i = 0; t->batch && i < t->config->micro; i++)
         batch_free(t->batch[i]);
     free(t->batch);
-    review_set_close(t->train);
-    review_set_close(t->test);
+    token_set_close(t->train);
+    token_set_close(t->test);
     if (t->report)
         report_close(t->report);
     free(t->sampler.order);

@@ -22,7 +22,7 @@ typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
     /** loss and accuracy: means over the step's rows; rate: learning rate; seconds: time of the
-     *  step */
+     *  step. The file of a language model has the perplexity in place of the accuracy */
     double loss, accuracy, rate, seconds, tokens_per_second;
     Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
@@ -82,6 +82,9 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 /** Prints the final tables, with one row per rank, and writes the metrics file's last line. The
  *  table of stages is printed only if there are several. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
+
+/** The tables of report_ranks(). In a language model's, the perplexity replaces the accuracy. */
+void report_tables(const RankReport *ranks, int count, bool is_language);
 
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,
  * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
