@@ -104,6 +104,34 @@ static const Rule RULES[] = {
     {"all_gather", "P", NULL, "W", "is not a shard"},
     {"all_gather", "W", NULL, "W", "is not a shard"},
     {"all_gather", "C", NULL, "W", "is not a shard"},
+    {"row_max", "W", NULL, "W", NULL},
+    {"row_max", "C", NULL, "C", NULL},
+    {"row_max", "S2", NULL, "U", NULL},
+    {"row_max", "S1", NULL, "S1", NULL},
+    {"row_max", "U", NULL, "U", NULL},
+    {"row_max", "P", NULL, "P", "applying this to each term"},
+    {"row_sum_exp", "W", NULL, "W", NULL},
+    {"row_sum_exp", "C", NULL, "C", NULL},
+    {"row_sum_exp", "S2", NULL, "P", NULL},
+    {"row_sum_exp", "S1", NULL, "S1", NULL},
+    {"row_sum_exp", "U", NULL, "U", NULL},
+    {"row_sum_exp", "P", NULL, "P", "applying this to each term"},
+    {"row_pick", "W", NULL, "W", NULL},
+    {"row_pick", "S2", NULL, "P", NULL},
+    {"row_pick", "U", NULL, "U", NULL},
+    {"row_pick", "P", NULL, "P", "applying this to each term"},
+    {"logarithm", "W", NULL, "W", NULL},
+    {"logarithm", "S1", NULL, "S1", NULL},
+    {"logarithm", "P", NULL, "P", "applying this to each term"},
+    {"subtract", "W", "W", "W", NULL},
+    {"subtract", "P", "P", "P", NULL},
+    {"subtract", "U", "W", "W", NULL},
+    {"subtract", "W", "P", "P", "do not match"},
+    {"subtract", "P", "W", "P", "do not match"},
+    {"mean_over_tokens", "W", NULL, "W", NULL},
+    {"mean_over_tokens", "U", NULL, "W", NULL},
+    {"mean_over_tokens", "P", NULL, "W", "is not whole"},
+    {"mean_over_tokens", "C", NULL, "W", "is not whole"},
 };
 
 static Placement placement_of(const char *name)
@@ -135,11 +163,28 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
     Tensor *y = normal("y", SHAPE(B, S, H), placement_of(rule->y));
     if (strcmp(operation, "add") == 0)
         return add(x, y);
+    if (strcmp(operation, "subtract") == 0)
+        return subtract(x, y);
     return attention(x, y, y, tape_ints(tape, SHAPE(B, S), (int32_t[]){1, 1, 1, 1, 1, 0}), 2, 1);
+}
+
+static Tensor *along_rows(const char *operation, const Rule *rule, Tensor *x)
+{
+    Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, NO_ID, 1, 0});
+    if (strcmp(operation, "mean_over_tokens") == 0)
+        return mean_over_tokens(normal("x", SHAPE(B, S), placement_of(rule->x)), ids);
+    if (strcmp(operation, "row_max") == 0)
+        return row_max(x);
+    Tensor *most = normal("most", SHAPE(B, S), placement_of("U"));
+    return strcmp(operation, "row_pick") == 0 ? row_pick(x, most, ids) : row_sum_exp(x, most);
 }
 
 static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
 {
+    if (strncmp(operation, "row_", 4) == 0 || strcmp(operation, "mean_over_tokens") == 0)
+        return along_rows(operation, rule, x);
+    if (strcmp(operation, "logarithm") == 0)
+        return logarithm(x);
     if (strcmp(operation, "gelu") == 0)
         return gelu(x);
     if (strcmp(operation, "dropout") == 0)
@@ -196,8 +241,10 @@ START_TEST(an_operation_accepts_placements_that_fit_and_reports_others)
     if (rule->says) { /* the sentence, with the operation and the argument's shape and placement */
         char shape[32];
         assert_says(&expectation.problem, (const char *const[]){rule->says, rule->operation, NULL});
-        snprintf(shape, sizeof shape, "[2,%s4] %s",
-                 strcmp(rule->operation, "cross entropy") == 0 ? "" : "3,",
+        snprintf(shape, sizeof shape, "%s %s",
+                 strcmp(rule->operation, "cross entropy") == 0      ? "[2,4]"
+                 : strcmp(rule->operation, "mean_over_tokens") == 0 ? "[2,3]"
+                                                                    : "[2,3,4]",
                  placement_text(placement_of(rule->x), result));
         assert_says(&expectation.problem, (const char *const[]){shape, NULL});
     }
@@ -317,6 +364,25 @@ START_TEST(uneven_parts_are_only_for_lookups_by_row)
 }
 END_TEST
 
+START_TEST(logits_of_a_split_table_know_their_columns)
+{
+    Model *model = model_new(pool, &mesh, 1);
+    Tensor *table = parameter(model->builder, "table", SHAPE(6, H), shard(0));
+    model_finish(model);
+    model_use_tape(model, tape);
+    Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 3, NO_ID, 5, 2, 4});
+    Tensor *x = normal("x", SHAPE(B, S, H), (Placement)C), *logits = linear(x, table);
+    static const int32_t own[] = {NO_ID, 0, NO_ID, 2, NO_ID, 1};
+    ck_assert_mem_eq(ints(own_ids(ids, logits)), own, sizeof own);
+    ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* whole */
+    ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), (Placement)S2)), "own_ids",
+                  "[2,3,3] shard(2)", "not known");
+    ints(ids)[1] = 6;
+    ASSERT_MISUSE(own_ids(ids, logits), "own_ids", "id 6", "6 tokens");
+    model_free(model);
+}
+END_TEST
+
 START_TEST(notes_that_one_test_expects_fail_the_next)
 {
     ck_assert(!expectation.notes);
@@ -342,6 +408,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_custom_operation_is_differentiated_by_its_own_backward);
     tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
     tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
+    tcase_add_test(tcase, logits_of_a_split_table_know_their_columns);
     tcase_add_test(tcase, notes_that_one_test_expects_fail_the_next);
     tcase_add_test(tcase, a_bias_that_would_be_added_once_per_rank_is_refused);
     tcase_add_test(tcase, uneven_parts_are_only_for_lookups_by_row);
