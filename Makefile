@@ -68,7 +68,7 @@ HANDOUT := $(if $(wildcard solutions),,yes)
 STACK ?= $(if $(HANDOUT),mine)
 
 RUNTIME_ROOMS = base data tensor backend backend/host backend/cpu comm comm/only_mpi mesh autograd model optim \
-                checkpoint train
+                checkpoint pretrained train story
 DOUBLE_ROOMS = base tensor backend backend/host backend/reference autograd comm comm/only_mpi model
 sources_in = $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(1))))
 RUNTIME := $(call sources_in,$(addprefix common/,$(RUNTIME_ROOMS)))
@@ -183,6 +183,7 @@ $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
 include common/train/train.mk
+include common/story/story.mk
 include $(wildcard common/bench/bench.mk)
 
 # Curves of runs, from files written with METRICS=.

@@ -30,3 +30,8 @@ Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *num
                    bool needs_gradient);
 /** The same for integers: ids, labels, a mask. Their placement is whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
+
+/** Copies x [1,S,W] behind the first `past` rows of cache [1,room,W], which no tape owns; `past` is
+ *  that of the tape's batch. Returns the rows that the cache then holds, [1,past+S,W]. Not
+ *  differentiable: the tape must not record. */
+Tensor *append_rows(const Tensor *cache, Tensor *x);

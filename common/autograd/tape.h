@@ -22,6 +22,8 @@ typedef struct TapeBatch {
     int64_t count;          /**< B */
     const int64_t *samples; /**< [B] numbers of the rows; the caller's, until tape_reset() */
     bool training;          /**< dropout drops only if this is set */
+    int64_t
+        past; /**< positions before the first one of this pass: their keys and values are cached */
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,

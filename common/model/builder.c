@@ -121,3 +121,13 @@ int shard_begin(const Tensor *x)
         misuse("pass the layer's weight itself", "shard_begin takes a parameter");
     return x->parameter->placement.kind == SHARD ? (int)x->parameter->held.begin : 0;
 }
+
+Tensor *model_state(Builder *b, Shape shape)
+{
+    must_be_making(named(b)->model, "model_state", "");
+    Model *model = named(b)->model;
+    State *state = model_piece(model, sizeof *state);
+    *state = (State){{.shape = shape, .kept = true}, model->states};
+    model->states = state;
+    return &state->tensor;
+}

@@ -43,6 +43,8 @@ void model_free(Model *model)
     buffer_release(model->rounded);
     buffer_release(model->weights);
     buffer_release(model->gradients);
+    for (State *s = model->states; s; s = s->next)
+        buffer_release(s->tensor.buffer);
     while (model->pieces) {
         Piece *p = model->pieces;
         model->pieces = p->next;
@@ -159,6 +161,12 @@ void model_finish(Model *model)
     }
     for (const Parameter *p = model->parameters; p; p = p->next)
         draw_initial(p, model->seed);
+    for (State *s = model->states; s; s = s->next) {
+        const int64_t count = tensor_count(&s->tensor);
+        s->tensor.buffer = pool_get(model->pool, count * (int64_t)sizeof(real), ACTIVATIONS);
+        s->tensor.data = s->tensor.buffer->data;
+        kernel_vector_fill(count, 0, s->tensor.data);
+    }
 }
 
 void model_keep_rounded(Model *model)

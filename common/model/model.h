@@ -27,6 +27,12 @@ typedef struct Parameter {
     struct Parameter *next; /**< the parameter made after it, or NULL */
 } Parameter;
 
+/** Numbers that a layer has declared and that are no parameter, see model_state(). */
+typedef struct State {
+    Tensor tensor;      /**< its numbers: from model_finish() on */
+    struct State *next; /**< the state made before it, or NULL */
+} State;
+
 /** All parameters and layers of a model on this rank. */
 typedef struct Model {
     Pool *pool;                  /**< provides its tensors' memory; the caller's */
@@ -40,6 +46,7 @@ typedef struct Model {
      *  zeros */
     int64_t arena_size;
     Buffer *rounded;      /**< the weights in 16 bits, or NULL */
+    State *states;        /**< see model_state(), newest first */
     struct Piece *pieces; /**< memory of layers, names and builders, newest first */
 } Model;
 
@@ -55,6 +62,10 @@ Builder *for_embedding(Builder *b);
 /** parameter() of balise.h with explicit initial values. */
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
                        Initial initial);
+
+/** Numbers of this rank that are no parameter, such as a cache: zeros from model_finish() on. They
+ *  live as long as the model (PyTorch's register_buffer). `shape` is that of this rank's part. */
+Tensor *model_state(Builder *b, Shape shape);
 
 /** The prefix of the names of parameters made with b. Dropout is keyed by it. */
 const char *builder_path(Builder *b);

@@ -157,8 +157,9 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     begin_pass(stage, micro, false);
     Tensor *y = transformer_run_blocks(stage->transformer, x, m->mask, stage->mesh);
     if (stage->part.head) {
-        m->logits = transformer_head(stage->transformer, y, stage->mesh);
-        y = m->loss = cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
+        y = m->logits = transformer_head(stage->transformer, y, stage->mesh);
+        if (m->labels)
+            y = m->loss = cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
     }
     m->output = y;
     end_pass(stage, micro, false);

@@ -1,5 +1,5 @@
 /** @file
- * A stage of a pipeline: what a rank holds of a BERT, and the micro-batches that are under way in it. Each micro-batch has a
+ * A stage of a pipeline: what a rank holds of a transformer, and the micro-batches that are under way in it. Each micro-batch has a
  * tape of its own, so that several can wait for their backward pass. (GPipe, arXiv:1811.06965; the names of the passes are
  * Megatron-LM's.)
  */
@@ -57,8 +57,8 @@ struct Stage {
     MicroBatch micro[]; /**< them */
 };
 
-/** Makes this rank's layers of a BERT with the model's builder: the blocks that stage_blocks() says, in the first stage the
- *  embedding, in the last one the classifier. It has room for `micros` micro-batches, from 0. Ends the run where the blocks
+/** Makes this rank's layers of a transformer with the model's builder: the blocks that stage_blocks() says, in the first stage the
+ *  embedding, in the last one the head. It has room for `micros` micro-batches, from 0. Ends the run where the blocks
  *  are none of 0..layers-1. To be freed before the model. */
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros);
 /** Frees the stage with its tapes. */
@@ -71,6 +71,7 @@ void stage_must_have_sent(const Stage *stage, const char *function);
 /** Begins micro-batch `micro`, whose rows are `batch`: what was left of it is dropped. Returns its tape, for the tensors of
  *  stage_fill(). */
 Tape *stage_begin(Stage *stage, int micro, TapeBatch batch);
-/** Its tokens ids [B,S], mask [B,S] and labels [B], all of its tape; `rows_of_a_step` divides the sum of its losses. */
+/** Its tokens ids [B,S], mask [B,S] and labels [B], all of its tape; `rows_of_a_step` divides the sum of its losses.
+ *  Without labels, which may be NULL, there is no loss. */
 void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labels,
                 int64_t rows_of_a_step);

@@ -49,6 +49,10 @@ typedef struct TrainConfig {
  * invalid value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
+/** Computes the degrees that were left out. Checks that they fit the ranks and the labs: a part of
+ *  train_config_check(). */
+bool train_config_grid(TrainConfig *config, int ranks, Problem *problem);
+
 /** Computes the degrees that were left out. If no sizes are given, each stage has at least one of
  *  the layers, and all micro-batches have equally many rows. Checks that ranks, labs, model and
  *  batch fit together, and that the metrics can be written. Returns false with `problem` if not. */

@@ -142,10 +142,15 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
                        "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
 }
 
-bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
+bool train_config_grid(TrainConfig *config, int ranks, Problem *problem)
 {
     return check_ranks(config, ranks, problem) && check_degrees(config, ranks, problem) &&
-           check_labs(config, ranks, problem) && check_layers(config, problem) &&
+           check_labs(config, ranks, problem);
+}
+
+bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
+{
+    return train_config_grid(config, ranks, problem) && check_layers(config, problem) &&
            check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
            check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&

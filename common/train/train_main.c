@@ -1,67 +1,7 @@
-/* build/train: trains the labs' BERT, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
+/* build/train: trains a transformer, under mpirun. Exit status: 0, or 2 on bad input or misuse. */
 #include "base/language.h"
-#include "base/run.h"
+#include "train/program.h"
 #include "train/trainer.h"
-
-enum { BAD_INPUT = 2 };
-
-static volatile sig_atomic_t stop;
-
-static void ask_to_stop(int signal_number)
-{
-    stop = 1;
-}
-
-/* Open MPI 4.1 unloads its plugins in MPI_Finalize while one of its threads may still be about to
-   call into them: under load, one run in dozens crashed there. Keeping them loaded does no harm. */
-int dlclose(void *handle)
-{
-    return 0;
-}
-
-/* Rank 0 reports what every rank sees. The others wait for it to end the run, and report only if it
- * does not. */
-_Noreturn void run_ends(Problem *problem, void *address)
-{
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    callsite_describe(address, problem->where, sizeof problem->where);
-    if (rank != 0) {
-        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank after rank 0 has reported */
-        sleep(2 * (unsigned)rank);
-        fprintf(stderr, _("rank %d: "), rank);
-    }
-    problem_print(stderr, problem);
-    MPI_Abort(MPI_COMM_WORLD, BAD_INPUT);
-    _exit(BAD_INPUT);
-}
-
-_Noreturn void run_todo(int balise, const char *function, void *address)
-{
-    Problem problem;
-    problem_set(
-        &problem, NULL,
-        "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
-        "balise %d is still to do: %s", balise, function);
-    run_ends(&problem, address);
-}
-
-/* Usually due to messages that do not match: MPI would print that in a banner, which mpirun -q
- * suppresses. */
-static void mpi_failed(MPI_Comm *comm, int *code, ...)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
-    MPI_Error_string(*code, text, &length);
-    misuse("does each rank call the same collectives, in the same order and with the same sizes? "
-           "make grade says which lab does not, make trace LAB=n shows it",
-           "an exchange failed in MPI: %s", text);
-}
 
 int main(int argc, char **argv)
 {
@@ -69,36 +9,17 @@ int main(int argc, char **argv)
     TrainConfig config;
     Problem problem = {0};
     bool good = train_config(&config, argc, argv, &problem);
-    if (config.dry) { /* before ranks exist, and perhaps where none can */
-        good = good && train_config_dry(&config, &problem);
-        if (!good)
-            problem_print(stderr, &problem);
-        return good ? 0 : BAD_INPUT;
-    }
-    signal(SIGINT, ask_to_stop);
-    signal(SIGTERM, ask_to_stop);
-    signal(SIGUSR1, ask_to_stop);
-    backend_start(argv);
-    MPI_Init(&argc, &argv);
-    MPI_Errhandler handler;
-    MPI_Comm_create_errhandler(mpi_failed, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups made from it */
-    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
-    Group *world = group_of(MPI_COMM_WORLD, "world");
-    good = agree(world, backend_ready(&problem), &problem) && agree_on_device(world, &problem) &&
+    if (config.dry) /* before ranks exist, and perhaps where none can */
+        return program_dry(good && train_config_dry(&config, &problem), &problem);
+    Group *world = program_begin(argc, argv);
+    good = program_devices(world, &problem) &&
            agree(world,
                  good && train_config_check(&config, group_size(world), &problem) &&
                      backend_set_products(config.amp, config.model.hidden / config.tp, &problem),
                  &problem);
     if (good) {
-        Problem slow;
-        if (group_rank(world) == 0 && !backend_check(&slow))
-            fprintf(stderr, "%s%s\n%s%s\n", _("warning: "), slow.what, _("  HINT: "), slow.hint);
-        good = train(&config, world, &stop, &problem);
+        program_warn(world);
+        good = train(&config, world, &program_stop, &problem);
     }
-    if (!good && group_rank(world) == 0)
-        problem_print(stderr, &problem);
-    group_free(world);
-    MPI_Finalize();
-    return good ? 0 : BAD_INPUT;
+    return program_end(world, good, &problem);
 }

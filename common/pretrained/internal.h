@@ -1,0 +1,29 @@
+/** @file
+ * What the forms of a trained model share with each other: each is a record of functions.
+ */
+#pragma once
+
+#include "pretrained/pretrained.h"
+
+/** A form in which models come. */
+typedef struct PretrainedForm {
+    /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is
+     *  missing, of another shape, or cannot be read. */
+    bool (*read)(const Pretrained *from, const Parameter *parameter, real *values,
+                 Problem *problem);
+    void (*close)(Pretrained *from); /**< frees what is open, but not the record */
+} PretrainedForm;
+
+/** The members of a Pretrained. */
+struct Pretrained {
+    const PretrainedForm *form; /**< how it is read */
+    char *path;                 /**< as given to pretrained_open() */
+    TransformerConfig config;   /**< its sizes */
+    void *open;                 /**< of the form */
+};
+
+/** Opens FILE as karpathy's. Fills config, form and open; otherwise false with `problem`. */
+bool llama_bin_open(Pretrained *from, Problem *problem);
+
+/** Opens FOLDER as Hugging Face's, in the same way. */
+bool hugging_face_open(Pretrained *from, Problem *problem);

@@ -1,0 +1,57 @@
+/* Opens and reads a trained model, whatever its form. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/host_view.h"
+#include "base/language.h"
+#include "pretrained/internal.h"
+
+static bool open_form(Pretrained *from, Problem *problem)
+{
+    struct stat status;
+    if (stat(from->path, &status))
+        return problem_set(problem, from->path,
+                           N_("name a folder with config.json and model.safetensors, or a .bin"),
+                           "the model cannot be read: %s", strerror(errno));
+    return S_ISDIR(status.st_mode) ? hugging_face_open(from, problem)
+                                   : llama_bin_open(from, problem);
+}
+
+Pretrained *pretrained_open(const char *path, Problem *problem)
+{
+    Pretrained *from = calloc(1, sizeof *from);
+    from->path = strdup(path);
+    if (open_form(from, problem))
+        return from;
+    pretrained_close(from);
+    return NULL;
+}
+
+void pretrained_close(Pretrained *from)
+{
+    if (!from)
+        return;
+    if (from->form)
+        from->form->close(from);
+    free(from->path);
+    free(from);
+}
+
+const TransformerConfig *pretrained_config(const Pretrained *from)
+{
+    return &from->config;
+}
+
+bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
+{
+    bool good = true;
+    for (Parameter *p = model->parameters; good && p; p = p->next) {
+        HostView view = host_view_write(reals(p->value), tensor_count(p->value));
+        good = from->form->read(from, p, view.numbers, problem);
+        host_view_store(&view);
+    }
+    model_weights_changed(model);
+    return good;
+}

@@ -1,0 +1,107 @@
+/* What every program of ranks does: it starts MPI, ends a run that a lab has spoilt, and reports. */
+#include "train/program.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/language.h"
+#include "base/run.h"
+#include "train/trainer.h"
+
+volatile sig_atomic_t program_stop;
+
+static void ask_to_stop(int signal_number)
+{
+    program_stop = 1;
+}
+
+/* Open MPI 4.1 unloads its plugins in MPI_Finalize while one of its threads may still be about to
+   call into them: under load, one run in dozens crashed there. Keeping them loaded does no harm. */
+int dlclose(void *handle)
+{
+    return 0;
+}
+
+/* Rank 0 reports what every rank sees. The others wait for it to end the run, and report only if it
+ * does not. */
+_Noreturn void run_ends(Problem *problem, void *address)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    callsite_describe(address, problem->where, sizeof problem->where);
+    if (rank != 0) {
+        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank after rank 0 has reported */
+        sleep(2 * (unsigned)rank);
+        fprintf(stderr, _("rank %d: "), rank);
+    }
+    problem_print(stderr, problem);
+    MPI_Abort(MPI_COMM_WORLD, PROGRAM_BAD_INPUT);
+    _exit(PROGRAM_BAD_INPUT);
+}
+
+_Noreturn void run_todo(int balise, const char *function, void *address)
+{
+    Problem problem;
+    problem_set(
+        &problem, NULL,
+        "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
+        "balise %d is still to do: %s", balise, function);
+    run_ends(&problem, address);
+}
+
+/* Usually due to messages that do not match: MPI would print that in a banner, which mpirun -q
+ * suppresses. */
+static void mpi_failed(MPI_Comm *comm, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(*code, text, &length);
+    misuse("does each rank call the same collectives, in the same order and with the same sizes? "
+           "make grade says which lab does not, make trace LAB=n shows it",
+           "an exchange failed in MPI: %s", text);
+}
+
+int program_dry(bool good, const Problem *problem)
+{
+    if (!good)
+        problem_print(stderr, problem);
+    return good ? 0 : PROGRAM_BAD_INPUT;
+}
+
+Group *program_begin(int argc, char **argv)
+{
+    signal(SIGINT, ask_to_stop);
+    signal(SIGTERM, ask_to_stop);
+    signal(SIGUSR1, ask_to_stop);
+    backend_start(argv);
+    MPI_Init(&argc, &argv);
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(mpi_failed, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups made from it */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
+    return group_of(MPI_COMM_WORLD, "world");
+}
+
+bool program_devices(Group *world, Problem *problem)
+{
+    return agree(world, backend_ready(problem), problem) && agree_on_device(world, problem);
+}
+
+void program_warn(Group *world)
+{
+    Problem slow;
+    if (group_rank(world) == 0 && !backend_check(&slow))
+        fprintf(stderr, "%s%s\n%s%s\n", _("warning: "), slow.what, _("  HINT: "), slow.hint);
+}
+
+int program_end(Group *world, bool good, const Problem *problem)
+{
+    if (!good && group_rank(world) == 0)
+        problem_print(stderr, problem);
+    group_free(world);
+    MPI_Finalize();
+    return good ? 0 : PROGRAM_BAD_INPUT;
+}
