@@ -1,10 +1,12 @@
 /* Attention on the tape. */
 #include <math.h>
 
+#include "autograd/operations.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
-/* saved[0] is the mask, saved[1] [2,B,A,S]: the largest score of each row, then the sums. */
+/* saved[0] is the mask or NULL, saved[1] [2,B,A,S]: the largest score of each row, then the sums. */
 static void attention_gradient(Node *node, Tensor *dy)
 {
     const AttentionShape *shape = &node->with.attention;
@@ -15,72 +17,124 @@ static void attention_gradient(Node *node, Tensor *dy)
         dx[i] = tape_tensor(tape, REAL, x[i]->shape, x[i]->placement);
     }
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
+    const int32_t *mask = node->saved[0] ? ints(node->saved[0]) : NULL;
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), ints(node->saved[0]),
-                              highest, sums, reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]),
-                              reals(work));
+    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), mask, highest, sums,
+                              reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);
 }
 
-static void check_heads(const Tensor *q, const Tensor *k, const Tensor *v, int heads)
+static void check_heads(const char *function, bool causal, const Tensor *q, const Tensor *k,
+                        const Tensor *v, int heads)
 {
-    if (q->shape.rank != 3 || !shape_equal(q->shape, k->shape) || !shape_equal(q->shape, v->shape))
-        misuse("they are [B,S,heads*D] each",
-               "attention: q %s, k %s and v %s must have one shape [B,S,heads*D]", TENSOR_TEXT(q),
-               TENSOR_TEXT(k), TENSOR_TEXT(v));
-    if (heads < 1 || q->shape.size[2] % heads)
-        misuse("count the heads that are on this rank",
-               "attention: %d heads do not divide the width of q %s", heads, TENSOR_TEXT(q));
+    const bool fit = q->shape.rank == 3 && k->shape.rank == 3 && shape_equal(k->shape, v->shape) &&
+                     q->shape.size[0] == k->shape.size[0] && q->shape.size[2] == k->shape.size[2];
+    if (!fit || (causal ? q->shape.size[1] > k->shape.size[1] : !shape_equal(q->shape, k->shape)))
+        misuse(causal ? N_("q is [B,S,heads*D]; k and v are [B,T,heads*D], earlier keys included")
+                      : N_("they are [B,S,heads*D] each"),
+               causal ? N_("%s: q %s, k %s and v %s do not fit")
+                      : N_("%s: q %s, k %s and v %s must have one shape [B,S,heads*D]"),
+               function, TENSOR_TEXT(q), TENSOR_TEXT(k), TENSOR_TEXT(v));
+    must_have_heads(function, q, heads);
 }
 
-static void check_mask(const Tensor *q, Tensor *mask)
+void must_have_heads(const char *function, const Tensor *x, int heads)
 {
-    if (!mask)
-        misuse("pass the mask on unchanged", "attention: the mask is NULL");
-    if (mask->dtype != INT32 || mask->shape.rank != 2 || mask->shape.size[0] != q->shape.size[0] ||
-        mask->shape.size[1] != q->shape.size[1])
-        misuse("it is [B,S], 1 for a token and 0 for padding",
-               "attention: the mask %s does not fit", TENSOR_TEXT(mask));
-    for (int64_t b = 0, positions = q->shape.size[1]; b < q->shape.size[0]; b++) {
+    if (x->shape.rank != 3 || heads < 1 || x->shape.size[2] % heads)
+        misuse("count the heads that are on this rank",
+               "%s: %d heads do not divide the width of %s", function, heads, TENSOR_TEXT(x));
+}
+
+static void check_mask(const char *function, const Tensor *k, Tensor *mask)
+{
+    const int64_t keys = k->shape.size[1];
+    if (mask->dtype != INT32 || mask->shape.rank != 2 || mask->shape.size[0] != k->shape.size[0] ||
+        mask->shape.size[1] != keys)
+        misuse("it is [B,S], 1 for a token and 0 for padding", "%s: the mask %s does not fit",
+               function, TENSOR_TEXT(mask));
+    for (int64_t b = 0; b < k->shape.size[0]; b++) {
         bool any = false;
-        for (int64_t s = 0; s < positions; s++)
-            any = any || ints(ready(mask))[b * positions + s] != 0;
+        for (int64_t s = 0; s < keys; s++)
+            any = any || ints(ready(mask))[b * keys + s] != 0;
         if (!any)
             misuse("each sample needs one token at least",
-                   "attention: row %lld of the mask hides every key", (long long)b);
+                   "%s: row %lld of the mask hides every key", function, (long long)b);
     }
+}
+
+static void check_arguments(const char *function, bool causal, Tensor *q, Tensor *k, Tensor *v,
+                            Tensor *mask, int heads, float factor)
+{
+    must_be_real(function, q);
+    must_be_real(function, k);
+    must_be_real(function, v);
+    check_heads(function, causal, q, k, v, heads);
+    if (mask)
+        check_mask(function, k, mask);
+    if (!(factor != 0 && isfinite(factor)))
+        misuse(
+            "it is 1 / sqrt(head size): a size that was not set is 0, and in integers so is 1 / 8 or 3 / 4",
+            "%s: the scale factor of the scores is %g", function, (double)factor);
+}
+
+static Tensor *attention_of(const char *function, const AttentionShape *shape, Tensor *q, Tensor *k,
+                            Tensor *v, Tensor *mask)
+{
+    Tape *tape = tape_of(function, q, k);
+    Tensor *y = tape_tensor(tape, REAL, q->shape, place_alike(tape, function, q, k));
+    int64_t rows = shape->batch * shape->heads * shape->positions;
+    Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
+    Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
+    kernel_attention_forward(shape, reals(ready(q)), reals(ready(k)), reals(ready(v)),
+                             mask ? ints(mask) : NULL, reals(y), reals(kept), reals(kept) + rows,
+                             reals(work));
+    tape_release_value(work);
+    Node *node = tape_operation(tape, function, attention_gradient, y, 3, (Tensor *[]){q, k, v});
+    if (!node)
+        return y;
+    if (shape->past)
+        misuse("a cache of keys and values is for inference: call it where no gradient is needed",
+               "%s: q %s has fewer positions than k %s, and a gradient is needed", function,
+               TENSOR_TEXT(q), TENSOR_TEXT(k));
+    node->with.attention = *shape;
+    if (mask)
+        node_keep(node, 0, mask);
+    node_keep(node, 1, kept);
+    q->kept = k->kept = v->kept = true;
+    return y;
+}
+
+static AttentionShape shape_of(const Tensor *q, const Tensor *k, int heads, float factor,
+                               bool causal)
+{
+    return (AttentionShape){.batch = q->shape.size[0],
+                            .positions = q->shape.size[1],
+                            .heads = heads,
+                            .head_size = q->shape.size[2] / heads,
+                            .factor = (double)factor,
+                            .causal = causal,
+                            .past = k->shape.size[1] - q->shape.size[1]};
 }
 
 Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
 {
-    must_be_real("attention", q);
-    must_be_real("attention", k);
-    must_be_real("attention", v);
-    check_heads(q, k, v, heads);
-    check_mask(q, mask);
-    if (!(factor != 0 && isfinite(factor)))
-        misuse(
-            "it is 1 / sqrt(head size): a size that was not set is 0, and in integers so is 1 / 8 or 3 / 4",
-            "attention: the scale factor of the scores is %g", (double)factor);
+    check_arguments("attention", false, q, k, v, mask, heads, factor);
+    if (!mask)
+        misuse("pass the mask on unchanged", "attention: the mask is NULL");
     Tape *tape = tape_of("attention", q, k);
-    AttentionShape shape = {q->shape.size[0], q->shape.size[1], heads, q->shape.size[2] / heads,
-                            (double)factor};
     place_alike(tape, "attention", k, v);
     place_not_partial(tape, "attention", q);
-    Tensor *y = tape_tensor(tape, REAL, q->shape, place_alike(tape, "attention", q, k));
-    int64_t rows = shape.batch * heads * shape.positions;
-    Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
-    Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(&shape)), whole());
-    kernel_attention_forward(&shape, reals(ready(q)), reals(ready(k)), reals(ready(v)), ints(mask),
-                             reals(y), reals(kept), reals(kept) + rows, reals(work));
-    tape_release_value(work);
-    Node *node = tape_operation(tape, "attention", attention_gradient, y, 3, (Tensor *[]){q, k, v});
-    if (!node)
-        return y;
-    node->with.attention = shape;
-    node_keep(node, 0, mask);
-    node_keep(node, 1, kept);
-    q->kept = k->kept = v->kept = true;
-    return y;
+    const AttentionShape shape = shape_of(q, k, heads, factor, false);
+    return attention_of("attention", &shape, q, k, v, mask);
+}
+
+Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor)
+{
+    check_arguments("attention_causal", true, q, k, v, mask, heads, factor);
+    Tape *tape = tape_of("attention_causal", q, k);
+    place_alike(tape, "attention_causal", k, v);
+    place_heads(tape, "attention_causal", q);
+    const AttentionShape shape = shape_of(q, k, heads, factor, true);
+    return attention_of("attention_causal", &shape, q, k, v, mask);
 }

@@ -1,4 +1,4 @@
-/* Layer norm on the tape. */
+/* Layer norm and RMS norm on the tape. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"
@@ -7,6 +7,13 @@
 static Tensor *or_unread(Tensor *room, const Tensor *x, Tape *tape)
 {
     return room ? room : tape_tensor(tape, REAL, x->shape, whole());
+}
+
+static void must_fit(const char *function, const Tensor *x, const Tensor *weight)
+{
+    if (shape_last(x->shape) != weight->shape.size[0])
+        misuse("it normalises the last dimension", "%s: x %s does not fit the weight %s", function,
+               TENSOR_TEXT(x), TENSOR_TEXT(weight));
 }
 
 /* saved[1] is [2,rows]: the means, then the reciprocal standard deviations. */
@@ -36,10 +43,8 @@ static void layer_norm_compute(Node *node)
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
 {
     must_be_real("layer_norm", x);
+    must_fit("layer_norm", x, weight);
     int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
-    if (columns != weight->shape.size[0])
-        misuse("it normalises the last dimension", "layer_norm: x %s does not fit the weight %s",
-               TENSOR_TEXT(x), TENSOR_TEXT(weight));
     Tape *tape = tape_of("layer_norm", x, weight);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "layer_norm", x));
     Tensor *moments = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
@@ -53,6 +58,47 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
         node_keep(node, 1, moments);
         node->with.epsilon = epsilon;
         node->compute = layer_norm_compute;
+    }
+    return y;
+}
+
+/* saved[1] is [rows]: the reciprocals of the roots of the mean squares. */
+static void rms_norm_gradient(Node *node, Tensor *dy)
+{
+    Tensor *x = node->input[0], *weight = node->input[1];
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    bool accumulate;
+    Tensor *dw = or_unread(gradient_sum(weight), weight, dy->tape);
+    Tensor *dx = or_unread(gradient_room(x, &accumulate), x, dy->tape);
+    kernel_rms_norm_backward(rows, columns, reals(dy), reals(node->saved[0]), reals(weight),
+                             reals(node->saved[1]), reals(dx), accumulate, reals(dw));
+}
+
+static void rms_norm_compute(Node *node)
+{
+    Tensor *x = node->saved[0], *y = node->output;
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    tape_allocate(y);
+    kernel_rms_norm_forward(rows, columns, reals(x), reals(node->input[1]), node->with.epsilon,
+                            reals(y), reals(node->saved[1]));
+}
+
+Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
+{
+    must_be_real("rms_norm", x);
+    must_fit("rms_norm", x, weight);
+    int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns;
+    Tape *tape = tape_of("rms_norm", x, weight);
+    Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "rms_norm", x));
+    Tensor *rstd = tape_tensor(tape, REAL, SHAPE(rows), whole());
+    kernel_rms_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), epsilon, reals(y),
+                            reals(rstd));
+    Node *node = tape_operation(tape, "rms_norm", rms_norm_gradient, y, 2, (Tensor *[]){x, weight});
+    if (node) {
+        node_keep(node, 0, x);
+        node_keep(node, 1, rstd);
+        node->with.epsilon = epsilon;
+        node->compute = rms_norm_compute;
     }
     return y;
 }

@@ -14,11 +14,41 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 /** PyTorch's LayerNorm over the last dimension; weight, bias [H]. */
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon);
 
+/** RMS norm over the last dimension (Zhang and Sennrich, arXiv:1910.07467):
+ *  y = x / sqrt(mean of x² + epsilon) · weight [H]. */
+Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
+
 /** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
 /** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s. S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
+
+/** attention() of queries that see no future: q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose
+ *  last S rows are the queries' own; query s sees keys 0..T-S+s (Radford et al., 2018; Dao,
+ *  arXiv:2307.08691). mask [B,T] is 0 for padding, NULL if there is none; a query that sees padding
+ *  alone, on the left, gets zeros. T > S, with earlier keys and values from a cache, is for
+ *  inference: misuse if a gradient is needed. */
+Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
+
+/** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first + 1,
+ *  ...: turns the pair of numbers k and k + D/2 of each head by position · theta^(-2k/D). These are
+ *  the pairs of Hugging Face and Megatron-LM; the paper pairs 2k and 2k + 1. An odd D is misuse. */
+Tensor *rotary(Tensor *x, int heads, int64_t first, double theta);
+
+/** Ends the run if x is not [B,S,heads·D]. */
+void must_have_heads(const char *function, const Tensor *x, int heads);
+
+/** Repeats each head of x [B,S,heads·D] `times` times, side by side, for the queries that share it
+ *  (grouped-query attention: Ainslie et al., arXiv:2305.13245). */
+Tensor *repeat_heads(Tensor *x, int heads, int times);
+
+/** GPT-2's approximation of gelu() by tanh (Hendrycks and Gimpel, arXiv:1606.08415). No dropout
+ *  follows it in GPT-2, so the two are not fused. */
+Tensor *gelu_tanh(Tensor *x);
+
+/** gate · σ(gate) · up, element by element: the gate of SwiGLU (Shazeer, arXiv:2002.05202). */
+Tensor *swiglu(Tensor *gate, Tensor *up);
 
 /** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
  *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so that this is the mean, or the

@@ -27,7 +27,7 @@ static Placement of(PlacementKind kind)
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     int ranks = tape->mesh->tp_degree;
-    if (is(weight, SHARD) && weight->undivided % ranks)
+    if (is(weight, SHARD) && !weight->may_be_uneven && weight->undivided % ranks)
         misuse(
             "if this is the right dimension to split, its size must be a multiple of the number "
             "of ranks",
@@ -112,6 +112,16 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
                   "%s: x %s: applying this to each term is not the same as applying it to the sum",
                   function, TENSOR_TEXT(x));
     return x->placement;
+}
+
+Placement place_heads(const Tape *tape, const char *function, const Tensor *x)
+{
+    if (is_split(tape) && is(x, SHARD) && !is_last(x)) {
+        misplaced("gather the positions first; the heads may be split, along the last dimension",
+                  "%s: x %s is not split by heads", function, TENSOR_TEXT(x));
+        return of(UNKNOWN);
+    }
+    return place_not_partial(tape, function, x);
 }
 
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x)

@@ -27,6 +27,10 @@ Placement place_alike(const Tape *tape, const char *function, const Tensor *x, c
 /** For a nonlinear element-wise function, which must not be applied to a partial sum. */
 Placement place_not_partial(const Tape *tape, const char *function, const Tensor *x);
 
+/** For a function of each head at each position: x is whole, or holds this rank's heads of all
+ *  positions. */
+Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
+
 /** For a function that needs whole rows on every rank. */
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
 

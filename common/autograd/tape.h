@@ -50,10 +50,14 @@ struct Node {
     void *address;    /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
-        AttentionShape attention; /**< of attention */
-        double probability;       /**< of dropout */
-        PairCall pair;            /**< of f, g, the gather and apply() */
-        double epsilon;           /**< of a layer norm */
+        AttentionShape attention; /**< of attention, causal or not */
+        Rotary rotary;            /**< of rotary positions */
+        struct {
+            int heads, times;
+        } repeat;           /**< of repeat_heads */
+        double probability; /**< of dropout */
+        PairCall pair;      /**< of f, g, the gather and apply() */
+        double epsilon;     /**< of a layer norm or an RMS norm */
     } with;
     Node *previous; /**< the operation recorded before, or NULL */
 };

@@ -199,7 +199,22 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
                                 const real *weight, const real *mean, const real *rstd, real *dx,
                                 bool accumulate, real *dweight, real *dbias);
 
-/* ---- GELU and dropout ---------------------------------------------------------------------------------- */
+/* ---- RMS norm (Zhang and Sennrich, arXiv:1910.07467) --------------------------------------------------- */
+
+/** A layer norm without mean and bias; rstd [rows] is kept for backward:
+ *  \f[ y = x \cdot \mathrm{rstd} \cdot \mathrm{weight}, \qquad
+ *      \mathrm{rstd} = \frac{1}{\sqrt{\overline{x^2} + \epsilon}} \f] */
+void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
+                             double epsilon, real *y, real *rstd);
+
+/** Writes dx (or adds to it if `accumulate`); adds to dweight [columns]. With n = x · rstd and means
+ *  over a row:
+ *  \f[ dx = \mathrm{rstd} \left( g - n\,\overline{g\,n} \right), \qquad g = dy \cdot \mathrm{weight} \f] */
+void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
+                              const real *weight, const real *rstd, real *dx, bool accumulate,
+                              real *dweight);
+
+/* ---- GELU, SwiGLU and dropout -------------------------------------------------------------------------- */
 
 /** The exact form (Hendrycks and Gimpel, arXiv:1606.08415):
  *  \f[ y = x\,\Phi(x) = \frac{x}{2} \left( 1 + \mathrm{erf} \frac{x}{\sqrt 2} \right) \f] */
@@ -207,6 +222,24 @@ void kernel_gelu_forward(int64_t count, const real *x, real *y);
 
 /** \f[ dx = dy \left( \Phi(x) + x\,\varphi(x) \right), \qquad \varphi(x) = \frac{1}{\sqrt{2\pi}}\, e^{-x^2/2} \f] */
 void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx);
+
+/** GPT-2's approximation of GELU (section 2 of the same paper), with the logistic function σ:
+ *  \f[ y = \frac{x}{2} \left( 1 + \tanh u \right) = x\,\sigma(2u), \qquad
+ *      u = \sqrt{2/\pi} \left( x + 0.044715\,x^3 \right) \f] */
+void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y);
+
+/** \f[ dx = dy \left( \sigma(2u) + x\,\sigma(2u)\,\sigma(-2u)\,2u' \right) \f] */
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx);
+
+/** SwiGLU without its products (Shazeer, arXiv:2002.05202, equation 5), with the logistic function σ:
+ *  \f[ y = \mathrm{gate}\,\sigma(\mathrm{gate}) \cdot \mathrm{up} \f] */
+void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y);
+
+/** \f[ \mathrm{dup} = dy\,\mathrm{gate}\,\sigma(\mathrm{gate}), \qquad \mathrm{dgate} =
+ *      dy\,\mathrm{up}\,\sigma(\mathrm{gate}) \left( 1 + \mathrm{gate}\,\sigma(-\mathrm{gate}) \right) \f]
+ *  dgate or dup may overwrite dy. */
+void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
+                            real *dgate, real *dup);
 
 /** Determines which elements dropout keeps. Row r of the tensor is position r % positions of sample
  *  samples[r / positions]; column c of this rank is column column_begin + c of the full tensor. The
@@ -255,20 +288,47 @@ typedef enum DropoutOperation {
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                     const uint32_t *kept, const real *dy, const real *x, real *y);
 
+/* ---- rotary positions (Su et al., arXiv:2104.09864) ------------------------------------------------------ */
+
+/** The sizes of rotary positions on this rank. */
+typedef struct Rotary {
+    int64_t batch, positions, heads,
+        head_size; /**< B, S, A and D (even), of the heads of this rank */
+    int64_t first; /**< the position of row 0 of each sample */
+    double theta;  /**< the base of the angles; usually 10000 */
+} Rotary;
+
+/** Turns pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
+ *  \f[ y_k = x_k \cos\alpha - x_{k+D/2} \sin\alpha, \qquad
+ *      y_{k+D/2} = x_{k+D/2} \cos\alpha + x_k \sin\alpha, \qquad
+ *      \alpha = (\mathrm{first} + s)\,\theta^{-2k/D} \f]
+ *  The angle, its cosine and its sine are computed in double precision. If `back`, the angle is -α:
+ *  this undoes the turn, and makes dx from dy. y may be x. */
+void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
+
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
-/** The sizes of attention on this rank. */
+/** The sizes of attention on this rank. Samples have past + positions keys. */
 typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
     double factor;                              /**< scores are factor · q · k; usually 1/√D */
+    bool causal;                                /**< does query s see only keys 0..past + s? */
+    int64_t past; /**< keys before the first query's own; 0 unless causal, and for backward */
 } AttentionShape;
+
+/** T, the number of keys of each sample. */
+HOST_AND_DEVICE static inline int64_t attention_keys(const AttentionShape *shape)
+{
+    return shape->past + shape->positions;
+}
 
 /** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
  *  \f[ y = \mathrm{softmax} \left( \mathrm{factor} \cdot q\,k^T \right) v \f]
- *  q, k, v, y [B,S,A·D]; mask [B,S] is 0 where a key is hidden: its probability is exactly zero.
- *  The caller ensures that no row hides every key. For each row of scores [B,A,S], keeps the
- *  largest visible score and the sum of exp(score - highest) for backward. `work`:
- *  kernel_attention_work() numbers. */
+ *  q, y [B,S,A·D]; k, v [B,T,A·D]; mask [B,T] is 0 where a key is hidden: its probability is exactly
+ *  zero. NULL: no key is hidden. A query that sees no key, like causal ones in padding on the left,
+ *  has y = 0. For each row of scores [B,A,S], keeps the largest visible score and the sum of
+ *  exp(score - highest) for backward (0 and 1 if there is none). `work`: kernel_attention_work()
+ *  numbers. */
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
                               const real *v, const int32_t *mask, real *y, real *highest,
                               real *sums, real *work);

@@ -45,10 +45,16 @@ static Tensor *bert_head(const void *head, Tensor *x, const Mesh *mesh)
     return classifier_forward(head, x, mesh);
 }
 
+static Tensor *bert_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
+{
+    return cross_entropy_mean(logits, labels, rows_of_a_step, NULL);
+}
+
 const Architecture architecture_bert = {.name = "BERT",
                                         .embedding_new = bert_embedding_new,
                                         .embed = bert_embed,
                                         .block_new = bert_block_new,
                                         .block = bert_block,
                                         .head_new = bert_head_new,
-                                        .head = bert_head};
+                                        .head = bert_head,
+                                        .loss = bert_loss};

@@ -3,9 +3,26 @@
 
 #include "autograd/operations.h"
 
-Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *c)
+Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *c, int twin)
 {
-    return parameter_with(b, "weight", SHAPE(c->vocabulary, c->hidden), shard(0), EMBEDDING_WEIGHT);
+    const Shape shape = SHAPE(c->vocabulary, c->hidden);
+    Tensor *table = parameter_with(b, "weight", shape, shard(0), EMBEDDING_WEIGHT);
+    table->parameter->twin = twin;
+    table->may_be_uneven = true;
+    return table;
+}
+
+int vocabulary_twin(const Builder *b, const TransformerConfig *c)
+{
+    const int last = b->mesh->pp_degree - 1;
+    return last > 0 && !c->own_head ? last : -1;
+}
+
+Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
+{
+    if (c->own_head)
+        return vocabulary_embedding_new(within(b, "head"), c, -1);
+    return embedding ? (Tensor *)embedding : vocabulary_embedding_new(within(b, "embedding"), c, 0);
 }
 
 Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
@@ -17,6 +34,11 @@ Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh)
 {
     return linear(duplication(x, mesh), table);
+}
+
+Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
+{
+    return vocabulary_parallel_cross_entropy(logits, labels, mesh); /* its tape counts the tokens */
 }
 
 KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *c, int width)

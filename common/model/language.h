@@ -6,14 +6,23 @@
 
 #include "model/transformer.h"
 
-/** A table with a row for each token, of which each tp rank holds consecutive rows.
- *  `weight` [V,H], split along V. */
-Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *config);
+/** A table with a row for each token, of which each tp rank holds consecutive rows: `weight` [V,H],
+ *  split along V. `twin` is the other stage that holds it, or -1. */
+Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *config, int twin);
+/** The other stage that holds the embedding: the last one, if it is not this one and the head is
+ *  tied; otherwise -1. */
+int vocabulary_twin(const Builder *b, const TransformerConfig *config);
+/** The table of a head: one of its own, the `embedding`, or, if another stage holds that, a copy of
+ *  it. */
+Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *config, const void *embedding);
 /** ids [B,S] -> [B,S,H], whole. */
 Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
 
 /** x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the table. */
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
+
+/** Architecture.loss of language models. */
+Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 
 /** The keys and values of earlier positions, for writing a text token by token. */
 typedef struct KeyValueCache {

@@ -120,7 +120,7 @@ static bool llama_check(const TransformerConfig *c, int tp, Problem *problem)
 
 static void *llama_embedding_new(Builder *b, const TransformerConfig *c)
 {
-    return vocabulary_embedding_new(within(b, "embedding"), c);
+    return vocabulary_embedding_new(within(b, "embedding"), c, vocabulary_twin(b, c));
 }
 
 static Tensor *llama_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
@@ -145,14 +145,11 @@ static Tensor *llama_block(const void *layer, Tensor *x, Tensor *mask, const Mes
     return add(x, feed(&block->feed_forward, normalise(&block->norm2, x), mesh));
 }
 
-/* A head that is tied and in another stage than the embedding has a copy of the table. */
 static void *llama_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
 {
     LlamaHead *head = NEW(b, LlamaHead);
     head->norm = rms_norm_new(within(b, "norm"), c);
-    head->table = c->own_head ? vocabulary_embedding_new(within(b, "head"), c)
-                  : embedding ? (Tensor *)embedding
-                              : vocabulary_embedding_new(within(b, "embedding"), c);
+    head->table = vocabulary_head_new(b, c, embedding);
     return head;
 }
 
@@ -170,4 +167,5 @@ const Architecture architecture_llama = {.name = "LLaMA",
                                          .block_new = llama_block_new,
                                          .block = llama_block,
                                          .head_new = llama_head_new,
-                                         .head = llama_head};
+                                         .head = llama_head,
+                                         .loss = language_loss};

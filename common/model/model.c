@@ -208,7 +208,7 @@ int64_t model_full(const Model *model)
 {
     int64_t count = 0;
     for (const Parameter *p = model->parameters; p; p = p->next)
-        count += shape_count(p->shape);
+        count += parameter_is_copy(p, model->mesh) ? 0 : shape_count(p->shape);
     return count;
 }
 

@@ -21,6 +21,7 @@ typedef struct Parameter {
     Shape shape;         /**< of the full parameter */
     Placement placement; /**< as the layer declared it */
     Initial initial;     /**< how its initial values are drawn */
+    int twin; /**< another stage that holds it too (tied weights), or -1; see parameter_is_copy() */
     Range held; /**< if it is a shard: the part of shape.size[placement.dim] that this rank holds */
     /** this rank's part; from model_finish() on, its numbers are in the model's arena */
     Tensor *value;
@@ -105,6 +106,13 @@ void model_weights_changed(Model *model);
 void model_fill(Model *model, void (*begin)(void *context, const Parameter *parameter),
                 double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);
+
+/** Does an earlier stage hold it, too? Then that one saves it and counts it, in sizes and norms. */
+bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
+
+/** Adds to the gradient of each tied parameter that of the other stage which holds it. Call it once
+ *  a step, when this stage's gradients are complete. Collective over the stages. */
+void model_sum_tied(Model *model);
 
 /** The index in the full parameter of element `local` of this rank's part. */
 int64_t parameter_global_index(const Parameter *parameter, int64_t local);

@@ -159,7 +159,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     if (stage->part.head) {
         y = m->logits = transformer_head(stage->transformer, y, stage->mesh);
         if (m->labels)
-            y = m->loss = cross_entropy_mean(m->logits, m->labels, m->rows_of_a_step, NULL);
+            y = m->loss = transformer_loss(stage->transformer, m->logits, m->labels,
+                                           m->rows_of_a_step, stage->mesh);
     }
     m->output = y;
     end_pass(stage, micro, false);

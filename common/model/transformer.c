@@ -79,6 +79,12 @@ Tensor *transformer_head(const Transformer *t, Tensor *x, const Mesh *mesh)
     return logits;
 }
 
+Tensor *transformer_loss(const Transformer *t, Tensor *logits, Tensor *labels,
+                         int64_t rows_of_a_step, const Mesh *mesh)
+{
+    return t->architecture->loss(logits, labels, rows_of_a_step, mesh);
+}
+
 Tensor *transformer_forward(const Transformer *t, Tensor *ids, Tensor *mask, const Mesh *mesh)
 {
     Tensor *x = transformer_run_blocks(t, transformer_embed(t, ids, mesh), mask, mesh);

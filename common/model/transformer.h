@@ -39,6 +39,9 @@ struct Architecture {
     /** `embedding` is NULL if another stage holds it. */
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
+    /** The sum of the losses divided by those of a step, [1]. Labels are classes [B], or in a language model the
+     *  next tokens [B,S], NO_ID where there is none. */
+    Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 
 /** The labs' BERT: pre-LN blocks (Devlin et al., arXiv:1810.04805; pre-LN as in Megatron-LM), and a
@@ -77,6 +80,9 @@ Tensor *transformer_run_blocks(const Transformer *transformer, Tensor *x, Tensor
 /** x [B,S,H] -> logits: [B,classes], or in a language model [B,S,V/tp], split along the vocabulary.
  *  The part must hold the head. */
 Tensor *transformer_head(const Transformer *transformer, Tensor *x, const Mesh *mesh);
+/** The loss of these logits: see Architecture.loss. */
+Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor *labels,
+                         int64_t rows_of_a_step, const Mesh *mesh);
 /** ids [B,S], mask [B,S] -> logits: all of these, of a whole transformer. */
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);

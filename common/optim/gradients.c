@@ -32,11 +32,13 @@ __attribute__((weak)) double gradient_norm(double shards, double whole, const Me
 
 double model_gradient_norm(Model *model)
 {
-    double shards = 0, whole = 0, *squares = &whole;
+    double shards = 0, whole = 0, copies = 0, *squares = &whole;
     Run run = {NULL, NULL};
     for (const Parameter *p = model->parameters; p; p = p->next) {
         const real *gradient = reals(p->value->gradient);
-        double *to = p->placement.kind == SHARD ? &shards : &whole;
+        double *to = parameter_is_copy(p, model->mesh) ? &copies
+                     : p->placement.kind == SHARD      ? &shards
+                                                       : &whole;
         if (to != squares) {
             *squares += square_sum(run);
             run.begin = NULL;

@@ -22,7 +22,8 @@ typedef struct Story {
     Model *model;
     Stage *stage;
     int32_t *tokens; /* [steps+1] */
-    int64_t count;   /* of the tokens so far */
+    int64_t count;   /* of the tokens so far, the one that begins a text included */
+    int64_t most;    /* that it may become */
 } Story;
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
@@ -95,6 +96,7 @@ static bool begin_text(Story *s, Problem *problem)
     s->tokens = malloc((size_t)(s->config->steps + 1) * sizeof *s->tokens);
     if (begin >= 0)
         s->tokens[s->count++] = begin;
+    s->most = s->config->steps + s->count;
     if (fits)
         memcpy(s->tokens + s->count, ids, (size_t)length * sizeof *ids);
     s->count += length;
@@ -187,7 +189,7 @@ static void write_text(Story *s)
                   end = tokenizer_special(s->tokenizer, END_TOKEN);
     int64_t past = 0;
     print_from(s, begin >= 0);
-    for (int32_t token; s->count < s->config->steps; print_from(s, s->count - 1)) {
+    for (int32_t token; s->count < s->most; print_from(s, s->count - 1)) {
         run_tokens(s, past);
         past = s->count;
         token = next_token(s);

@@ -14,7 +14,7 @@ typedef struct StoryConfig {
     const char *model;     /**< file or folder of the weights; see pretrained.h */
     const char *tokenizer; /**< file or folder, or NULL: beside the weights */
     const char *prompt;    /**< how the text begins; may be "" */
-    int64_t steps;         /**< tokens in all, those of the prompt included */
+    int64_t steps;         /**< tokens of the text, those of the prompt included */
     double temperature;    /**< divides the logits; 0: always the most probable token */
     double top_p;          /**< only the most probable tokens that have this probability together */
 } StoryConfig;

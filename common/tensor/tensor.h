@@ -52,6 +52,8 @@ struct Tensor {
     void *summing;           /**< the line that started a sum not waited for yet, or NULL */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
+    bool may_be_uneven;      /**< of a parameter: what its shards give is never joined */
+    bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
     bool gradient_zeros;     /**< of a parameter: nothing was added to its zero gradient */
     bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
     bool reached;       /**< tensor_data() has returned a pointer to its numbers */

@@ -24,7 +24,8 @@ struct TableRows {
 
 bool has_table_rows(const Tensor *parameter)
 {
-    return backend_looks_for_zeros() && parameter->is_table && tensor_count(parameter) >= WORTH_IT;
+    return backend_looks_for_zeros() && parameter->is_table && !parameter->is_multiplied &&
+           tensor_count(parameter) >= WORTH_IT;
 }
 
 static int64_t bytes_for(int64_t rows)

@@ -26,6 +26,7 @@ typedef struct Listed {
     char name[200]; /* "" behind the last one */
     Shape shape;
     Placement placement;
+    bool is_copy;
 } Listed;
 
 static Listed listed_by(const Mesh *mesh, int stage, const Parameter *p)
@@ -33,6 +34,7 @@ static Listed listed_by(const Mesh *mesh, int stage, const Parameter *p)
     Listed one = {.name = ""};
     if (p) {
         one = (Listed){.shape = p->shape, .placement = p->placement};
+        one.is_copy = parameter_is_copy(p, mesh);
         snprintf(one.name, sizeof one.name, "%s", p->name);
     }
     if (mesh->pp)
@@ -48,6 +50,8 @@ static void list_parameters(const Trainer *t, CheckpointIndex *index)
         const Parameter *p = stage == mesh->pp_rank ? t->model->parameters : NULL;
         Listed one;
         for (; (one = listed_by(mesh, stage, p)).name[0]; p = p ? p->next : NULL) {
+            if (one.is_copy)
+                continue;
             index->parameters =
                 realloc(index->parameters, (size_t)(index->count + 1) * sizeof *index->parameters);
             index->parameters[index->count++] =
@@ -114,7 +118,7 @@ static bool writes_shard(const Trainer *t)
 /* Tensors that are whole on every rank are written once. */
 static bool is_written(const Trainer *t, const Parameter *p)
 {
-    return p->placement.kind == SHARD || t->mesh.tp_rank == 0;
+    return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
 }
 
 static void put(SafetensorsWriter *writer, const real *memory, int64_t count)

@@ -6,22 +6,32 @@
 #include "base/language.h"
 #include "base/options.h"
 
+/* BERTs by size; the LLaMA is that of the course's last lab. */
+static const struct Preset {
+    const char *name;
+    const Architecture *architecture;
+    int layers, hidden, heads, seq; /* seq 0: as otherwise */
+} presets[] = {{"base", &architecture_bert, 12, 768, 12, 0},
+               {"large", &architecture_bert, 24, 1024, 16, 0},
+               {"llama", &architecture_llama, 6, 288, 6, 256}};
+
 static bool read_model(const char *value, void *target, Problem *problem)
 {
-    TransformerConfig *model = target;
-    static const struct {
-        const char *name;
-        int layers, hidden, heads;
-    } presets[] = {{"base", 12, 768, 12}, {"large", 24, 1024, 16}};
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (!strcmp(value, presets[i].name)) {
-            model->layers = presets[i].layers;
-            model->hidden = presets[i].hidden;
-            model->heads = presets[i].heads;
+    TrainConfig *config = target;
+    TransformerConfig *model = &config->model;
+    for (const struct Preset *p = presets; p < presets + sizeof presets / sizeof *presets; p++)
+        if (!strcmp(value, p->name)) {
+            model->architecture = p->architecture;
+            model->layers = p->layers;
+            model->hidden = p->hidden;
+            model->heads = p->heads;
+            config->seq = p->seq ? p->seq : config->seq;
+            model->dropout = p->architecture->is_language ? 0 : model->dropout;
             return true;
         }
     return option_refused(problem, "model", value,
-                          _("base (BERT-Base: 12 layers, 768, 12 heads) or large (24, 1024, 16)"));
+                          _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16) or "
+                            "llama (6, 288, 6)"));
 }
 
 static bool read_amp(const char *value, void *target, Problem *problem)
@@ -49,9 +59,6 @@ static bool read_schedule(const char *value, void *target, Problem *problem)
 }
 
 static const TrainConfig defaults = {
-    .data = "data/reviews/train.csv",
-    .test = "data/reviews/test.csv",
-    .vocabulary = "data/reviews/vocab.txt",
     .cache = "build/cache",
     .threads = 1,
     .epochs = 1,
@@ -68,6 +75,37 @@ static const TrainConfig defaults = {
               .classes = 2,
               .dropout = 0.1},
 };
+
+/* What follows from the sizes that can be chosen. */
+static void complete_model(TrainConfig *config)
+{
+    enum { UNIT = 32 }; /* of the widths of llama2.c */
+    TransformerConfig *model = &config->model;
+    model->positions *= config->seq;
+    if (!model->architecture->is_language)
+        return;
+    model->classes = 0;
+    model->positions = config->seq;
+    model->kv_heads = model->heads;
+    model->inner = (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT;
+    model->epsilon = 1e-5;
+    model->theta = 10000;
+}
+
+/* The data that comes with the kit, unless another is named. TEST= names none. */
+static void complete_files(TrainConfig *config)
+{
+    const bool is_language = config->model.architecture->is_language;
+    if (!config->data)
+        config->data = is_language ? "data/stories/train.txt" : "data/reviews/train.csv";
+    if (!config->test)
+        config->test = is_language ? "data/stories/test.txt" : "data/reviews/test.csv";
+    if (!config->vocabulary)
+        config->vocabulary =
+            is_language ? "data/stories/tokenizer.model" : "data/reviews/vocab.txt";
+    if (!*config->test)
+        config->test = NULL;
+}
 
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
 {
@@ -107,7 +145,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"weight-decay", OPTION_REAL, &optimizer->weight_decay, 0, 1e6, NULL},
         {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},
         {"optimizer", OPTION_READ, &optimizer->kind, 0, 0, read_optimizer},
-        {"model", OPTION_READ, model, 0, 0, read_model},
+        {"model", OPTION_READ, config, 0, 0, read_model},
         {"amp", OPTION_READ, &config->amp, 0, 0, read_amp},
         {"layers", OPTION_INTEGER, &model->layers, 1, 10000, NULL},
         {"hidden-dim", OPTION_INTEGER, &model->hidden, 1, 1 << 20, NULL},
@@ -122,8 +160,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     };
     if (!options_read(known, argc, argv, problem))
         return false;
-    model->positions *= config->seq;
-    if (!*config->test)
-        config->test = NULL;
+    complete_model(config);
+    complete_files(config);
     return true;
 }

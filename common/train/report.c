@@ -17,6 +17,7 @@ struct Report {
     FILE *metrics;
     bool terminal;
     const char *amp;
+    bool is_language; /* its second measure is the perplexity */
     int64_t first, steps;
     double begin, last_line;
     bool lost;     /* a line of the metrics file could not be written */
@@ -27,6 +28,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
 {
     Report *report = calloc(1, sizeof *report);
     report->amp = precision_name(config->amp);
+    report->is_language = config->model.architecture->is_language;
     report->first = first;
     report->steps = steps;
     report->terminal = getenv("BALISE_PROGRESS"); /* mpirun gives every rank its own terminal */
@@ -66,9 +68,10 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
 {
     const int ranks = config->tp * config->dp * config->pp;
     const TransformerConfig *b = &config->model;
-    printf(_("model     BERT, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
-           b->layers, b->hidden, b->heads, b->vocabulary,
-           b->positions ? _(", learned positions") : "", b->dropout);
+    printf(_("model     %s, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
+           b->architecture->name, b->layers, b->hidden, b->heads, b->vocabulary,
+           b->positions && b->architecture == &architecture_bert ? _(", learned positions") : "",
+           b->dropout);
     printf(config->pp == 1 ? _("          %.2f M parameters, %.2f M of them on each rank\n")
                            : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),
            millions(parameters), millions(held));
@@ -134,6 +137,17 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
                                         "the metrics file lacks lines that could not be written");
 }
 
+/* What stands beside the loss: of a language model its perplexity, otherwise the accuracy. */
+static double measure(const Report *report, double loss, double accuracy)
+{
+    return report->is_language ? exp(loss) : accuracy;
+}
+
+static const char *measured(const Report *report, const char *accuracy, const char *perplexity)
+{
+    return report->is_language ? perplexity : accuracy;
+}
+
 static void progress(Report *report, const StepReport *s)
 {
     enum { WIDTH = 24 };
@@ -145,16 +159,20 @@ static void progress(Report *report, const StepReport *s)
         for (int i = 0; i < WIDTH; i++)
             putchar(i < filled ? '#' : '.');
         printf("] ");
-        printf(_("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "), (long long)s->step,
-               (long long)report->steps, s->loss, s->accuracy, s->tokens_per_second, left);
+        printf(report->is_language ? _("%lld/%lld loss %.4f ppl %.3f %.0f tok/s %.0f s left ")
+                                   : _("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "),
+               (long long)s->step, (long long)report->steps, s->loss,
+               measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
         fputs("\033[K", stdout);
         report->bar_open = true;
     } else if (s->step == report->first + 1 || s->step == report->steps ||
                clock_now() - report->last_line > 2) {
         printf(
-            _("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
-            (long long)s->step, (long long)report->steps, s->epoch, s->loss, s->accuracy,
-            s->tokens_per_second, left);
+            report->is_language
+                ? _("step %lld/%lld  epoch %d  loss %.6f  perplexity %.3f  %.0f tokens/s  %.0f s left\n")
+                : _("step %lld/%lld  epoch %d  loss %.6f  accuracy %.3f  %.0f tokens/s  %.0f s left\n"),
+            (long long)s->step, (long long)report->steps, s->epoch, s->loss,
+            measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
         report->last_line = clock_now();
     }
     fflush(stdout);
@@ -167,8 +185,9 @@ void report_step(Report *report, const StepReport *s)
         return;
     json_t *line = json_pack(
         "{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:I}", "step",
-        (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss), "accuracy", s->accuracy,
-        "lr", s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
+        (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss),
+        measured(report, "accuracy", "perplexity"), measure(report, s->loss, s->accuracy), "lr",
+        s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
         (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_not_hidden_s",
         s->wait_seconds, "comm_bytes_tp", (json_int_t)s->sent.tp.bytes, "comm_bytes_dp",
         (json_int_t)s->sent.dp.bytes, "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
@@ -190,22 +209,27 @@ void report_evaluation(Report *report, int64_t rows)
 void report_epoch(Report *report, int epoch, double loss, double accuracy, int64_t rows)
 {
     close_bar(report);
-    printf(_("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n"), epoch, loss, accuracy,
-           (long long)rows);
+    const double measured_as = measure(report, loss, accuracy);
+    printf(report->is_language
+               ? _("epoch %d: test loss %.4f, test perplexity %.4f on %lld tokens\n")
+               : _("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n"),
+           epoch, loss, measured_as, (long long)rows);
     fflush(stdout);
     if (report->metrics)
         write_line(report,
                    json_pack("{s:i, s:o, s:f, s:I}", "epoch", epoch, "test_loss", number(loss),
-                             "test_accuracy", accuracy, "test_rows", (json_int_t)rows));
+                             measured(report, "test_accuracy", "test_perplexity"), measured_as,
+                             measured(report, "test_rows", "test_tokens"), (json_int_t)rows));
 }
 
-static json_t *summary_of(const RankReport *r, int rank)
+static json_t *summary_of(const Report *report, const RankReport *r, int rank)
 {
     return json_pack(
         "{s:i, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:f, s:I, s:f, s:f, s:I, s:I, s:I, "
         "s:i, s:[I, I], s:i, s:f}",
-        "rank", rank, "loss", number(r->loss), "accuracy", number(r->accuracy), "parameters",
-        (json_int_t)r->parameters, "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
+        "rank", rank, "loss", number(r->loss), measured(report, "accuracy", "perplexity"),
+        number(measure(report, r->loss, r->accuracy)), "parameters", (json_int_t)r->parameters,
+        "resident_bytes", (json_int_t)r->resident_bytes, "peak_bytes",
         (json_int_t)r->use.peak_total, "peak", "weights", (json_int_t)r->use.peak[WEIGHTS],
         "gradients", (json_int_t)r->use.peak[GRADIENTS], "optimiser",
         (json_int_t)r->use.peak[OPTIMISER], "activations", (json_int_t)r->use.peak[ACTIVATIONS],
@@ -239,18 +263,21 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 }
 
 /* Two tables, because a terminal has 80 columns. */
-static void print_run(const RankReport *ranks, int count)
+static void print_run(const Report *report, const RankReport *ranks, int count)
 {
-    puts(_("\n                    parameters     step     MB sent         comm not hidden\n"
-           "rank   loss accuracy    held M       ms      tp     dp        s         ms"));
+    puts(_("\n                    parameters     step     MB sent         comm not hidden"));
+    puts(report->is_language
+             ? _("rank   loss  perplex.   held M       ms      tp     dp        s         ms")
+             : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         char wait[32] = "-"; /* one replica waits for no other */
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
-        printf("%4d %6.4f   %6.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss, r->accuracy,
-               millions(r->parameters), 1e3 * r->step_seconds, millions(r->sent.tp.bytes),
-               millions(r->sent.dp.bytes), r->sent.all.seconds, wait);
+        printf("%4d %6.4f %8.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss,
+               measure(report, r->loss, r->accuracy), millions(r->parameters),
+               1e3 * r->step_seconds, millions(r->sent.tp.bytes), millions(r->sent.dp.bytes),
+               r->sent.all.seconds, wait);
     }
 }
 
@@ -283,7 +310,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
     close_bar(report);
     if (interrupted)
         printf(_("interrupted; results so far:\n"));
-    print_run(ranks, count);
+    print_run(report, ranks, count);
     if (ranks[count - 1].stage > 0)
         print_stages(ranks, count);
     print_memory(ranks, count);
@@ -292,7 +319,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, bool inter
         return;
     json_t *rows = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(rows, summary_of(&ranks[i], i));
+        json_array_append_new(rows, summary_of(report, &ranks[i], i));
     write_line(report, json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp,
                                  "ranks", rows));
 }

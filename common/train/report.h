@@ -22,7 +22,7 @@ typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
     /** loss and accuracy: means over the step's rows; rate: learning rate; seconds: time of the
-     *  step */
+     *  step. The file of a language model has the perplexity in place of the accuracy */
     double loss, accuracy, rate, seconds, tokens_per_second;
     Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */

@@ -14,7 +14,11 @@ static void fill_stage(Trainer *t, int micro, const ReviewSet *set, const int64_
     batch_fill(set, rows, count, b);
     tape_must_be_summed(t->stage->micro[micro].tape);
     Tape *tape = stage_begin(t->stage, micro,
-                             (TapeBatch){t->config->seed, t->step, b->count, b->samples, training});
+                             (TapeBatch){.seed = t->config->seed,
+                                         .step = t->step,
+                                         .count = b->count,
+                                         .samples = b->samples,
+                                         .training = training});
     tape_record(tape, training);
     Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
     Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);
@@ -41,6 +45,11 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
         return;
     const Batch *b = t->batch[micro];
     t->metrics.loss_sum += (double)reals(m->loss)[0] * (double)m->rows_of_a_step;
+    if (t->config->model.architecture->is_language) {
+        for (int64_t i = 0; i < b->count * b->seq; i++)
+            t->metrics.count += b->targets[i] != NO_ID;
+        return;
+    }
     t->metrics.count += (double)b->count;
     HostView view = host_view_read(reals(m->logits), tensor_count(m->logits));
     for (int64_t i = 0; i < b->count; i++)
@@ -119,6 +128,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     report.wait_seconds = bucket_set_finish(t->buckets, t->last_tape);
     backend_range_end();
     span_end(REDUCTION_NOT_HIDDEN, true);
+    model_sum_tied(t->model);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
         step_with_gradients(t, &report);

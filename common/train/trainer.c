@@ -75,7 +75,8 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
     step->loss = metrics.loss_sum / metrics.count;
     step->accuracy = metrics.correct / metrics.count;
     step->seconds = seconds;
-    step->tokens_per_second = metrics.count * t->config->seq / seconds;
+    const bool is_language = t->config->model.architecture->is_language; /* it counts tokens */
+    step->tokens_per_second = metrics.count * (is_language ? 1 : t->config->seq) / seconds;
     if (t->report)
         report_step(t->report, step);
 }

@@ -238,7 +238,11 @@ static void evaluate(Scenario *run, const LayerScenario *layer, void *const made
     enum { MOST = 4 };
     int passes = 2 + (int)(run->c.key % (MOST - 1));
     Pass pass[LAYERS][MOST];
-    tape_reset(run->tape, (TapeBatch){run->c.key, STEPS, run->c.B, run->samples, false});
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key,
+                                      .step = STEPS,
+                                      .count = run->c.B,
+                                      .samples = run->samples,
+                                      .training = false});
     bool recording = tape_record(run->tape, false);
     for (int i = LAYERS - 1; i >= 0; i--)
         for (int k = 0; k < passes; k++)
@@ -259,8 +263,11 @@ static void one_step(Scenario *run, const LayerScenario *layer, void *const made
         evaluate(run, layer, made);
         run->c.B += run->c.more_B;
     }
-    tape_reset(run->tape,
-               (TapeBatch){run->c.key, step, run->c.B, run->samples, run->c.training != 0});
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key,
+                                      .step = step,
+                                      .count = run->c.B,
+                                      .samples = run->samples,
+                                      .training = run->c.training != 0});
     model_clear_gradients(run->model);
     for (int i = 0; i < LAYERS; i++)
         forward(run, layer, made[i], &pass[i], i, step);

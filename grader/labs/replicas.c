@@ -102,7 +102,11 @@ static Tensor *logits_of(Scenario *run, const Transformer *bert, int step, Tenso
     const Case *c = &run->c;
     const Mesh *mesh = run->mesh;
     int64_t local = c->B / mesh->dp_degree;
-    tape_reset(run->tape, (TapeBatch){c->key, step, local, run->samples, true});
+    tape_reset(run->tape, (TapeBatch){.seed = c->key,
+                                      .step = step,
+                                      .count = local,
+                                      .samples = run->samples,
+                                      .training = true});
     model_use_tape(run->model, run->tape);
     Tensor *ids = tape_host_tensor(run->tape, INT32, SHAPE(local, c->S), whole());
     Tensor *mask = tape_host_tensor(run->tape, INT32, SHAPE(local, c->S), whole());

@@ -50,7 +50,11 @@ void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replica
     const Rows rows = rows_of_step(run, step);
     int64_t first = replica * mine;
     for (int i = 0; i < stage->micros; i++, first += B) {
-        TapeBatch batch = {c->key, step, B, run->samples + first, training && c->training};
+        TapeBatch batch = {.seed = c->key,
+                           .step = step,
+                           .count = B,
+                           .samples = run->samples + first,
+                           .training = training && c->training};
         Tape *tape = stage_begin(stage, i, batch);
         tape_record(tape, training);
         stage_fill(stage, i, tape_ints(tape, SHAPE(B, S), rows.ids + first * S),

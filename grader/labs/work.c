@@ -73,10 +73,12 @@ COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, co
     __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
 }
 
-/* One product of q and k, or of scores and v. */
+/* One product of q and k, or of scores and v, for the keys that are not in a query's future. */
 static int64_t attention_product(const AttentionShape *shape)
 {
-    return shape->batch * shape->heads * shape->positions * shape->positions * shape->head_size;
+    const int64_t queries = shape->positions, each = shape->batch * shape->heads * shape->head_size;
+    const int64_t own = shape->causal ? queries * (queries + 1) / 2 : queries * queries;
+    return each * (queries * shape->past + own);
 }
 
 COUNTED(kernel_attention_forward, const AttentionShape *shape, const real *q, const real *k,

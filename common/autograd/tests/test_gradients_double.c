@@ -71,6 +71,43 @@ static Tensor *net_attention(Tensor *const x[])
     return attention(x[0], x[1], x[2], mask(), 3, 0.7f);
 }
 
+/* Causal: the first query of the second sample sees padding alone. */
+static Tensor *net_attention_causal(Tensor *const x[])
+{
+    Tensor *padded = tape_ints(tape, SHAPE(2, 4), (int32_t[]){1, 1, 0, 1, 0, 1, 1, 0});
+    return attention_causal(x[0], x[1], x[2], padded, 3, 0.7f);
+}
+
+static Tensor *net_causal_without_mask(Tensor *const x[])
+{
+    return attention_causal(x[0], x[1], x[2], NULL, 3, 0.7f);
+}
+
+static Tensor *net_rms_norm(Tensor *const x[])
+{
+    return rms_norm(x[0], x[1], 1e-5);
+}
+
+static Tensor *net_rotary(Tensor *const x[])
+{
+    return rotary(x[0], 3, 5, 100);
+}
+
+static Tensor *net_repeat_heads(Tensor *const x[])
+{
+    return repeat_heads(x[0], 3, 4);
+}
+
+static Tensor *net_gelu_tanh(Tensor *const x[])
+{
+    return gelu_tanh(x[0]);
+}
+
+static Tensor *net_swiglu(Tensor *const x[])
+{
+    return swiglu(x[0], x[1]);
+}
+
 static Tensor *net_first_token(Tensor *const x[])
 {
     return first_token(x[0]);
@@ -156,6 +193,23 @@ static Tensor *net_attention_of_linears(Tensor *const x[])
     return add(attention(q, q, v, mask(), 2, 0.7f), x[0]);
 }
 
+/* Two query heads share a key head. */
+static Tensor *net_grouped_attention(Tensor *const x[])
+{
+    Tensor *q = rotary(x[0], 4, 0, 100), *k = repeat_heads(rotary(x[1], 2, 0, 100), 2, 2);
+    return attention_causal(q, k, repeat_heads(x[1], 2, 2), NULL, 4, 0.7f);
+}
+
+static Tensor *net_swiglu_of_itself(Tensor *const x[])
+{
+    return swiglu(gelu_tanh(x[0]), x[0]);
+}
+
+static Tensor *net_two_rms_norms(Tensor *const x[])
+{
+    return add(rms_norm(rms_norm(x[0], x[1], 1e-5), x[1], 1e-3), x[0]);
+}
+
 static Tensor *net_two_first_tokens(Tensor *const x[])
 {
     return add(first_token(x[0]), first_token(gelu(x[0])));
@@ -177,6 +231,15 @@ static const Net NETS[] = {
     {"gelu and dropout", {R3}, net_gelu_dropout},
     {"add", {R3, R3}, net_add},
     {"attention", {SHAPE(2, 4, 6), SHAPE(2, 4, 6), SHAPE(2, 4, 6)}, net_attention},
+    {"attention_causal", {SHAPE(2, 4, 6), SHAPE(2, 4, 6), SHAPE(2, 4, 6)}, net_attention_causal},
+    {"attention_causal without a mask",
+     {SHAPE(2, 4, 6), SHAPE(2, 4, 6), SHAPE(2, 4, 6)},
+     net_causal_without_mask},
+    {"rms_norm", {R3, SHAPE(5)}, net_rms_norm},
+    {"rotary", {SHAPE(2, 3, 12)}, net_rotary},
+    {"repeat_heads", {SHAPE(2, 2, 6)}, net_repeat_heads},
+    {"gelu_tanh", {R3}, net_gelu_tanh},
+    {"swiglu", {R3, R3}, net_swiglu},
     {"first_token", {R3}, net_first_token},
     {"add_positions", {R3, SHAPE(4, 5)}, net_positions},
     {"cross_entropy_mean", {SHAPE(4, 3)}, net_cross_entropy},
@@ -192,6 +255,9 @@ static const Net NETS[] = {
     {"gelu read twice", {R3}, net_gelu_read_twice},
     {"attention of one tensor", {SHAPE(2, 4, 6)}, net_self_attention},
     {"attention of linears", {SHAPE(2, 4, 6), SHAPE(6, 6), SHAPE(6, 6)}, net_attention_of_linears},
+    {"grouped attention", {SHAPE(2, 3, 16), SHAPE(2, 3, 8)}, net_grouped_attention},
+    {"swiglu of one tensor", {R3}, net_swiglu_of_itself},
+    {"two rms_norms", {R3, SHAPE(5)}, net_two_rms_norms},
     {"two first_tokens", {R3}, net_two_first_tokens},
     {"add_positions twice", {R3, SHAPE(4, 5)}, net_positions_twice},
 };

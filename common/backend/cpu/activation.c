@@ -1,4 +1,4 @@
-/* GELU and dropout, in one pass if they follow each other. */
+/* GELU, SwiGLU and dropout; GELU and dropout in one pass if they follow each other. */
 #include <string.h>
 
 #include "backend/backend.h"
@@ -29,6 +29,67 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
     FOR_PARTS(count, count, CACHE_LINE)
     gelu_backward_part(end - begin, dy + begin, x + begin, dx + begin);
 }
+
+KERNEL static void gelu_tanh_part(int64_t count, const real *x, real *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        y[i] = gelu_of(x[i], true);
+}
+
+void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
+{
+    FOR_PARTS(count, count, CACHE_LINE)
+    gelu_tanh_part(end - begin, x + begin, y + begin);
+}
+
+KERNEL static void gelu_tanh_backward_part(int64_t count, const real *dy, const real *x, real *dx)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        dx[i] = dy[i] * gelu_slope_of(x[i], true);
+}
+
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    FOR_PARTS(count, count, CACHE_LINE)
+    gelu_tanh_backward_part(end - begin, dy + begin, x + begin, dx + begin);
+}
+
+KERNEL static void swiglu_part(int64_t count, const real *gate, const real *up, real *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        y[i] = silu_at(gate[i]).value * up[i];
+}
+
+void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
+{
+    FOR_PARTS(count, count, CACHE_LINE)
+    swiglu_part(end - begin, gate + begin, up + begin, y + begin);
+}
+
+KERNEL static void swiglu_backward_part(int64_t count, const real *dy, const real *gate,
+                                        const real *up, real *dgate, real *dup)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        const Silu silu = silu_at(gate[i]);
+        const real d = dy[i];
+        dgate[i] = d * up[i] * silu.slope;
+        dup[i] = d * silu.value;
+    }
+}
+
+void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
+                            real *dgate, real *dup)
+{
+    FOR_PARTS(count, count, CACHE_LINE)
+    swiglu_backward_part(end - begin, dy + begin, gate + begin, up + begin, dgate + begin,
+                         dup + begin);
+}
+
+/* ---- dropout ------------------------------------------------------------------------------------------- */
 
 enum { COLUMNS_AT_ONCE = 256 }; /**< numbers drawn in advance, in the L1 cache */
 enum { BLOCKS_AT_ONCE = 16 };   /**< counters processed together, of four numbers each */

@@ -11,35 +11,41 @@
  * fit the cache. */
 enum { ROWS_OF_A_TILE = 256 };
 
+/* A tile of causal attention ends at the last key that its last query sees: smaller tiles compute
+ * fewer scores of the future. */
+enum { ROWS_OF_A_CAUSAL_TILE = 64 };
+
 static int64_t rows_of_tile(const AttentionShape *shape)
 {
-    return shape->positions < ROWS_OF_A_TILE ? shape->positions : ROWS_OF_A_TILE;
+    const int64_t most = shape->causal ? ROWS_OF_A_CAUSAL_TILE : ROWS_OF_A_TILE;
+    return shape->positions < most ? shape->positions : most;
 }
 
-/** The keys from here on are all hidden, like padding: nothing is computed for them. */
-static int64_t keys_seen(int64_t positions, const int32_t *mask)
-{
-    while (positions > 0 && !mask[positions - 1])
-        positions--;
-    return positions;
-}
+/** The scores of some queries of a head: row r sees keys 0..end + r·step - 1 that the mask shows. */
+typedef struct Tile {
+    int64_t rows, keys, end, step;
+    const int32_t *mask;
+} Tile;
 
-/** Replaces each row of scores [rows,keys] by exp(score - highest) where `mask` shows the key, and
+/** Replaces each row of scores [rows,keys] by exp(score - highest) where the query sees the key, and
  *  0 elsewhere. */
-KERNEL static void masked_exponents(int64_t rows, int64_t keys, const int32_t *mask, real *scores,
-                                    real *highest, real *sums)
+KERNEL static void masked_exponents(const Tile *tile, real *scores, real *highest, real *sums)
 {
-    for (int64_t i = 0; i < rows; i++, scores += keys) {
-        const real most = highest_shown(keys, mask, scores);
+    const int32_t *mask = tile->mask;
+    for (int64_t i = 0; i < tile->rows; i++, scores += tile->keys) {
+        const int64_t end = tile->end + i * tile->step;
+        const real most = highest_shown(end, mask, scores);
         real sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < keys; j++) {
+        for (int64_t j = 0; j < end; j++) {
             const real e = exp_nonpositive(scores[j] - most);
-            scores[j] = mask[j] ? e : 0;
+            scores[j] = is_shown(mask, j) ? e : 0;
             sum += scores[j];
         }
-        highest[i] = most;
-        sums[i] = sum;
+        for (int64_t j = end; j < tile->keys; j++)
+            scores[j] = 0;
+        highest[i] = sum == 0 ? 0 : most; /* it sees no key */
+        sums[i] = sum == 0 ? 1 : sum;
     }
 }
 
@@ -56,21 +62,25 @@ KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, rea
 }
 
 /** Turns scores into probabilities p again, and dp into ds = p (dp - sum of dp p over the row). */
-KERNEL static void softmax_backward(int64_t rows, int64_t keys, const int32_t *mask,
-                                    const real *highest, const real *sums, real *p, real *dp)
+KERNEL static void softmax_backward(const Tile *tile, const real *highest, const real *sums,
+                                    real *p, real *dp)
 {
-    for (int64_t i = 0; i < rows; i++, p += keys, dp += keys) {
+    const int32_t *mask = tile->mask;
+    for (int64_t i = 0; i < tile->rows; i++, p += tile->keys, dp += tile->keys) {
+        const int64_t end = tile->end + i * tile->step;
         const real most = highest[i], inverse = 1 / sums[i];
         real sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < keys; j++) {
+        for (int64_t j = 0; j < end; j++) {
             const real e = exp_nonpositive(p[j] - most) * inverse;
-            p[j] = mask[j] ? e : 0;
+            p[j] = is_shown(mask, j) ? e : 0;
             sum += p[j] * dp[j];
         }
 #pragma omp simd
-        for (int64_t j = 0; j < keys; j++)
+        for (int64_t j = 0; j < end; j++)
             dp[j] = p[j] * (dp[j] - sum);
+        for (int64_t j = end; j < tile->keys; j++)
+            p[j] = dp[j] = 0;
     }
 }
 
@@ -95,23 +105,45 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
 
 /** The offsets of one head of one sample. */
 typedef struct Head {
-    int64_t first; /**< in q, k, v, y and their gradients; rows are `width` numbers apart */
+    int64_t first; /**< in q, y and their gradients; rows are `width` numbers apart */
+    int64_t key;   /**< in k, v and their gradients */
     int64_t row;   /**< in highest and sums */
     int64_t keys;
     const int32_t *mask;
 } Head;
 
+/** The keys from the result on are all hidden, like padding: nothing is computed for them. One is
+ *  left. In causal attention none is left out, because the number of keys decides in which order
+ *  the library adds: a mask of the future would change the last bits of the past. */
+static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
+{
+    int64_t keys = attention_keys(shape);
+    while (mask && !shape->causal && keys > 1 && !mask[keys - 1])
+        keys--;
+    return keys;
+}
+
 static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
 {
-    const int64_t b = n / shape->heads, width = shape->heads * shape->head_size;
-    const int32_t *shown = mask + b * shape->positions;
-    return (Head){b * shape->positions * width + n % shape->heads * shape->head_size,
-                  n * shape->positions, keys_seen(shape->positions, shown), shown};
+    const int64_t b = n / shape->heads, width = shape->heads * shape->head_size,
+                  keys = attention_keys(shape), a = n % shape->heads * shape->head_size;
+    const int32_t *shown = mask ? mask + b * keys : NULL;
+    return (Head){b * shape->positions * width + a, b * keys * width + a, n * shape->positions,
+                  keys_seen(shape, shown), shown};
+}
+
+/** The tile that begins at query i of a head with queries 0..end-1. */
+static Tile tile_at(const AttentionShape *shape, const Head *head, int64_t i, int64_t end)
+{
+    const int64_t most = rows_of_tile(shape), rows = end - i < most ? end - i : most;
+    if (!shape->causal)
+        return (Tile){rows, head->keys, head->keys, 0, head->mask};
+    return (Tile){rows, shape->past + i + rows, shape->past + i + 1, 1, head->mask};
 }
 
 int64_t kernel_attention_work(const AttentionShape *shape)
 {
-    return omp_get_max_threads() * 2 * rows_of_tile(shape) * shape->positions;
+    return omp_get_max_threads() * 2 * rows_of_tile(shape) * attention_keys(shape);
 }
 
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
@@ -119,23 +151,21 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
                               real *sums, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
-                  width = shape->heads * size;
-    const int64_t tile = rows_of_tile(shape);
+                  width = shape->heads * size, most = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
-        real *p = work + omp_get_thread_num() * 2 * tile * positions;
-        for (int64_t i = 0; i < positions; i += tile) {
-            const int64_t rows = positions - i < tile ? positions - i : tile,
-                          at = head.first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, head.keys, size, (real)shape->factor, q + at,
-                     width, k + head.first, width, false, p, head.keys);
-            masked_exponents(rows, head.keys, head.mask, p, highest + head.row + i,
-                             sums + head.row + i);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, head.keys, 1, p, head.keys,
-                     v + head.first, width, false, y + at, width);
-            divide_rows(rows, size, sums + head.row + i, y + at, width);
+        real *p = work + omp_get_thread_num() * 2 * most * attention_keys(shape);
+        for (int64_t i = 0; i < positions; i += most) {
+            const Tile tile = tile_at(shape, &head, i, positions);
+            const int64_t at = head.first + i * width;
+            multiply(CblasNoTrans, CblasTrans, tile.rows, tile.keys, size, (real)shape->factor,
+                     q + at, width, k + head.key, width, false, p, tile.keys);
+            masked_exponents(&tile, p, highest + head.row + i, sums + head.row + i);
+            multiply(CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p, tile.keys,
+                     v + head.key, width, false, y + at, width);
+            divide_rows(tile.rows, size, sums + head.row + i, y + at, width);
         }
     }
 }
@@ -166,30 +196,31 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
-                  width = shape->heads * size;
-    const int64_t tile = rows_of_tile(shape);
+                  width = shape->heads * size, most = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
     const real factor = (real)shape->factor;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
-        const int64_t queries = queries_used(shape, dy + head.first);
-        const int64_t keys = queries > 0 ? head.keys : 0, first = head.first;
-        real *p = work + omp_get_thread_num() * 2 * tile * positions, *ds = p + tile * positions;
-        for (int64_t i = 0; i < queries; i += tile) {
-            const int64_t rows = queries - i < tile ? queries - i : tile, at = first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, keys, size, factor, q + at, width, k + first,
-                     width, false, p, keys);
-            multiply(CblasNoTrans, CblasTrans, rows, keys, size, 1, dy + at, width, v + first,
-                     width, false, ds, keys);
-            softmax_backward(rows, keys, head.mask, highest + head.row + i, sums + head.row + i, p,
-                             ds);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, keys, factor, ds, keys, k + first,
+        const int64_t queries = queries_used(shape, dy + head.first), first = head.first;
+        const int64_t last = (queries - 1) / most * most;
+        const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
+        real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
+        /* From the last tile, which has the most keys: it writes dk and dv, the others add. */
+        for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
+            const Tile tile = tile_at(shape, &head, i, queries);
+            const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;
+            multiply(CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width, k + first,
+                     width, false, p, shown);
+            multiply(CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width, v + first,
+                     width, false, ds, shown);
+            softmax_backward(&tile, highest + head.row + i, sums + head.row + i, p, ds);
+            multiply(CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown, k + first,
                      width, false, dq + at, width);
-            multiply(CblasTrans, CblasNoTrans, keys, size, rows, factor, ds, keys, q + at, width,
-                     i > 0, dk + first, width);
-            multiply(CblasTrans, CblasNoTrans, keys, size, rows, 1, p, keys, dy + at, width, i > 0,
-                     dv + first, width);
+            multiply(CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown, q + at, width,
+                     i < last, dk + first, width);
+            multiply(CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at, width,
+                     i < last, dv + first, width);
         }
         clear_positions(shape, queries, positions, dq + first);
         clear_positions(shape, keys, positions, dk + first);

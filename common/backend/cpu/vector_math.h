@@ -5,6 +5,7 @@
 #pragma once
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -70,19 +71,25 @@ KERNEL_HELPER float highest_of(int64_t count, const float *x)
     return number_of_order(highest);
 }
 
-/** The largest of x where `shown` is not 0, which holds for at least one. */
-KERNEL_HELPER float highest_shown(int64_t count, const int32_t *shown, const float *x)
+/** Is key i shown? All are if there is no mask. */
+KERNEL_HELPER bool is_shown(const int32_t *mask, int64_t i)
+{
+    return !mask || mask[i];
+}
+
+/** The largest of x that `mask` shows; NaN if there is none. */
+KERNEL_HELPER float highest_shown(int64_t count, const int32_t *mask, const float *x)
 {
     int32_t highest = INT32_MIN;
 #pragma omp simd reduction(max : highest)
     for (int64_t i = 0; i < count; i++) {
-        const int32_t order = shown[i] ? order_of(x[i]) : INT32_MIN;
+        const int32_t order = is_shown(mask, i) ? order_of(x[i]) : INT32_MIN;
         highest = order > highest ? order : highest;
     }
     return number_of_order(highest);
 }
 
-/** The parts of GELU and its slope. */
+/** The parts of GELU and its slope, of either form. */
 typedef struct Normal {
     float tail;    /**< Φ(-|x|) */
     float density; /**< φ(x) */
@@ -121,22 +128,61 @@ KERNEL_HELPER Normal normal_at(float a)
     return (Normal){e * p, e * 0.398942280f};
 }
 
+/** σ(-a) = 1 / (1 + exp(a)), the logistic function's tail, and its density σ(a) σ(-a).
+ *  @param a at least 0 */
+KERNEL_HELPER Normal logistic_at(float a)
+{
+    const float e = exp_nonpositive(-a), inverse = 1.0f / (1.0f + e);
+    return (Normal){e * inverse, e * inverse * inverse};
+}
+
+/** GELU by tanh in place of Φ: Φ(-a) is σ(-2u) with 2u = √(8/π) (a + 0.044715 a³).
+ *  @param a |x|, at most FAR */
+KERNEL_HELPER Normal normal_by_tanh_at(float a)
+{
+    const float square = a * a;
+    const Normal logistic = logistic_at(1.59576912f * (a + 0.044715f * square * a));
+    return (Normal){logistic.tail, logistic.density * 1.59576912f * (1.0f + 0.134145f * square)};
+}
+
+/** x σ(x) and its slope σ(x) (1 + x σ(-x)), the parts of SwiGLU. */
+typedef struct Silu {
+    float value, slope;
+} Silu;
+
+KERNEL_HELPER Silu silu_at(float x)
+{
+    const float tail = logistic_at(fabsf(x)).tail;
+    const float open = x < 0 ? tail : 1.0f - tail, shut = x < 0 ? 1.0f - tail : tail;
+    return (Silu){x * open, open * (1.0f + x * shut)};
+}
+
 /** Φ(-13) is 6e-39: beyond it, x counts as infinite, and ∞ · 0 is avoided. */
 static const float FAR = 13.0f;
 
 /** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */
-KERNEL_HELPER float gelu(float x)
+KERNEL_HELPER float gelu_of(float x, bool by_tanh)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);
-    return (0.0f > x ? 0.0f : x) - a * normal_at(a).tail;
+    return (0.0f > x ? 0.0f : x) - a * (by_tanh ? normal_by_tanh_at(a) : normal_at(a)).tail;
 }
 
 /** gelu'(x) = Φ(x) + x φ(x). With a = |x| and t = Φ(-a) - a φ(a), it is t for negative x, otherwise
  *  1 - t. */
-KERNEL_HELPER float gelu_slope(float x)
+KERNEL_HELPER float gelu_slope_of(float x, bool by_tanh)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);
-    const Normal normal = normal_at(a);
+    const Normal normal = by_tanh ? normal_by_tanh_at(a) : normal_at(a);
     const float t = normal.tail - a * normal.density;
     return x < 0 ? t : 1.0f - t;
+}
+
+/** The exact form, by the error function. */
+KERNEL_HELPER float gelu(float x)
+{
+    return gelu_of(x, false);
+}
+KERNEL_HELPER float gelu_slope(float x)
+{
+    return gelu_slope_of(x, false);
 }

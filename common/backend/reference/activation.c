@@ -1,4 +1,4 @@
-/* GELU and dropout, by definition. */
+/* GELU, SwiGLU, rotary positions and dropout, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -35,6 +35,87 @@ void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx
     for (int64_t i = 0; i < count; i++)
         dx[i] = rounded(dy[i] * gelu_slope(x[i]));
 }
+
+/* ---- the logistic function: GELU by tanh, SwiGLU -------------------------------------------------------- */
+
+/** σ(x) = 1 / (1 + exp(-x)) */
+static real logistic(real x)
+{
+    return rounded(1 / rounded(1 + reference_inexact(exp(-x))));
+}
+
+/** Twice the u of kernel_gelu_tanh_forward(), and its slope. */
+static real twice_u(real x)
+{
+    real cubic = rounded(rounded(0.044715) * rounded(rounded(x * x) * x));
+    return rounded(rounded(2 * sqrt(2 / M_PI)) * rounded(x + cubic));
+}
+static real twice_u_slope(real x)
+{
+    real square = rounded(rounded(3 * 0.044715) * rounded(x * x));
+    return rounded(rounded(2 * sqrt(2 / M_PI)) * rounded(1 + square));
+}
+
+void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = rounded(x[i] * logistic(twice_u(x[i])));
+}
+
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    for (int64_t i = 0; i < count; i++) {
+        real u = twice_u(x[i]), below = logistic(u), above = logistic(-u);
+        real bell = rounded(rounded(below * above) * twice_u_slope(x[i]));
+        dx[i] = rounded(dy[i] * rounded(below + rounded(x[i] * bell)));
+    }
+}
+
+void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = rounded(rounded(gate[i] * logistic(gate[i])) * up[i]);
+}
+
+void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
+                            real *dgate, real *dup)
+{
+    for (int64_t i = 0; i < count; i++) {
+        real g = gate[i], d = dy[i], open = logistic(g);
+        real slope = rounded(open * rounded(1 + rounded(g * logistic(-g))));
+        dup[i] = rounded(d * rounded(g * open));
+        dgate[i] = rounded(rounded(d * up[i]) * slope);
+    }
+}
+
+/* ---- rotary positions ------------------------------------------------------------------------------------ */
+
+/** Turns the pairs of one head at one position. */
+static void turn(const Rotary *rotary, Order order, bool back, int64_t position, const real *x,
+                 real *y)
+{
+    const int64_t half = rotary->head_size / 2;
+    for (int64_t k = 0; k < half; k++) {
+        const double angle = (double)position * pow(rotary->theta, -(double)k / (double)half);
+        const real c = rounded(cos(angle)), s = rounded(back ? -sin(angle) : sin(angle));
+        const real pair[] = {x[k], x[k + half]}, lower[] = {c, -s}, upper[] = {s, c};
+        y[k] = reference_dot(order, pair, 1, lower, 1);
+        y[k + half] = reference_dot(order, pair, 1, upper, 1);
+    }
+}
+
+void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y)
+{
+    const Order order = reference_order(2);
+    const int64_t rows = rotary->batch * rotary->positions;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t a = 0; a < rotary->heads; a++) {
+            const int64_t at = (r * rotary->heads + a) * rotary->head_size;
+            turn(rotary, order, back, rotary->first + r % rotary->positions, x + at, y + at);
+        }
+}
+
+/* ---- dropout --------------------------------------------------------------------------------------------- */
 
 static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
 {

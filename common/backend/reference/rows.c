@@ -1,50 +1,75 @@
-/* Layer norm and cross entropy, row by row, by definition. */
+/* Norms and cross entropy, row by row, by definition. */
 #include <math.h>
 
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-/* ---- layer norm -------------------------------------------------------------------------------------- */
+/* ---- layer norm and RMS norm ------------------------------------------------------------------------- */
+
+static real mean_of(Order order, const real *x)
+{
+    real sum = 0;
+    for (int64_t n = 0, c = order.first; n < order.count; n++, c = order_next(order, c))
+        sum = rounded(sum + x[c]);
+    return rounded(sum / (real)order.count);
+}
+
+/** 1 / sqrt(mean of (x - mean)² + epsilon) */
+static real rstd_of(Order order, const real *x, real mean, double epsilon)
+{
+    real squares = 0;
+    for (int64_t n = 0, c = order.first; n < order.count; n++, c = order_next(order, c)) {
+        real centred = rounded(x[c] - mean);
+        squares = plus_product(order, squares, centred, centred);
+    }
+    real variance = rounded(squares / (real)order.count);
+    return rounded(1 / rounded(sqrt(rounded(variance + rounded(epsilon)))));
+}
+
+/** (x - mean) rstd */
+static real normed_of(real x, real mean, real rstd)
+{
+    return rounded(rounded(x - mean) * rstd);
+}
 
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
                                const real *bias, double epsilon, real *y, real *mean, real *rstd)
 {
     const Order order = reference_order(columns);
     for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
-        real sum = 0, squares = 0;
-        for (int64_t n = 0, c = order.first; n < columns; n++, c = order_next(order, c))
-            sum = rounded(sum + x[c]);
-        mean[r] = rounded(sum / (real)columns);
-        for (int64_t n = 0, c = order.first; n < columns; n++, c = order_next(order, c)) {
-            real centred = rounded(x[c] - mean[r]);
-            squares = plus_product(order, squares, centred, centred);
-        }
-        real variance = rounded(squares / (real)columns);
-        rstd[r] = rounded(1 / rounded(sqrt(rounded(variance + rounded(epsilon)))));
-        for (int64_t c = 0; c < columns; c++) {
-            real normed = rounded(rounded(x[c] - mean[r]) * rstd[r]);
-            y[c] = rounded(rounded(normed * weight[c]) + bias[c]);
-        }
+        mean[r] = mean_of(order, x);
+        rstd[r] = rstd_of(order, x, mean[r], epsilon);
+        for (int64_t c = 0; c < columns; c++)
+            y[c] = rounded(rounded(normed_of(x[c], mean[r], rstd[r]) * weight[c]) + bias[c]);
+    }
+}
+
+void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
+                             double epsilon, real *y, real *rstd)
+{
+    const Order order = reference_order(columns);
+    for (int64_t r = 0; r < rows; r++, x += columns, y += columns) {
+        rstd[r] = rstd_of(order, x, 0, epsilon);
+        for (int64_t c = 0; c < columns; c++)
+            y[c] = rounded(normed_of(x[c], 0, rstd[r]) * weight[c]);
     }
 }
 
 /** One row of dx. With n = (x - mean) rstd and g = dy weight:
- *  dx = rstd (g - mean(g) - n mean(g n)). */
-static void row_backward(Order order, const real *dy, const real *x, const real *weight, real mean,
-                         real rstd, real *dx, bool accumulate)
+ *  dx = rstd (g - mean(g) - n mean(g n)); without `centred` (RMS norm), mean and mean(g) are 0. */
+static void row_backward(Order order, bool centred, const real *dy, const real *x,
+                         const real *weight, real mean, real rstd, real *dx, bool accumulate)
 {
     const real columns = (real)order.count;
     real g_sum = 0, gn_sum = 0;
     for (int64_t n = 0, c = order.first; n < order.count; n++, c = order_next(order, c)) {
-        real normed = rounded(rounded(x[c] - mean) * rstd);
         real g = rounded(dy[c] * weight[c]);
         g_sum = rounded(g_sum + g);
-        gn_sum = plus_product(order, gn_sum, g, normed);
+        gn_sum = plus_product(order, gn_sum, g, normed_of(x[c], mean, rstd));
     }
-    const real g_mean = rounded(g_sum / columns), gn_mean = rounded(gn_sum / columns);
+    const real g_mean = centred ? rounded(g_sum / columns) : 0, gn_mean = rounded(gn_sum / columns);
     for (int64_t c = 0; c < order.count; c++) {
-        real normed = rounded(rounded(x[c] - mean) * rstd);
-        real g = rounded(dy[c] * weight[c]);
+        real normed = normed_of(x[c], mean, rstd), g = rounded(dy[c] * weight[c]);
         real d = rounded(rstd * rounded(rounded(g - g_mean) - rounded(normed * gn_mean)));
         dx[c] = accumulate ? rounded(dx[c] + d) : d;
     }
@@ -57,12 +82,26 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
     const Order by_column = reference_order(columns), by_row = reference_order(rows);
     for (int64_t n = 0, r = by_row.first; n < rows; n++, r = order_next(by_row, r))
         for (int64_t c = 0; c < columns; c++) {
-            real normed = rounded(rounded(x[r * columns + c] - mean[r]) * rstd[r]);
+            real normed = normed_of(x[r * columns + c], mean[r], rstd[r]);
             dweight[c] = plus_product(by_row, dweight[c], dy[r * columns + c], normed);
             dbias[c] = rounded(dbias[c] + dy[r * columns + c]);
         }
     for (int64_t r = 0; r < rows; r++) /* last, because dx may overwrite dy */
-        row_backward(by_column, dy + r * columns, x + r * columns, weight, mean[r], rstd[r],
+        row_backward(by_column, true, dy + r * columns, x + r * columns, weight, mean[r], rstd[r],
+                     dx + r * columns, accumulate);
+}
+
+void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
+                              const real *weight, const real *rstd, real *dx, bool accumulate,
+                              real *dweight)
+{
+    const Order by_column = reference_order(columns), by_row = reference_order(rows);
+    for (int64_t n = 0, r = by_row.first; n < rows; n++, r = order_next(by_row, r))
+        for (int64_t c = 0; c < columns; c++)
+            dweight[c] = plus_product(by_row, dweight[c], dy[r * columns + c],
+                                      normed_of(x[r * columns + c], 0, rstd[r]));
+    for (int64_t r = 0; r < rows; r++) /* last, because dx may overwrite dy */
+        row_backward(by_column, false, dy + r * columns, x + r * columns, weight, 0, rstd[r],
                      dx + r * columns, accumulate);
 }
 

@@ -19,7 +19,11 @@ static AttentionShape shape_of(int i)
                          positions[] = {1, 3, 17, 64, 65, 90, 70, 16, 33, 40, 66, 20};
     static const int64_t heads[] = {1, 2, 3, 1, 2, 1, 1, 2, 1, 1, 1, 1},
                          sizes[] = {1, 5, 16, 64, 24, 64, 7, 32, 33, 128, 80, 130};
-    return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
+    return (AttentionShape){.batch = batch[i],
+                            .positions = positions[i],
+                            .heads = heads[i],
+                            .head_size = sizes[i],
+                            .factor = 1 / sqrt((double)sizes[i])};
 }
 
 static bool is_shown(const AttentionShape *shape, int pattern, int64_t sample, int64_t key)

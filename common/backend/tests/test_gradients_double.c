@@ -20,10 +20,17 @@ SAME(lookup_forward);
 SAME(lookup_backward);
 SAME(layer_norm_forward);
 SAME(layer_norm_backward);
+SAME(rms_norm_forward);
+SAME(rms_norm_backward);
 SAME(gelu_forward);
 SAME(gelu_backward);
+SAME(gelu_tanh_forward);
+SAME(gelu_tanh_backward);
+SAME(swiglu_forward);
+SAME(swiglu_backward);
 SAME(dropout_draw);
 SAME(dropout);
+SAME(rotary);
 SAME(attention_forward);
 SAME(attention_backward);
 SAME(attention_work);
@@ -40,9 +47,10 @@ SAME(adamw_step);
 enum { MOST = 512, ARGUMENTS = 3 };
 
 static const int32_t IDS[] = {2, NO_ID, 0, 2, 3};
-static const int32_t KEYS_SHOWN[] = {1, 0, 1, 1, 1, 1, 1, 0}; /* 2 samples of 4 */
+static const int32_t KEYS_SHOWN[] = {1, 0, 1, 1, 0, 1, 1, 0}; /* 2 samples of 4 */
 static const int64_t SAMPLE_NUMBERS[] = {5, 1234567890123};
-static const AttentionShape SHAPE = {2, 4, 3, 2, 0.6};
+static const AttentionShape SHAPES[] = {{2, 4, 3, 2, 0.6, false, 0}, {2, 4, 3, 2, 0.6, true, 0}};
+static const Rotary ROTARY = {2, 3, 2, 4, 5, 100};
 
 /** A forward kernel with its backward: y = f(x0, x1, x2); backward turns dy into dx0, dx1, dx2. */
 typedef struct Operation {
@@ -94,6 +102,21 @@ static void layer_norm_gradient(double *const x[ARGUMENTS], const double *dy,
     kernel_layer_norm_backward(5, 7, dy, x[0], x[1], mean, rstd, dx[0], false, dx[1], dx[2]);
 }
 
+static void rms_norm(double *const x[ARGUMENTS], double *y)
+{
+    double rstd[5];
+    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, y, rstd);
+}
+
+static void rms_norm_gradient(double *const x[ARGUMENTS], const double *dy,
+                              double *const dx[ARGUMENTS])
+{
+    double y[5 * 7], rstd[5];
+    kernel_rms_norm_forward(5, 7, x[0], x[1], 1e-5, y, rstd);
+    kernel_vector_fill(7, 0, dx[1]);
+    kernel_rms_norm_backward(5, 7, dy, x[0], x[1], rstd, dx[0], false, dx[1]);
+}
+
 static void gelu(double *const x[ARGUMENTS], double *y)
 {
     kernel_gelu_forward(35, x[0], y);
@@ -102,6 +125,40 @@ static void gelu(double *const x[ARGUMENTS], double *y)
 static void gelu_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
 {
     kernel_gelu_backward(35, dy, x[0], dx[0]);
+}
+
+static void gelu_tanh(double *const x[ARGUMENTS], double *y)
+{
+    kernel_gelu_tanh_forward(35, x[0], y);
+}
+
+static void gelu_tanh_gradient(double *const x[ARGUMENTS], const double *dy,
+                               double *const dx[ARGUMENTS])
+{
+    kernel_gelu_tanh_backward(35, dy, x[0], dx[0]);
+}
+
+static void swiglu(double *const x[ARGUMENTS], double *y)
+{
+    kernel_swiglu_forward(35, x[0], x[1], y);
+}
+
+static void swiglu_gradient(double *const x[ARGUMENTS], const double *dy,
+                            double *const dx[ARGUMENTS])
+{
+    kernel_swiglu_backward(35, dy, x[0], x[1], dx[0], dx[1]);
+}
+
+static void rotary(double *const x[ARGUMENTS], double *y)
+{
+    kernel_rotary(&ROTARY, false, x[0], y);
+}
+
+static void rotary_gradient(double *const x[ARGUMENTS], const double *dy,
+                            double *const dx[ARGUMENTS])
+{
+    (void)x;
+    kernel_rotary(&ROTARY, true, dy, dx[0]);
 }
 
 static const uint32_t *kept(void)
@@ -135,20 +192,43 @@ static void gelu_dropout_gradient(double *const x[ARGUMENTS], const double *dy,
     kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 7, 0.4, kept(), dy, x[0], dx[0]);
 }
 
-static void attention(double *const x[ARGUMENTS], double *y)
+static void attention_by(const AttentionShape *shape, double *const x[ARGUMENTS], double *y)
 {
     double highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
-    ck_assert_int_le(kernel_attention_work(&SHAPE), 2 * 4 * 4);
-    kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
+    ck_assert_int_le(kernel_attention_work(shape), 2 * 4 * 4);
+    kernel_attention_forward(shape, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
+}
+
+static void attention_gradient_by(const AttentionShape *shape, double *const x[ARGUMENTS],
+                                  const double *dy, double *const dx[ARGUMENTS])
+{
+    double y[MOST], highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
+    kernel_attention_forward(shape, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
+    kernel_attention_backward(shape, x[0], x[1], x[2], KEYS_SHOWN, highest, sums, dy, dx[0], dx[1],
+                              dx[2], work);
+}
+
+static void attention(double *const x[ARGUMENTS], double *y)
+{
+    attention_by(&SHAPES[0], x, y);
 }
 
 static void attention_gradient(double *const x[ARGUMENTS], const double *dy,
                                double *const dx[ARGUMENTS])
 {
-    double y[MOST], highest[2 * 3 * 4], sums[2 * 3 * 4], work[2 * 4 * 4];
-    kernel_attention_forward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, y, highest, sums, work);
-    kernel_attention_backward(&SHAPE, x[0], x[1], x[2], KEYS_SHOWN, highest, sums, dy, dx[0], dx[1],
-                              dx[2], work);
+    attention_gradient_by(&SHAPES[0], x, dy, dx);
+}
+
+/* The first query of the second sample sees no key. */
+static void causal(double *const x[ARGUMENTS], double *y)
+{
+    attention_by(&SHAPES[1], x, y);
+}
+
+static void causal_gradient(double *const x[ARGUMENTS], const double *dy,
+                            double *const dx[ARGUMENTS])
+{
+    attention_gradient_by(&SHAPES[1], x, dy, dx);
 }
 
 static void cross_entropy(double *const x[ARGUMENTS], double *y)
@@ -176,6 +256,11 @@ static const Operation OPERATIONS[] = {
     {35, {35, 0, 0}, dropout, dropout_gradient},
     {35, {35, 0, 0}, gelu_dropout, gelu_dropout_gradient},
     {48, {48, 48, 48}, attention, attention_gradient},
+    {48, {48, 48, 48}, causal, causal_gradient},
+    {5 * 7, {5 * 7, 7, 0}, rms_norm, rms_norm_gradient},
+    {35, {35, 0, 0}, gelu_tanh, gelu_tanh_gradient},
+    {35, {35, 35, 0}, swiglu, swiglu_gradient},
+    {48, {48, 0, 0}, rotary, rotary_gradient},
     {5, {35, 0, 0}, cross_entropy, cross_entropy_gradient},
 };
 
@@ -293,7 +378,7 @@ END_TEST
 /* The hidden key scores far more than the others, which must still count. */
 START_TEST(attention_gives_the_numbers_of_pytorch)
 {
-    const AttentionShape shape = {1, 3, 1, 2, 0.5};
+    const AttentionShape shape = {1, 3, 1, 2, 0.5, false, 0};
     const int32_t shown[] = {1, 0, 1};
     const double q[] = {1, 0, 0.5, -1, 2, 1}, k[] = {0.5, 1, 3e5, 3e5, -1, 0.25},
                  v[] = {1, 2, 7, 7, -3, 4};

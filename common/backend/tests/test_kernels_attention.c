@@ -38,7 +38,7 @@ static void call_backward(const Comparison *c, bool reference)
 }
 
 /* The last two take several tiles of queries. */
-enum { SHAPES = 11, MASKS = 4, MOST_KEYS = 2048 };
+enum { SHAPES = 11, MASKS = 7, MOST_KEYS = 2048 };
 
 static AttentionShape shape_of(int i)
 {
@@ -46,18 +46,26 @@ static AttentionShape shape_of(int i)
                          positions[] = {1, 3, 17, 64, 5, 33, 128, 48, 40, 257, 700};
     static const int64_t heads[] = {1, 2, 3, 1, 3, 2, 2, 3, 4, 2, 1},
                          sizes[] = {1, 5, 12, 64, 24, 7, 32, 16, 9, 6, 4};
-    return (AttentionShape){batch[i], positions[i], heads[i], sizes[i], 1 / sqrt((double)sizes[i])};
+    return (AttentionShape){.batch = batch[i],
+                            .positions = positions[i],
+                            .heads = heads[i],
+                            .head_size = sizes[i],
+                            .factor = 1 / sqrt((double)sizes[i])};
 }
 
-/* Shows every key; or hides the last third, like padding; every other one; or all except one. */
+/* Shows every key; or hides the last third, like padding; every other one; or all except one. From
+ * pattern CAUSAL on, attention is causal: every key; padding on the left, where queries see no key;
+ * the last third. */
+enum { CAUSAL = 4 };
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {
     for (int64_t i = 0; i < shape->batch * shape->positions; i++) {
         const int64_t key = i % shape->positions, sample = i / shape->positions;
-        mask[i] = pattern == 0   ? 1
-                  : pattern == 1 ? 3 * key <= 2 * shape->positions - sample
-                  : pattern == 2 ? key % 2 == 0
-                                 : key == sample % shape->positions;
+        mask[i] = pattern == 0 || pattern == CAUSAL       ? 1
+                  : pattern == 1 || pattern == CAUSAL + 2 ? 3 * key <= 2 * shape->positions - sample
+                  : pattern == 2                          ? key % 2 == 0
+                  : pattern == 3                          ? key == sample % shape->positions
+                                                          : key > sample % shape->positions;
     }
 }
 
@@ -65,6 +73,7 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);
+    shape->causal = i % MASKS >= CAUSAL;
     fill_mask(shape, i % MASKS, mask);
     const int64_t keys = shape->batch * shape->positions,
                   count = keys * shape->heads * shape->head_size;
@@ -72,7 +81,7 @@ static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
     Comparison c = {
         .kernel = "attention", .rows = keys, .columns = shape->heads, .inner = shape->head_size};
     c.shape = shape;
-    c.ids = mask;
+    c.ids = i % MASKS == CAUSAL ? NULL : mask; /* NULL: no key is hidden */
     for (int t = 0; t < 3; t++)
         add_twin(&c, count, NORMAL);
     add_twin(&c, count, JUNK);
@@ -138,7 +147,18 @@ START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 }
 END_TEST
 
-START_TEST(probabilities_are_at_most_1_and_add_up_to_1)
+/** Does query i of all samples see a key? */
+static bool sees_a_key(const AttentionShape *shape, const int32_t *mask, int64_t i)
+{
+    const int64_t query = i % shape->positions;
+    const int32_t *shown = mask + i - query;
+    for (int64_t key = 0; key < (shape->causal ? query + 1 : shape->positions); key++)
+        if (shown[key])
+            return true;
+    return false;
+}
+
+START_TEST(probabilities_add_up_to_1_or_to_0_if_no_key_is_seen)
 {
     AttentionShape shape;
     int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
@@ -149,8 +169,10 @@ START_TEST(probabilities_are_at_most_1_and_add_up_to_1)
     }
     run(&c, call_forward, false);
     int64_t wrong = 0;
-    for (int64_t i = 0; i < c.twins[3].count; i++)
-        wrong += !(fabsf(c.twins[3].single[i] - 1) <= 0x1p-22f * (float)shape.positions);
+    for (int64_t i = 0, width = shape.heads * shape.head_size; i < c.twins[3].count; i++) {
+        const float sum = sees_a_key(&shape, mask, i / width) ? 1 : 0;
+        wrong += !(fabsf(c.twins[3].single[i] - sum) <= 0x1p-22f * sum * (float)shape.positions);
+    }
     for (int64_t i = 0; i < c.twins[5].count; i++)
         wrong += !(c.twins[5].single[i] >= 1);
     ck_assert_int_eq(wrong, 0);
@@ -211,7 +233,8 @@ END_TEST
 
 START_TEST(work_space_grows_no_faster_than_positions)
 {
-    const AttentionShape some = {1, 512, 12, 64, 1}, many = {1, 8192, 12, 64, 1};
+    const AttentionShape some = {1, 512, 12, 64, 1, false, 0},
+                         many = {1, 8192, 12, 64, 1, false, 0};
     ck_assert_int_le(kernel_attention_work(&many), 16 * kernel_attention_work(&some));
 }
 END_TEST
@@ -221,7 +244,7 @@ START_TEST(each_thread_has_work_space_of_its_own)
     enum { COUNT = 2 * 128 * 64, EACH = 2 * 128 * 128, THREADS = 2 };
     static float x[COUNT], dy[COUNT], dx[3][COUNT], kept[2][4 * 128], work[THREADS * EACH];
     static int32_t mask[2 * 128];
-    const AttentionShape shape = {2, 128, 2, 32, 1};
+    const AttentionShape shape = {2, 128, 2, 32, 1, false, 0};
     if (!kernels_run_on_the_host())
         return;
     for (int i = 0; i < 2 * 128; i++)
@@ -289,7 +312,8 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests, attention_forward_matches_its_definition, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, hidden_keys_and_values_change_nothing_and_get_no_gradient, 0,
                         SHAPES * MASKS);
-    tcase_add_loop_test(tests, probabilities_are_at_most_1_and_add_up_to_1, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, probabilities_add_up_to_1_or_to_0_if_no_key_is_seen, 0,
+                        SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0,
                         SHAPES * MASKS);
     tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);

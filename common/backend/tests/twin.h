@@ -25,12 +25,23 @@ void reference_layer_norm_forward(int64_t rows, int64_t columns, const double *x
 void reference_layer_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
                                    const double *weight, const double *mean, const double *rstd,
                                    double *dx, bool accumulate, double *dweight, double *dbias);
+void reference_rms_norm_forward(int64_t rows, int64_t columns, const double *x,
+                                const double *weight, double epsilon, double *y, double *rstd);
+void reference_rms_norm_backward(int64_t rows, int64_t columns, const double *dy, const double *x,
+                                 const double *weight, const double *rstd, double *dx,
+                                 bool accumulate, double *dweight);
 void reference_gelu_forward(int64_t count, const double *x, double *y);
 void reference_gelu_backward(int64_t count, const double *dy, const double *x, double *dx);
+void reference_gelu_tanh_forward(int64_t count, const double *x, double *y);
+void reference_gelu_tanh_backward(int64_t count, const double *dy, const double *x, double *dx);
+void reference_swiglu_forward(int64_t count, const double *gate, const double *up, double *y);
+void reference_swiglu_backward(int64_t count, const double *dy, const double *gate,
+                               const double *up, double *dgate, double *dup);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns,
                        double probability, const uint32_t *kept, const double *dy, const double *x,
                        double *y);
+void reference_rotary(const Rotary *rotary, bool back, const double *x, double *y);
 void reference_attention_forward(const AttentionShape *shape, const double *q, const double *k,
                                  const double *v, const int32_t *mask, double *y, double *highest,
                                  double *sums, double *work);

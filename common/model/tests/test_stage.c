@@ -30,7 +30,10 @@ Range stage_blocks(int blocks, const Mesh *of)
 static void fill(Stage *stage, int micro, int first, int count)
 {
     static int64_t samples[B] = {3, 1, 4, 2};
-    Tape *tape = stage_begin(stage, micro, (TapeBatch){1, 0, count, samples + first, true});
+    Tape *tape = stage_begin(
+        stage, micro,
+        (TapeBatch){
+            .seed = 1, .step = 0, .count = count, .samples = samples + first, .training = true});
     int32_t ids[B * S], mask[B * S], labels[B];
     for (int i = 0; i < B * S; i++) {
         ids[i] = (7 * i + 3) % 30;

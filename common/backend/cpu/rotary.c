@@ -1,0 +1,54 @@
+/* Rotary positions. */
+#include <math.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernel.h"
+
+enum { PAIRS_AT_ONCE = 128 }; /**< pairs whose angles are on the stack */
+
+/** Turns `count` pairs of one head: x[k], x[half + k]. */
+KERNEL_HELPER void turn(int64_t count, int64_t half, const real *cosine, const real *sine,
+                        const real *x, real *y)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < count; k++) {
+        const real lower = x[k], upper = x[half + k];
+        y[k] = lower * cosine[k] - upper * sine[k];
+        y[half + k] = upper * cosine[k] + lower * sine[k];
+    }
+}
+
+/** Turns pairs first..first+count-1 of all heads at positions begin..end-1, where pair k turns by
+ *  speed[k - first] each position. */
+KERNEL static void turn_part(const Rotary *rotary, int64_t begin, int64_t end, int64_t first,
+                             int64_t count, const double *speed, const real *x, real *y)
+{
+    const int64_t size = rotary->head_size, width = rotary->heads * size;
+    real cosine[PAIRS_AT_ONCE], sine[PAIRS_AT_ONCE];
+    for (int64_t s = begin; s < end; s++) {
+        for (int64_t k = 0; k < count; k++) {
+            const double angle = (double)(rotary->first + s) * speed[k];
+            cosine[k] = (real)cos(angle);
+            sine[k] = (real)sin(angle);
+        }
+        for (int64_t b = 0; b < rotary->batch; b++)
+            for (int64_t a = 0; a < rotary->heads; a++) {
+                const int64_t at = (b * rotary->positions + s) * width + a * size + first;
+                turn(count, size / 2, cosine, sine, x + at, y + at);
+            }
+    }
+}
+
+void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y)
+{
+    const int64_t half = rotary->head_size / 2, positions = rotary->positions;
+    const int64_t work = rotary->batch * positions * rotary->heads * rotary->head_size;
+    for (int64_t first = 0; first < half; first += PAIRS_AT_ONCE) {
+        const int64_t count = half - first < PAIRS_AT_ONCE ? half - first : PAIRS_AT_ONCE;
+        double speed[PAIRS_AT_ONCE];
+        for (int64_t k = 0; k < count; k++)
+            speed[k] = (back ? -1 : 1) * pow(rotary->theta, -(double)(first + k) / (double)half);
+        FOR_PARTS(work, positions, 1)
+        turn_part(rotary, begin, end, first, count, speed, x, y);
+    }
+}

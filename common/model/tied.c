@@ -1,0 +1,32 @@
+/* Parameters that two stages hold: the embedding of a language model whose head has the same weights
+   (Megatron-LM, arXiv:2104.04473; there the two stages are the embedding group). */
+#include "comm/comm.h"
+#include "model/model.h"
+
+bool parameter_is_copy(const Parameter *p, const Mesh *mesh)
+{
+    return p->twin >= 0 && p->twin < mesh->pp_rank;
+}
+
+/* Two addends have one sum in either order, so both stages step alike. */
+static void add_gradient_of_twin(Model *model, const Parameter *p)
+{
+    const Mesh *mesh = model->mesh;
+    const int64_t count = tensor_count(p->value);
+    real *mine = reals(p->value->gradient);
+    Buffer *theirs = pool_get(model->pool, count * (int64_t)sizeof(real), ACTIVATIONS);
+    if (mesh->pp_rank < p->twin)
+        comm_send(mesh->pp, mine, count, p->twin);
+    comm_receive(mesh->pp, theirs->data, count, p->twin);
+    if (mesh->pp_rank > p->twin)
+        comm_send(mesh->pp, mine, count, p->twin);
+    kernel_vector_accumulate(count, theirs->data, mine);
+    buffer_release(theirs);
+}
+
+void model_sum_tied(Model *model)
+{
+    for (const Parameter *p = model->parameters; p; p = p->next)
+        if (p->twin >= 0)
+            add_gradient_of_twin(model, p);
+}
