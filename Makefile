@@ -114,7 +114,7 @@ RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 .PHONY: build all always
 all: build | $(CATALOGUES)
 	common/setup/help.sh
-build: $(BUILD)/compile_commands.json $(BUILD)/generated/labs.json $(if $(HANDOUT),,$(BUILD)/train) \
+build: $(BUILD)/compile_commands.json $(BUILD)/generated/labs.json $(if $(HANDOUT),,$(BUILD)/train $(BUILD)/story) \
        $(BUILD)/tokenize $(BUILD)/checkpoint
 
 $(BUILD)/float/%.o: %.c

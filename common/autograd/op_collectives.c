@@ -25,15 +25,26 @@ static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
     return tape_of(function, x, NULL);
 }
 
+static Tensor *all_reduced(const char *function, Group *group, Tensor *x,
+                           void (*reduce)(Group *, const real *, real *, int64_t))
+{
+    Tape *tape = tape_for(function, group, x);
+    Tensor *y = as_it_is(group, tape, x);
+    if (y)
+        return y;
+    y = tape_tensor(tape, REAL, x->shape, unknown);
+    reduce(group, reals(ready(x)), reals(y), tensor_count(x));
+    return y;
+}
+
 Tensor *group_all_reduce(Group *group, Tensor *x)
 {
-    Tape *tape = tape_for("group_all_reduce", group, x);
-    Tensor *sum = as_it_is(group, tape, x);
-    if (sum)
-        return sum;
-    sum = tape_tensor(tape, REAL, x->shape, unknown);
-    comm_all_reduce(group, reals(ready(x)), reals(sum), tensor_count(x));
-    return sum;
+    return all_reduced("group_all_reduce", group, x, comm_all_reduce);
+}
+
+Tensor *group_all_max(Group *group, Tensor *x)
+{
+    return all_reduced("group_all_max", group, x, comm_all_max);
 }
 
 /* The number of separate blocks along `dim`, and the size of each. */

@@ -114,6 +114,8 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     int64_t in = weight->shape.size[1], out = weight->shape.size[0];
     weight->is_multiplied = true;
     Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, x->shape.rank - 1, out), placement);
+    if (weight->placement.kind == SHARD && weight->placement.dim == 0)
+        y->undivided = weight->undivided;
     kernel_linear_forward(rows_of(x), in, out, reals(ready(x)), reals(ready(weight)),
                           bias ? reals(ready(bias)) : NULL, reals(y));
     Node *node =

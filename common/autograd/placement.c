@@ -154,6 +154,23 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
     return whole();
 }
 
+bool may_be_columns(const Tensor *x)
+{
+    return is_last(x) || is(x, UNKNOWN);
+}
+
+Placement place_row_max(const Tape *tape, const Tensor *x)
+{
+    const Placement placement = place_not_partial(tape, "row_max", x);
+    return is_split(tape) && is_last(x) ? of(UNKNOWN) : placement;
+}
+
+Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x)
+{
+    const Placement placement = place_not_partial(tape, function, x);
+    return is_split(tape) && is_last(x) ? of(PARTIAL) : placement;
+}
+
 Placement place_first_token(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))

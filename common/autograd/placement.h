@@ -36,6 +36,13 @@ Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
 /** For a function that needs whole rows on every rank. */
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
 
+/** The placement of the maxima of rows: of columns, unknown, because each rank has its own. */
+Placement place_row_max(const Tape *tape, const Tensor *x);
+/** The placement of sums over rows: of columns, a partial sum. */
+Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x);
+/** Is x, or may it be, split along its last dimension? */
+bool may_be_columns(const Tensor *x);
+
 /** [B,S,H] -> [B,H] */
 Placement place_first_token(const Tape *tape, const Tensor *x);
 

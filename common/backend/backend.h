@@ -363,6 +363,36 @@ int64_t kernel_attention_work(const AttentionShape *shape);
 void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, const int32_t *labels,
                           real *losses, real *dlogits);
 
+/* ---- a loss whose rows are split over ranks (Megatron-LM, arXiv:1909.08053, section 3) ------------------ */
+
+/* Each rank has `columns` of each row of x, the logits, perhaps none. `most` [rows] is what
+ * kernel_row_max() gives for the whole row, so that nothing overflows. */
+
+/** most [rows]: the largest number of each row of x; -infinity if there are no columns. */
+void kernel_row_max(int64_t rows, int64_t columns, const real *x, real *most);
+
+/** sums [rows]: the sum of exp(x - most) over each row. The caller ensures that no number exceeds
+ *  `most`. */
+void kernel_row_sum_exp_forward(int64_t rows, int64_t columns, const real *x, const real *most,
+                                real *sums);
+
+/** dx = dsums · exp(x - most), with a number of dsums for each row; added to dx if `accumulate`. */
+void kernel_row_sum_exp_backward(int64_t rows, int64_t columns, const real *dsums, const real *x,
+                                 const real *most, real *dx, bool accumulate);
+
+/** y [rows]: x[r, ids[r]] - most[r], and 0 for NO_ID. The caller ensures that other ids are in
+ *  0..columns-1. */
+void kernel_row_pick_forward(int64_t rows, int64_t columns, const real *x, const real *most,
+                             const int32_t *ids, real *y);
+
+/** dx[r, ids[r]] += dy[r]; nothing for NO_ID. */
+void kernel_row_pick_backward(int64_t rows, int64_t columns, const real *dy, const int32_t *ids,
+                              real *dx);
+
+void kernel_logarithm_forward(int64_t count, const real *x, real *y); /**< y = the natural logarithm of x */
+void kernel_logarithm_backward(int64_t count, const real *dy, const real *x, real *dx); /**< dx = dy / x */
+void kernel_vector_subtract(int64_t count, const real *x, const real *y, real *z); /**< z = x - y */
+
 /* ---- element-wise and copies --------------------------------------------------------------------------- */
 
 /** y [count] = value. */

@@ -28,6 +28,9 @@ typedef enum Fitting {
     FIT_VOCABULARY, /**< tokens of the vocabulary */
     FIT_CLASSES,    /**< of the answer */
     FIT_POSITIONS,  /**< rows of learned positions */
+    FIT_KV_HEADS,   /**< heads of keys and values; 0 unless the architecture has them */
+    FIT_INNER,      /**< the width of its feed-forward layers; the same */
+    FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own; the same */
     FIT_ROWS,       /**< of the data */
     FIT_BATCH,      /**< BATCH_SIZE */
     FIT_SEQ,        /**< SEQ */
@@ -50,6 +53,9 @@ typedef struct CheckpointIndex {
     int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
     int tp, pp;   /**< the number of parts that shards are split into; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
+    char architecture[16];          /**< "BERT", "LLaMA" */
+    double epsilon, theta;          /**< of a LLaMA; otherwise 0 */
+    char *tokenizer;                /**< path of the tokenizer that made the ids, or NULL */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
     double loss_scale;              /**< of the gradient scaler; 0 if there is none */

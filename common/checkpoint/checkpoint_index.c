@@ -23,6 +23,9 @@ static const struct {
     [FIT_VOCABULARY] = {"model", "vocabulary", N_("a vocabulary size of ")},
     [FIT_CLASSES] = {"model", "classes", N_("a class count of ")},
     [FIT_POSITIONS] = {"model", "positions", N_("a count of learned positions of ")},
+    [FIT_KV_HEADS] = {"model", "kv_heads", N_("a count of key-value heads of ")},
+    [FIT_INNER] = {"model", "inner", N_("a width of the feed-forward layers of ")},
+    [FIT_OWN_HEAD] = {"model", "own_head", N_("a count of weights of the head of ")},
     [FIT_ROWS] = {"sampler", "rows", N_("a count of rows of data of ")},
     [FIT_BATCH] = {"sampler", "batch", "BATCH_SIZE"},
     [FIT_SEQ] = {"sampler", "seq", "SEQ"},
@@ -62,14 +65,15 @@ static json_t *json_of(const CheckpointIndex *index)
                                                        "good_steps", (json_int_t)index->good_steps)
                                            : NULL;
     json_t *all = json_pack(
-        "{s:s, s:i, s:I, s:i, s:i, s:{}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, s:{s:f, s:f, s:f}, s:o*, "
-        "s:o}",
+        "{s:s, s:i, s:I, s:i, s:i, s:{s:s, s:f, s:f, s:s*}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, "
+        "s:{s:f, s:f, s:f}, s:o*, s:o}",
         "format", format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
-        "pp", index->pp, "model", "sampler", "data", index->data_key, "epoch",
-        (json_int_t)(index->step / an_epoch), "step_in_epoch", (json_int_t)(index->step % an_epoch),
-        "optimizer", "kind", index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
-        "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen, "scaler",
-        scaler, "parameters", parameters_of(index));
+        "pp", index->pp, "model", "architecture", index->architecture, "epsilon", index->epsilon,
+        "theta", index->theta, "tokenizer", index->tokenizer, "sampler", "data", index->data_key,
+        "epoch", (json_int_t)(index->step / an_epoch), "step_in_epoch",
+        (json_int_t)(index->step % an_epoch), "optimizer", "kind", index->optimizer, "steps",
+        (json_int_t)index->optimizer_steps, "epoch", "loss_sum", index->loss_sum, "correct",
+        index->correct, "seen", index->seen, "scaler", scaler, "parameters", parameters_of(index));
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
@@ -150,6 +154,32 @@ static bool is_intact(json_t *all, Checksum *sum)
     return good;
 }
 
+/* An older kit had only the BERT. */
+static bool read_model(const json_t *all, CheckpointIndex *index)
+{
+    const char *architecture = "BERT", *tokenizer = NULL;
+    if (json_unpack(json_object_get(all, "model"), "{s?s, s?F, s?F, s?s}", "architecture",
+                    &architecture, "epsilon", &index->epsilon, "theta", &index->theta, "tokenizer",
+                    &tokenizer))
+        return false;
+    snprintf(index->architecture, sizeof index->architecture, "%s", architecture);
+    index->tokenizer = tokenizer ? strdup(tokenizer) : NULL;
+    return true;
+}
+
+static bool read_fitting(const json_t *all, CheckpointIndex *index)
+{
+    for (int i = 0; i < FITTINGS; i++) {
+        const json_t *number =
+            json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
+        const bool may_be_missing = i == FIT_KV_HEADS || i == FIT_INNER || i == FIT_OWN_HEAD;
+        index->fitting[i] = json_integer_value(number);
+        if (!json_is_integer(number) && (number || !may_be_missing))
+            return false;
+    }
+    return true;
+}
+
 static bool read_all(json_t *all, CheckpointIndex *index)
 {
     const char *found, *optimizer, *data;
@@ -167,13 +197,8 @@ static bool read_all(json_t *all, CheckpointIndex *index)
         return false;
     index->loss_scale = json_object_get(all, "scaler") ? loss_scale : 0;
     index->good_steps = good_steps;
-    for (int i = 0; i < FITTINGS; i++) {
-        const json_t *number =
-            json_object_get(json_object_get(all, fitting[i].section), fitting[i].key);
-        index->fitting[i] = json_integer_value(number);
-        if (!json_is_integer(number))
-            return false;
-    }
+    if (!read_model(all, index) || !read_fitting(all, index))
+        return false;
     index->step = step;
     index->optimizer_steps = optimizer_steps;
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
@@ -216,6 +241,7 @@ void checkpoint_index_clear(CheckpointIndex *index)
     for (int i = 0; i < index->count; i++)
         free(index->parameters[i].name);
     free(index->parameters);
+    free(index->tokenizer);
 }
 
 const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const char *name)
@@ -233,6 +259,9 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
 {
     const char *hint =
         N_("resume with the settings of the checkpoint, or name another RESUME folder");
+    if (strcmp(saved->architecture, run->architecture))
+        return problem_set(problem, folder, hint, "the checkpoint is of a %s, this run trains a %s",
+                           saved->architecture, run->architecture);
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])

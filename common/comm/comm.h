@@ -14,7 +14,7 @@
 
 /** The operations that a group counts separately. */
 typedef enum Operation {
-    ALL_REDUCE,     /**< sums, including group_sum() and comm_any() */
+    ALL_REDUCE,     /**< sums, including group_sum() and comm_any(), and maxima */
     ALL_GATHER,     /**< blocks side by side */
     REDUCE_SCATTER, /**< parts of a sum */
     BROADCAST,      /**< one rank's numbers */
@@ -46,6 +46,8 @@ void group_must_exist(const Group *group, const char *function);
 
 /** Sums x [count] over the ranks; every rank gets the result. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
+/** The same with the largest number in place of the sum. Counted as a sum. */
+void comm_all_max(Group *group, const real *x, real *result, int64_t count);
 
 /** Combines bits [bytes] by OR over the ranks, in place. Counted as a sum. */
 void comm_any(Group *group, uint8_t *bits, int64_t bytes);

@@ -32,14 +32,24 @@ static void copy_alone(const real *x, real *result, int64_t numbers)
         kernel_vector_copy(numbers, x, result);
 }
 
-void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
+static void reduce_all(Group *group, Reduction how, const real *x, real *result, int64_t numbers)
 {
     double begin = MPI_Wtime();
     if (is_alone(group))
         copy_alone(x, result, numbers);
     else
-        group->transport->all_reduce(group, x, result, numbers);
+        group->transport->all_reduce(group, how, x, result, numbers);
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
+}
+
+void comm_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
+{
+    reduce_all(group, SUM, x, result, numbers);
+}
+
+void comm_all_max(Group *group, const real *x, real *result, int64_t numbers)
+{
+    reduce_all(group, MAXIMUM, x, result, numbers);
 }
 
 void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)

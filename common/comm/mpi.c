@@ -29,13 +29,15 @@ static int piece_at(int64_t begin, int64_t count)
     return (int)(count - begin < PIECE ? count - begin : PIECE);
 }
 
-static void mpi_all_reduce(Group *group, const real *x, real *result, int64_t numbers)
+static void mpi_all_reduce(Group *group, Reduction how, const real *x, real *result,
+                           int64_t numbers)
 {
+    const MPI_Op op = how == MAXIMUM ? MPI_MAX : MPI_SUM;
     HostView from = host_view_read(x, numbers),
              to = x == result ? from : host_view_write(result, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)
         MPI_Allreduce(x == result ? MPI_IN_PLACE : (const void *)(from.numbers + i), to.numbers + i,
-                      piece_at(i, numbers), MPI_REAL_TYPE, MPI_SUM, group->comm);
+                      piece_at(i, numbers), MPI_REAL_TYPE, op, group->comm);
     if (x != result)
         host_view_end(&from);
     host_view_store(&to);

@@ -55,3 +55,12 @@ void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v)
     *k = append_rows(cache->keys, *k);
     *v = append_rows(cache->values, *v);
 }
+
+__attribute__((weak)) Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets,
+                                                                const Mesh *mesh)
+{
+    Tensor *most = group_all_max(mesh->tp ? mesh->tp : mesh->world, row_max(logits));
+    Tensor *sum = all_reduce(row_sum_exp(logits, most), mesh);
+    Tensor *right = all_reduce(row_pick(logits, most, own_ids(targets, logits)), mesh);
+    return mean_over_tokens(subtract(logarithm(sum), right), targets);
+}

@@ -35,3 +35,8 @@ KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *config, i
 /** Stores k and v [1,S,width] behind the tape->batch.past earlier ones, and replaces each by all that the cache then holds:
  *  [1,past+S,width]. Leaves them as they are if there is no cache. */
 void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v);
+
+/** The mean over the tokens of -log softmax(logits)[target] -> [1] (see mean_over_tokens()), without a
+ *  row of all logits on any rank. logits [B,S,V/tp] as vocabulary_logits() returns them; targets [B,S]
+ *  are ids of the whole vocabulary, NO_ID where nothing is predicted. Weak: balise 21 replaces it. */
+Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);

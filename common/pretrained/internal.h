@@ -22,11 +22,15 @@ struct Pretrained {
     const PretrainedForm *form; /**< how it is read */
     char *path;                 /**< as given to pretrained_open() */
     TransformerConfig config;   /**< its sizes */
+    const char *tokenizer;      /**< path of its tokenizer, if the form knows it; or NULL */
     void *open;                 /**< of the form */
 };
 
 /** Opens FILE as karpathy's. Fills config, form and open; otherwise false with `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
+
+/** Opens FOLDER, or the newest checkpoint in it, as the kit's, in the same way. */
+bool own_checkpoint_open(Pretrained *from, Problem *problem);
 
 /** Opens FOLDER as Hugging Face's, in the same way. */
 bool hugging_face_open(Pretrained *from, Problem *problem);

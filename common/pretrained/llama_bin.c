@@ -66,12 +66,13 @@ static int64_t lay_out(File *file, const Header *h)
 
 static bool check_header(const Header *h, const char *path, Problem *problem)
 {
-    enum { MOST = 1 << 24 };
-    const int32_t sizes[] = {h->hidden,   h->inner,           h->layers,   h->heads,
-                             h->kv_heads, abs(h->vocabulary), h->positions};
-    bool good = true;
+    /* Products of three of them, and of those with four bytes, fit into 64 bits. */
+    enum { MOST_LAYERS = 1 << 14, MOST = 1 << 22 };
+    const int32_t sizes[] = {h->hidden, h->inner, h->heads, h->kv_heads, h->positions};
+    bool good = h->layers > 0 && h->layers <= MOST_LAYERS && h->vocabulary != 0 &&
+                h->vocabulary >= -MOST && h->vocabulary <= MOST;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        good = good && sizes[i] > 0 && sizes[i] < MOST;
+        good = good && sizes[i] > 0 && sizes[i] <= MOST;
     good = good && h->hidden % h->heads == 0 && h->hidden / h->heads % 2 == 0 &&
            h->heads % h->kv_heads == 0;
     return good ||

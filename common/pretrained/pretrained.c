@@ -6,6 +6,7 @@
 
 #include "backend/host_view.h"
 #include "base/language.h"
+#include "checkpoint/checkpoint.h"
 #include "pretrained/internal.h"
 
 static bool open_form(Pretrained *from, Problem *problem)
@@ -15,8 +16,10 @@ static bool open_form(Pretrained *from, Problem *problem)
         return problem_set(problem, from->path,
                            N_("name a folder with config.json and model.safetensors, or a .bin"),
                            "the model cannot be read: %s", strerror(errno));
-    return S_ISDIR(status.st_mode) ? hugging_face_open(from, problem)
-                                   : llama_bin_open(from, problem);
+    if (!S_ISDIR(status.st_mode))
+        return llama_bin_open(from, problem);
+    return checkpoint_find(from->path).text[0] ? own_checkpoint_open(from, problem)
+                                               : hugging_face_open(from, problem);
 }
 
 Pretrained *pretrained_open(const char *path, Problem *problem)
@@ -42,6 +45,11 @@ void pretrained_close(Pretrained *from)
 const TransformerConfig *pretrained_config(const Pretrained *from)
 {
     return &from->config;
+}
+
+const char *pretrained_tokenizer(const Pretrained *from)
+{
+    return from->tokenizer;
 }
 
 bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)

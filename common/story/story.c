@@ -52,12 +52,14 @@ static bool check_sizes(Story *s, Problem *problem)
 }
 
 /* Of the tokenizer: as asked for, or where the weights are. The caller frees it. */
-static char *path_of_tokenizer(const StoryConfig *config)
+static char *path_of_tokenizer(const StoryConfig *config, const Pretrained *weights)
 {
     const char *slash = strrchr(config->model, '/');
     struct stat status;
     if (config->tokenizer)
         return strdup(config->tokenizer);
+    if (pretrained_tokenizer(weights))
+        return strdup(pretrained_tokenizer(weights));
     if (stat(config->model, &status) == 0 && S_ISDIR(status.st_mode))
         return strdup(config->model);
     return slash ? strndup(config->model, (size_t)(slash - config->model) + 1) : strdup(".");
@@ -68,7 +70,7 @@ static bool open_files(Story *s, Problem *problem)
     s->weights = pretrained_open(s->config->model, problem);
     if (!s->weights)
         return false;
-    char *path = path_of_tokenizer(s->config);
+    char *path = path_of_tokenizer(s->config, s->weights);
     s->tokenizer = tokenizer_open(path, problem);
     free(path);
     return s->tokenizer && check_sizes(s, problem);

@@ -4,15 +4,16 @@ STORY = $(dir $(TRAIN))story$(OF_BACKEND)
 STORY_SETTINGS = tp=TP pp=PP model=MODEL tokenizer=TOKENIZER prompt=PROMPT steps=STEPS temperature=TEMPERATURE \
     top-p=TOP_P seed=SEED
 
-.PHONY: story
-ifneq ($(filter story,$(GOALS)),)
+ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(STORY).list: LINKED_OF = $(TRAIN_PARTS)
 $(STORY): $(STORY).list $(TRAIN_PARTS) $(BUILD)/float/common/story/story_main.o $(LIBRARY) grader/link-train.sh \
           | $(CATALOGUES)
 	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
+endif
+
+.PHONY: story
 story: $(STORY)
 	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO) >&2)
 	common/train/launch.sh $(call quoted,$(NTASKS)) $(or $(STACK),solutions) $(call stack,stage) $(STORY) \
 	    $(foreach pair,$(STORY_SETTINGS),$(call setting,$(subst =, ,$(pair))))
-endif

@@ -69,6 +69,9 @@ static CheckpointIndex index_of(const Trainer *t)
                              .tp = t->mesh.tp_degree,
                              .pp = t->mesh.pp_degree,
                              .optimizer_steps = t->optimizer->steps,
+                             .epsilon = b->epsilon,
+                             .theta = b->theta,
+                             .tokenizer = realpath(c->vocabulary, NULL),
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,
                              .loss_sum = t->epoch.loss_sum,
@@ -80,10 +83,14 @@ static CheckpointIndex index_of(const Trainer *t)
                                          [FIT_VOCABULARY] = b->vocabulary,
                                          [FIT_CLASSES] = b->classes,
                                          [FIT_POSITIONS] = b->positions,
+                                         [FIT_KV_HEADS] = b->kv_heads,
+                                         [FIT_INNER] = b->inner,
+                                         [FIT_OWN_HEAD] = b->own_head,
                                          [FIT_ROWS] = t->rows,
                                          [FIT_BATCH] = c->batch,
                                          [FIT_SEQ] = c->seq,
                                          [FIT_SEED] = (int64_t)c->seed}};
+    snprintf(index.architecture, sizeof index.architecture, "%s", b->architecture->name);
     snprintf(index.optimizer, sizeof index.optimizer, "%s",
              c->optimizer.kind == ADAMW ? "adamw" : "sgd");
     data_key(t->train, index.data_key);

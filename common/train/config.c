@@ -102,7 +102,7 @@ static void complete_files(TrainConfig *config)
         config->test = is_language ? "data/stories/test.txt" : "data/reviews/test.csv";
     if (!config->vocabulary)
         config->vocabulary =
-            is_language ? "data/stories/tokenizer.model" : "data/reviews/vocab.txt";
+            is_language ? "data/stories/llama" : "data/reviews/vocab.txt";
     if (!*config->test)
         config->test = NULL;
 }

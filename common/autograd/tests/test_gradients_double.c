@@ -124,11 +124,62 @@ static Tensor *net_cross_entropy(Tensor *const x[])
     return cross_entropy_mean(x[0], labels, 6, NULL);
 }
 
+/* The maxima have no gradient: they are constants here, except in the whole loss, which does not
+ * depend on them. */
+
+static Tensor *maxima(void)
+{
+    return tape_reals(tape, SHAPE(2, 3), whole(), (double[]){2.5, 3, 2, 4, 2.5, 3}, false);
+}
+
+static Tensor *net_row_sum_exp(Tensor *const x[])
+{
+    return row_sum_exp(x[0], maxima());
+}
+
+static Tensor *net_row_pick(Tensor *const x[])
+{
+    return row_pick(x[0], maxima(), ids());
+}
+
+static Tensor *net_logarithm(Tensor *const x[])
+{
+    return logarithm(row_sum_exp(x[0], maxima()));
+}
+
+static Tensor *net_subtract(Tensor *const x[])
+{
+    return subtract(x[0], x[1]);
+}
+
+static Tensor *net_mean_over_tokens(Tensor *const x[])
+{
+    return mean_over_tokens(x[0], ids());
+}
+
+static Tensor *net_cross_entropy_of_rows(Tensor *const x[])
+{
+    Tensor *most = row_max(x[0]);
+    Tensor *right = row_pick(x[0], most, own_ids(ids(), x[0]));
+    return mean_over_tokens(subtract(logarithm(row_sum_exp(x[0], most)), right), ids());
+}
+
 /* ---- tensors with several consumers: each operation adds to an existing gradient ---------------------------- */
 
 static Tensor *net_same_twice(Tensor *const x[])
 {
     return add(x[0], x[0]);
+}
+
+static Tensor *net_difference_from_itself(Tensor *const x[])
+{
+    return subtract(gelu(x[0]), subtract(x[0], x[0]));
+}
+
+static Tensor *net_rows_three_times(Tensor *const x[])
+{
+    Tensor *most = maxima(), *sum = row_sum_exp(x[0], most);
+    return add(add(sum, row_pick(x[0], most, ids())), logarithm(row_sum_exp(x[0], most)));
 }
 
 static Tensor *net_two_linears(Tensor *const x[])
@@ -243,7 +294,15 @@ static const Net NETS[] = {
     {"first_token", {R3}, net_first_token},
     {"add_positions", {R3, SHAPE(4, 5)}, net_positions},
     {"cross_entropy_mean", {SHAPE(4, 3)}, net_cross_entropy},
+    {"row_sum_exp", {R3}, net_row_sum_exp},
+    {"row_pick", {R3}, net_row_pick},
+    {"logarithm", {R3}, net_logarithm},
+    {"subtract", {R3, R3}, net_subtract},
+    {"mean_over_tokens", {SHAPE(2, 3)}, net_mean_over_tokens},
+    {"cross entropy of rows", {R3}, net_cross_entropy_of_rows},
     {"x + x", {R3}, net_same_twice},
+    {"gelu(x) - (x - x)", {R3}, net_difference_from_itself},
+    {"rows read three times", {R3}, net_rows_three_times},
     {"two linears of x", {R3, SHAPE(4, 5), SHAPE(4)}, net_two_linears},
     {"a weight used twice", {R3, SHAPE(5, 5)}, net_weight_twice},
     {"two lookups", {SHAPE(4, 5)}, net_two_lookups},

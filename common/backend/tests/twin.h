@@ -52,6 +52,19 @@ void reference_attention_backward(const AttentionShape *shape, const double *q, 
 int64_t reference_attention_work(const AttentionShape *shape);
 void reference_cross_entropy(int64_t rows, int64_t classes, const double *logits,
                              const int32_t *labels, double *losses, double *dlogits);
+void reference_row_max(int64_t rows, int64_t columns, const double *x, double *most);
+void reference_row_sum_exp_forward(int64_t rows, int64_t columns, const double *x,
+                                   const double *most, double *sums);
+void reference_row_sum_exp_backward(int64_t rows, int64_t columns, const double *dsums,
+                                    const double *x, const double *most, double *dx,
+                                    bool accumulate);
+void reference_row_pick_forward(int64_t rows, int64_t columns, const double *x, const double *most,
+                                const int32_t *ids, double *y);
+void reference_row_pick_backward(int64_t rows, int64_t columns, const double *dy,
+                                 const int32_t *ids, double *dx);
+void reference_logarithm_forward(int64_t count, const double *x, double *y);
+void reference_logarithm_backward(int64_t count, const double *dy, const double *x, double *dx);
+void reference_vector_subtract(int64_t count, const double *x, const double *y, double *z);
 void reference_vector_fill(int64_t count, double value, double *y);
 void reference_vector_copy(int64_t count, const double *x, double *y);
 void reference_vector_add(int64_t count, const double *x, const double *y, double *z);

@@ -17,13 +17,14 @@
 
 /* ---- operations ------------------------------------------------------------------------------------------ */
 
-static void nccl_all_reduce(Group *group, const real *x, real *result, int64_t count)
+static void nccl_all_reduce(Group *group, Reduction how, const real *x, real *result,
+                            int64_t count)
 {
     const Link *link = link_called(group, "all_reduce");
     if (count > 0)
         link_ask(link, [&] {
-            return ncclAllReduce(x, result, (size_t)count, ncclFloat, ncclSum, link->comm,
-                                 device_stream());
+            return ncclAllReduce(x, result, (size_t)count, ncclFloat,
+                                 how == MAXIMUM ? ncclMax : ncclSum, link->comm, device_stream());
         });
 }
 

@@ -145,11 +145,12 @@ static ncclResult_t exchange(const void *x, size_t count, void *y, size_t result
     return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void *x, void *y, size_t count, ncclDataType_t, ncclRedOp_t,
+ncclResult_t ncclAllReduce(const void *x, void *y, size_t count, ncclDataType_t, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream)
 {
     return exchange(x, count, y, count, stream, [=](const float *in, float *out) {
-        PMPI_Allreduce(in, out, static_cast<int>(count), MPI_FLOAT, MPI_SUM, comm->ranks);
+        PMPI_Allreduce(in, out, static_cast<int>(count), MPI_FLOAT,
+                       op == ncclMax ? MPI_MAX : MPI_SUM, comm->ranks);
     });
 }
 

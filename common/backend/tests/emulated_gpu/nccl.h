@@ -17,7 +17,7 @@ enum ncclResult_t {
     ncclInProgress = 7
 };
 enum ncclDataType_t { ncclFloat = 7 };
-enum ncclRedOp_t { ncclSum };
+enum ncclRedOp_t { ncclSum, ncclMax = 2 };
 typedef struct EmulatedComm *ncclComm_t;
 struct ncclUniqueId {
     char internal[128];

@@ -1,0 +1,56 @@
+/* A checkpoint of the kit, opened for its weights alone. */
+#include <string.h>
+
+#include "base/language.h"
+#include "checkpoint/checkpoint.h"
+#include "pretrained/internal.h"
+
+static bool read_part(const Pretrained *from, const Parameter *p, real *values, Problem *problem)
+{
+    const SavedModel *saved = from->open;
+    const SavedParameter *found = checkpoint_index_find(&saved->index, p->name);
+    if (!found || !shape_equal(found->shape, p->shape))
+        return problem_set(problem, from->path,
+                           N_("checkpoint info DIR lists what a checkpoint holds"),
+                           "the checkpoint has no parameter %s %s", p->name, SHAPE_TEXT(p->shape));
+    const bool divided = p->placement.kind == SHARD;
+    return saved_model_read(saved, 0, found, divided ? p->placement.dim : 0,
+                            divided ? p->held : (Range){0, p->shape.size[0]}, values, problem);
+}
+
+static void close_checkpoint(Pretrained *from)
+{
+    saved_model_close(from->open);
+}
+
+static const PretrainedForm own_checkpoint = {read_part, close_checkpoint};
+
+bool own_checkpoint_open(Pretrained *from, Problem *problem)
+{
+    static const Architecture *const known[] = {&architecture_bert, &architecture_llama};
+    SavedModel *saved = saved_model_open(checkpoint_find(from->path).text, problem);
+    if (!saved)
+        return false;
+    from->open = saved;
+    from->form = &own_checkpoint;
+    const CheckpointIndex *index = &saved->index;
+    const int64_t *sizes = index->fitting;
+    from->tokenizer = index->tokenizer;
+    from->config = (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
+                                       .hidden = (int)sizes[FIT_HIDDEN],
+                                       .layers = (int)sizes[FIT_LAYERS],
+                                       .heads = (int)sizes[FIT_HEADS],
+                                       .classes = (int)sizes[FIT_CLASSES],
+                                       .positions = (int)sizes[FIT_POSITIONS],
+                                       .kv_heads = (int)sizes[FIT_KV_HEADS],
+                                       .inner = (int)sizes[FIT_INNER],
+                                       .own_head = sizes[FIT_OWN_HEAD] != 0,
+                                       .epsilon = index->epsilon,
+                                       .theta = index->theta};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i]->name, index->architecture))
+            from->config.architecture = known[i];
+    return from->config.architecture ||
+           problem_set(problem, from->path, N_("a newer kit wrote it"),
+                       "there is no architecture %s", index->architecture);
+}
