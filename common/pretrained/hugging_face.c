@@ -244,7 +244,8 @@ static void close_folder(Pretrained *from)
     free(folder);
 }
 
-static const PretrainedForm hugging_face = {has_parameter, read_parameter, close_folder};
+static const PretrainedForm hugging_face = {
+    .has = has_parameter, .read = read_parameter, .close = close_folder};
 
 bool hugging_face_open(Pretrained *from, Problem *problem)
 {
