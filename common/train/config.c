@@ -77,19 +77,23 @@ static const TrainConfig defaults = {
 };
 
 /* What follows from the sizes that can be chosen. */
-static void complete_model(TrainConfig *config)
+static bool complete_model(TrainConfig *config, Problem *problem)
 {
     enum { UNIT = 32 }; /* of the widths of llama2.c */
     TransformerConfig *model = &config->model;
+    if (model->architecture->is_language && (model->dropout > 0 || model->positions > 0))
+        return problem_set(problem, NULL, "leave it out", "a %s has no %s",
+                           model->architecture->name, model->dropout > 0 ? "DROPOUT" : "POSITIONS");
     model->positions *= config->seq;
     if (!model->architecture->is_language)
-        return;
+        return true;
     model->classes = 0;
     model->positions = config->seq;
     model->kv_heads = model->heads;
     model->inner = (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT;
     model->epsilon = 1e-5;
     model->theta = 10000;
+    return true;
 }
 
 /* The data that comes with the kit, unless another is named. TEST= names none. */
@@ -101,8 +105,7 @@ static void complete_files(TrainConfig *config)
     if (!config->test)
         config->test = is_language ? "data/stories/test.txt" : "data/reviews/test.csv";
     if (!config->vocabulary)
-        config->vocabulary =
-            is_language ? "data/stories/llama" : "data/reviews/vocab.txt";
+        config->vocabulary = is_language ? "data/stories/llama" : "data/reviews/vocab.txt";
     if (!*config->test)
         config->test = NULL;
 }
@@ -160,7 +163,6 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     };
     if (!options_read(known, argc, argv, problem))
         return false;
-    complete_model(config);
     complete_files(config);
-    return true;
+    return complete_model(config, problem);
 }
