@@ -80,6 +80,12 @@ $(DUMP_MODEL):
 	mkdir -p $(@D)
 	$(link_test) $(LDLIBS)
 
+# The program that common/pretrained/tests/transformers.py compares with Hugging Face's library.
+COMPARED = common/pretrained/tests/hugging_face_main.c common/tests/stop_at_misuse.c
+$(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
+	mkdir -p $(@D)
+	$(link_test) $(LDLIBS)
+
 # ---- running them ---------------------------------------------------------------------------------------------------
 
 # The flags of make grade SAN=1, so that its test finds the kit already built.

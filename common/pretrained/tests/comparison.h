@@ -23,8 +23,8 @@
 /** The largest differences; NaN if something could not be read. */
 typedef struct Comparison {
     double results;   /**< of a logit, or a hidden number */
-    double gradients; /**< of a gradient, divided by the largest gradient of its parameter */
-    double stepped;   /**< of a weight after the step */
+    double gradients; /**< of a gradient, divided by the largest one of any parameter */
+    double stepped;   /**< of a weight after the step, divided by the largest weight */
     Problem problem;  /**< set if one of them is NaN */
 } Comparison;
 
@@ -111,26 +111,24 @@ static inline double difference_at_tokens(const Tensor *y, const Tensor *mask, c
     return largest;
 }
 
-/** The largest difference of the parameters' numbers, or of their gradients, from those of a folder. */
+/** The largest difference of the parameters' numbers, or of their gradients, from those of a folder;
+ *  divided by the largest of the folder's numbers. */
 static inline double difference_from(const char *folder, Model *model, bool gradients, Pool *pool,
                                      Problem *problem)
 {
     Loaded right = load(folder, pool, model->mesh, problem);
-    double largest = right.model ? 0 : NAN;
+    double most = 0, scale = 0;
     const Parameter *q = right.model ? right.model->parameters : NULL;
     for (const Parameter *p = model->parameters; q && p; p = p->next, q = q->next) {
         const real *x = reals(gradients ? p->value->gradient : p->value), *y = reals(q->value);
-        double scale = gradients ? 1e-6 : 1, most = 0;
         for (int64_t i = 0; i < tensor_count(p->value); i++) {
             const double apart = fabs((double)x[i] - (double)y[i]);
             most = apart <= most ? most : apart;
-            if (gradients && fabs((double)y[i]) > scale)
-                scale = fabs((double)y[i]);
+            scale = fmax(scale, fabs((double)y[i]));
         }
-        largest = most / scale <= largest ? largest : most / scale;
     }
     unload(right);
-    return largest;
+    return most / scale; /* NaN if there is no such folder */
 }
 
 static inline void compare_backward(const char *folder, const Loaded *loaded, Tensor *logits,

@@ -37,17 +37,18 @@ def llama(large):
 
 
 def draw(model):
-    """Weights of a size that makes every part of the model count, and logits of about 1."""
+    """Weights of a size that makes every part of the model count, and logits below 3."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_norm = name.endswith("weight") and parameter.dim() == 1
-            parameter.normal_(1 if is_norm else 0, 0.2 if is_norm else 1 / parameter.shape[-1] ** 0.5 if parameter.dim() > 1 else 0.1)
+            parameter.normal_(1 if is_norm else 0, 0.2 if is_norm else 0.6 / parameter.shape[-1] ** 0.5 if parameter.dim() > 1 else 0.1)
     return model
 
 
 def batch_of(model, large):
+    """Without token 0, to whose vector their BERT gives no gradient."""
     texts, length = (4, 48) if large else (3, 7)
-    ids = torch.randint(0, model.config.vocab_size, (texts, length))
+    ids = torch.randint(1, model.config.vocab_size, (texts, length))
     tokens = torch.tensor([length - 2 * i for i in range(texts)])
     return ids, (torch.arange(length) < tokens[:, None]).long()
 
