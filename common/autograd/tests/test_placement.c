@@ -63,6 +63,13 @@ static const Rule RULES[] = {
     {"linear", C, S1, P, "do not fit"},
     {"linear", S1, S1, P, "do not fit"},
     {"linear", P, S1, P, "do not fit"},
+    {"add_bias", W, W, W, NULL},
+    {"add_bias", U, W, W, NULL},
+    {"add_bias", S2, S0, S2, NULL},
+    {"add_bias", U, S0, S2, NULL},
+    {"add_bias", P, W, P, "each rank would add the bias"},
+    {"add_bias", S2, W, S2, "do not fit"},
+    {"add_bias", W, S0, W, "do not fit"},
     {"lookup", W, W, W, NULL},
     {"lookup", W, S0, P, NULL},
     {"lookup", W, S1, S2, NULL},
@@ -155,6 +162,8 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
 {
     if (strcmp(operation, "linear") == 0)
         return linear(x, with_placement("w", SHAPE(5, H), rule->y));
+    if (strcmp(operation, "add_bias") == 0)
+        return add_bias(x, with_placement("b", SHAPE(H), rule->y));
     if (strcmp(operation, "lookup") == 0)
         return lookup(tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, 2, 1, 0}),
                       with_placement("w", SHAPE(3, H), rule->y));

@@ -20,6 +20,24 @@ static void call_gelu_backward(const Comparison *c, bool reference)
         kernel_gelu_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
+static void call_tanh_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_tanh_forward(t[0].count, t[0].number, t[1].number);
+    else
+        kernel_tanh_forward(t[0].count, t[0].single, t[1].single);
+}
+
+static void call_tanh_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+    else
+        kernel_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
+}
+
 static const double PROBABILITY = 0.3; /* of the comparisons */
 
 static void call_dropout_apply(const Comparison *c, bool reference)
@@ -98,6 +116,15 @@ START_TEST(gelu_matches_its_definition)
     compare_case(&forward, call_gelu_forward);
     Comparison backward = case_of("gelu_backward", _i, 2);
     compare_case(&backward, call_gelu_backward);
+}
+END_TEST
+
+START_TEST(tanh_matches_its_definition)
+{
+    Comparison forward = case_of("tanh_forward", _i, 1);
+    compare_case(&forward, call_tanh_forward);
+    Comparison backward = case_of("tanh_backward", _i, 2);
+    compare_case(&backward, call_tanh_backward);
 }
 END_TEST
 
@@ -351,6 +378,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, gelu_matches_its_definition, 0, SIZES);
+    tcase_add_loop_test(tests, tanh_matches_its_definition, 0, SIZES);
     tcase_add_loop_test(tests, dropout_draw_matches_its_definition, 0, SIZES);
     tcase_add_test(tests, dropout_of_many_samples_is_drawn_by_each_ones_number);
     tcase_add_loop_test(tests, dropout_matches_its_definition, 0, SIZES);

@@ -2,7 +2,8 @@
 """Makes small random models with Hugging Face's library, and what it computes with them.
 
 make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
-small ones are in common/pretrained/tests/models. Needs transformers, torch and safetensors.
+small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden writes what the BERT in
+FOLDER computes. Needs transformers, torch and safetensors.
 """
 import os
 import sys
@@ -70,6 +71,10 @@ def save(folder, model, tensors):
     save_file({name: numpy.ascontiguousarray(tensor.detach().numpy()) for name, tensor in tensors.items()}, f"{folder}/model.safetensors")
 
 
+def save_expected(folder, **tensors):
+    save_file({name: tensor.detach().numpy().astype(numpy.float32) for name, tensor in tensors.items()}, f"{folder}/expected.safetensors")
+
+
 def parameters(model):
     """Each of them once: a tied head has no name of its own."""
     return dict(model.named_parameters())
@@ -81,8 +86,7 @@ def make(folder, model, large):
     logits = model(input_ids=ids, attention_mask=mask).logits
     labels, loss = loss_of(model, logits, ids, mask)
     save(folder, model, parameters(model))
-    save_file({name: tensor.detach().numpy().astype(numpy.float32) for name, tensor in
-               {"ids": ids, "mask": mask, "logits": logits, "labels": labels}.items()}, f"{folder}/expected.safetensors")
+    save_expected(folder, ids=ids, mask=mask, logits=logits, labels=labels)
     loss.backward()
     save(f"{folder}/gradients", model, {name: parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
                                         for name, parameter in parameters(model).items()})
@@ -90,9 +94,19 @@ def make(folder, model, large):
     save(f"{folder}/stepped", model, parameters(model))
 
 
+def make_hidden(folder):
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    ids, mask = batch_of(model, True)
+    with torch.no_grad():
+        save_expected(folder, ids=ids, mask=mask, hidden=model(input_ids=ids, attention_mask=mask).last_hidden_state)
+
+
 def main():
     torch.manual_seed(1)
     large = sys.argv[2:] == ["large"]
+    if sys.argv[2:] == ["hidden"]:
+        make_hidden(sys.argv[1])
+        return
     for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama}.items():
         make(f"{sys.argv[1]}/{name}", new(large).eval(), large)
 
