@@ -122,7 +122,8 @@ test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
 # Builds first what several tests would call make for, because tests run side by side.
 run-tests-fast run-tests-slow: run-tests-%:
-	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
+	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/tests/hugging-face \
+	    $(BUILD)/generated/grading.sh
 	$(MAKE2) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE2) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE2) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) \

@@ -22,7 +22,7 @@
 
 /** The largest differences; NaN if something could not be read. */
 typedef struct Comparison {
-    double results;   /**< of a logit, or a hidden number */
+    double results;   /**< of a logit, or a hidden number; divided by the largest one above 1 */
     double gradients; /**< of a gradient, divided by the largest one of any parameter */
     double stepped;   /**< of a weight after the step, divided by the largest weight */
     Problem problem;  /**< set if one of them is NaN */
@@ -101,14 +101,15 @@ static inline double difference_at_tokens(const Tensor *y, const Tensor *mask, c
 {
     const int64_t width = shape_last(shape), rows = shape_count(shape) / width,
                   held = columns.end - columns.begin;
-    double largest = shape_last(y->shape) == held ? 0 : NAN;
+    double largest = shape_last(y->shape) == held ? 0 : NAN, scale = 1;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < held && (shape.rank < 3 || ints(mask)[r]); c++) {
             const double apart =
                 fabs((double)reals(y)[r * held + c] - (double)right[r * width + columns.begin + c]);
             largest = apart <= largest ? largest : apart;
+            scale = fmax(scale, fabs((double)right[r * width + columns.begin + c]));
         }
-    return largest;
+    return largest / scale;
 }
 
 /** The largest difference of the parameters' numbers, or of their gradients, from those of a folder;
