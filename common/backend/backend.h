@@ -306,6 +306,14 @@ typedef struct Rotary {
  *  this undoes the turn, and makes dx from dy. y may be x. */
 void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
 
+/* ---- tanh ---------------------------------------------------------------------------------------------- */
+
+/** y = tanh(x). */
+void kernel_tanh_forward(int64_t count, const real *x, real *y);
+
+/** dx = dy (1 - y²), from the result y of forward. */
+void kernel_tanh_backward(int64_t count, const real *dy, const real *y, real *dx);
+
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
 /** The sizes of attention on this rank. Samples have past + positions keys. */

@@ -23,7 +23,7 @@ static void close_checkpoint(Pretrained *from)
     saved_model_close(from->open);
 }
 
-static const PretrainedForm own_checkpoint = {read_part, close_checkpoint};
+static const PretrainedForm own_checkpoint = {.read = read_part, .close = close_checkpoint};
 
 bool own_checkpoint_open(Pretrained *from, Problem *problem)
 {

@@ -36,6 +36,28 @@ static Tensor *net_linear_with_bias(Tensor *const x[])
     return linear_with_bias(x[0], x[1], x[2]);
 }
 
+static Tensor *net_add_bias(Tensor *const x[])
+{
+    return add_bias(x[0], x[1]);
+}
+
+static Tensor *net_bias_twice(Tensor *const x[])
+{
+    return add_bias(tanh_of(add_bias(x[0], x[1])), x[1]);
+}
+
+static Tensor *net_tanh(Tensor *const x[])
+{
+    return tanh_of(x[0]);
+}
+
+/* The rows of two positions that follow one that is cached. */
+static Tensor *net_later_positions(Tensor *const x[])
+{
+    tape->batch.past = 1;
+    return add_positions(x[0], x[1]);
+}
+
 static Tensor *net_lookup(Tensor *const x[])
 {
     return lookup(ids(), x[0]);
@@ -275,6 +297,10 @@ static Tensor *net_positions_twice(Tensor *const x[])
 static const Net NETS[] = {
     {"linear", {R3, SHAPE(4, 5)}, net_linear},
     {"linear with bias", {R3, SHAPE(4, 5), SHAPE(4)}, net_linear_with_bias},
+    {"add_bias", {R3, SHAPE(5)}, net_add_bias},
+    {"a bias used twice", {R3, SHAPE(5)}, net_bias_twice},
+    {"tanh", {R3}, net_tanh},
+    {"add_positions behind cached ones", {SHAPE(2, 2, 5), SHAPE(3, 5)}, net_later_positions},
     {"lookup", {SHAPE(4, 5)}, net_lookup},
     {"layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_layer_norm},
     {"gelu", {R3}, net_gelu},

@@ -92,6 +92,9 @@ START_TEST(the_other_operations_check_shapes)
     ASSERT_MISUSE(layer_norm_with(x, normal("w", SHAPE(3), whole()), x, 1e-5), "x [2,3,5]", "[3]");
     ASSERT_MISUSE(add_positions(x, matrix(2, 5)), "x [2,3,5]", "table [2,5]");
     ASSERT_MISUSE(add_positions(x, matrix(3, 4)), "table [3,4]");
+    ASSERT_MISUSE(add_bias(x, normal("b", SHAPE(3), whole())), "bias [3]", "x [2,3,5]");
+    tape->batch.past = 2;
+    ASSERT_MISUSE(add_positions(x, matrix(4, 5)), "x [2,3,5]", "table [4,5]");
     ASSERT_MISUSE(dropout_with(normal("x", SHAPE(5), whole()), "dropout", 0.5), "[B,..,H]");
     ASSERT_MISUSE(tensor_size(x, 3), "tensor_size", "dimension 3", "[2,3,5]");
     ASSERT_MISUSE(placed(x, shard(3)), "placed", "dimension 3");

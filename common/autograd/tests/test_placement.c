@@ -35,6 +35,13 @@ static const Rule RULES[] = {
     {"linear", "C", "S1", "P", "do not fit"},
     {"linear", "S1", "S1", "P", "do not fit"},
     {"linear", "P", "S1", "P", "do not fit"},
+    {"add_bias", "W", "W", "W", NULL},
+    {"add_bias", "U", "W", "W", NULL},
+    {"add_bias", "S2", "S0", "S2", NULL},
+    {"add_bias", "U", "S0", "S2", NULL},
+    {"add_bias", "P", "W", "P", "each rank would add the bias"},
+    {"add_bias", "S2", "W", "S2", "do not fit"},
+    {"add_bias", "W", "S0", "W", "do not fit"},
     {"lookup", "W", "W", "W", NULL},
     {"lookup", "W", "S0", "P", NULL},
     {"lookup", "W", "S1", "S2", NULL},
@@ -157,6 +164,8 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
 {
     if (strcmp(operation, "linear") == 0)
         return linear(x, normal("w", SHAPE(5, H), placement_of(rule->y)));
+    if (strcmp(operation, "add_bias") == 0)
+        return add_bias(x, normal("b", SHAPE(H), placement_of(rule->y)));
     if (strcmp(operation, "lookup") == 0)
         return lookup(tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, 2, 1, 0}),
                       normal("w", SHAPE(3, H), placement_of(rule->y)));
@@ -371,11 +380,11 @@ START_TEST(logits_of_a_split_table_know_their_columns)
     model_finish(model);
     model_use_tape(model, tape);
     Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 3, NO_ID, 5, 2, 4});
-    Tensor *x = normal("x", SHAPE(B, S, H), (Placement)C), *logits = linear(x, table);
+    Tensor *x = normal("x", SHAPE(B, S, H), placement_of("C")), *logits = linear(x, table);
     static const int32_t own[] = {NO_ID, 0, NO_ID, 2, NO_ID, 1};
     ck_assert_mem_eq(ints(own_ids(ids, logits)), own, sizeof own);
     ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* whole */
-    ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), (Placement)S2)), "own_ids",
+    ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), placement_of("S2"))), "own_ids",
                   "[2,3,3] shard(2)", "not known");
     ints(ids)[1] = 6;
     ASSERT_MISUSE(own_ids(ids, logits), "own_ids", "id 6", "6 tokens");

@@ -28,6 +28,8 @@ SAME(gelu_tanh_forward);
 SAME(gelu_tanh_backward);
 SAME(swiglu_forward);
 SAME(swiglu_backward);
+SAME(tanh_forward);
+SAME(tanh_backward);
 SAME(dropout_draw);
 SAME(dropout);
 SAME(rotary);
@@ -144,6 +146,18 @@ static void gelu_tanh_gradient(double *const x[ARGUMENTS], const double *dy,
                                double *const dx[ARGUMENTS])
 {
     kernel_gelu_tanh_backward(35, dy, x[0], dx[0]);
+}
+
+static void tanh_by_kernel(double *const x[ARGUMENTS], double *y)
+{
+    kernel_tanh_forward(35, x[0], y);
+}
+
+static void tanh_gradient(double *const x[ARGUMENTS], const double *dy, double *const dx[ARGUMENTS])
+{
+    double y[35];
+    kernel_tanh_forward(35, x[0], y);
+    kernel_tanh_backward(35, dy, y, dx[0]);
 }
 
 static void swiglu(double *const x[ARGUMENTS], double *y)
@@ -267,6 +281,7 @@ static const Operation OPERATIONS[] = {
     {48, {48, 48, 48}, causal, causal_gradient},
     {5 * 7, {5 * 7, 7, 0}, rms_norm, rms_norm_gradient},
     {35, {35, 0, 0}, gelu_tanh, gelu_tanh_gradient},
+    {35, {35, 0, 0}, tanh_by_kernel, tanh_gradient},
     {35, {35, 35, 0}, swiglu, swiglu_gradient},
     {48, {48, 0, 0}, rotary, rotary_gradient},
     {5, {35, 0, 0}, cross_entropy, cross_entropy_gradient},
