@@ -178,7 +178,7 @@ $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
-          | $(ONEDNN) $(CATALOGUES)
+          grader/limits.sh | $(ONEDNN) $(CATALOGUES)
 	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
 endif
 

@@ -6,13 +6,15 @@
 #include "train/trainer.h"
 
 /* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
-static TokenSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
+static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
+    TokenSet *(*open)(const char *, const char *, int64_t, const char *, Problem *) =
+        c->model.architecture->is_language ? token_set_open_text : token_set_open_reviews;
     TokenSet *set = NULL;
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))
-            set = token_set_open_reviews(csv, c->vocabulary, c->seq, c->cache, problem);
+            set = open(path, c->vocabulary, c->seq, c->cache, problem);
         if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
             token_set_close(set);
             return NULL;
@@ -32,8 +34,8 @@ static Sampler sampler_of(int64_t rows, uint64_t seed, Tail tail)
 bool trainer_open_data(Trainer *t, Problem *problem)
 {
     const TrainConfig *c = t->config;
-    t->train = open_reviews(t, c->data, problem);
-    if (!t->train || (c->test && !(t->test = open_reviews(t, c->test, problem))))
+    t->train = open_set(t, c->data, problem);
+    if (!t->train || (c->test && !(t->test = open_set(t, c->test, problem))))
         return false;
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)

@@ -10,7 +10,8 @@ from layouts_apart import deviation
 from runs import BUILD, ROOT, check, losses_of, metrics_of, on, run
 
 SMALL = ["--model", "llama", "--layers", 3, "--hidden-dim", 32, "--heads", 4, "--seq", 32, "--batch-size", 12, "--test", "",
-         "--lr", 3e-3, "--eps", 1e-4, "--threads", 1, "--steps", 12]
+         "--lr", 1e-2, "--eps", 1e-4, "--threads", 1, "--steps", 12]
+UNIT = 2**-21  # of a float between 4 and 8, such as the loss
 LAYOUTS = ((2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 3, 1), (1, 1, 2), (1, 1, 3), (2, 2, 2), (2, 1, 3))
 
 
@@ -20,8 +21,8 @@ def at(layout, *options):
 
 
 def check_layouts():
-    moved = max(deviation(WHOLE, losses_of(1, *SMALL, "--perturb", k)) for k in (1, 2, 3))
-    check(WHOLE[-1] < WHOLE[0] - 0.5 and 0 < moved, "a LLaMA learns from the stories", str(WHOLE))
+    moved = max(UNIT, *(deviation(WHOLE, losses_of(1, *SMALL, "--perturb", k)) for k in (1, 2, 3)))
+    check(WHOLE[-1] < WHOLE[0] - 0.5, "a LLaMA learns from the stories", str(WHOLE))
     for layout in LAYOUTS:
         parts = at(layout, "--micro", 2)
         check(deviation(WHOLE, parts) <= 8 * moved, f"the losses of tp x dp x pp = {layout} with 2 micro-batches are those of one rank",
