@@ -389,8 +389,10 @@ void kernel_row_pick_forward(int64_t rows, int64_t columns, const real *x, const
 void kernel_row_pick_backward(int64_t rows, int64_t columns, const real *dy, const int32_t *ids,
                               real *dx);
 
-void kernel_logarithm_forward(int64_t count, const real *x, real *y); /**< y = the natural logarithm of x */
-void kernel_logarithm_backward(int64_t count, const real *dy, const real *x, real *dx); /**< dx = dy / x */
+/** y = the natural logarithm of x. */
+void kernel_logarithm_forward(int64_t count, const real *x, real *y);
+/** dx = dy / x. */
+void kernel_logarithm_backward(int64_t count, const real *dy, const real *x, real *dx);
 void kernel_vector_subtract(int64_t count, const real *x, const real *y, real *z); /**< z = x - y */
 
 /* ---- element-wise and copies --------------------------------------------------------------------------- */

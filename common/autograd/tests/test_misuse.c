@@ -112,6 +112,29 @@ START_TEST(cross_entropy_requires_one_label_per_row)
 }
 END_TEST
 
+START_TEST(the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows)
+{
+    Tensor *logits = reals_of(2, 3, 5), *most = matrix(2, 3), *ids = ids_of(SHAPE(2, 3), 4);
+    ASSERT_MISUSE(row_sum_exp(logits, matrix(3, 2)), "row_sum_exp: the maxima [3,2]", "[2,3,5]");
+    ASSERT_MISUSE(row_sum_exp(logits, ids), "holds integers");
+    ASSERT_MISUSE(row_pick(logits, matrix(2, 5), ids), "row_pick: the maxima [2,5]", "[2,3,5]");
+    ASSERT_MISUSE(row_pick(logits, most, most), "row_pick", "are not ids");
+    ASSERT_MISUSE(row_pick(logits, most, NULL), "row_pick", "are not ids");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 5), 0)), "ids [2,5]", "[2,3,5]");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), 5)), "id 5", "5 columns");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), -2)), "id -2");
+    ASSERT_MISUSE(row_max(ids), "row_max", "holds integers");
+    ASSERT_MISUSE(row_max(normal("x", (Shape){0}, whole())), "has no rows");
+    ASSERT_MISUSE(own_ids(ids_of(SHAPE(2, 3), 5), logits), "own_ids: id 5", "5 tokens");
+    ASSERT_MISUSE(own_ids(most, logits), "are not ids");
+    ASSERT_MISUSE(logarithm(ids), "logarithm", "holds integers");
+    ASSERT_MISUSE(subtract(most, matrix(3, 2)), "subtract: [2,3]", "[3,2]");
+    ASSERT_MISUSE(mean_over_tokens(most, ids_of(SHAPE(3, 2), 0)), "x [2,3]", "targets [3,2]");
+    ASSERT_MISUSE(mean_over_tokens(most, most), "mean_over_tokens", "are not ids");
+    ASSERT_MISUSE(group_all_max(mesh.tp, most), "group_all_max", "does not exist yet");
+}
+END_TEST
+
 START_TEST(part_requires_equal_parts)
 {
     Tensor *x = reals_of(2, 3, 6);
@@ -220,6 +243,7 @@ Suite *suite(void)
     tcase_add_test(tcase, attention_requires_a_mask_that_shows_a_key);
     tcase_add_test(tcase, a_hidden_key_changes_nothing);
     tcase_add_test(tcase, the_other_operations_check_shapes);
+    tcase_add_test(tcase, the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows);
     tcase_add_test(tcase, cross_entropy_requires_one_label_per_row);
     tcase_add_test(tcase, part_requires_equal_parts);
     tcase_add_test(tcase, a_part_is_its_slice);

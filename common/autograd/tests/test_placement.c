@@ -111,6 +111,34 @@ static const Rule RULES[] = {
     {"all_gather", "P", NULL, "W", "is not a shard"},
     {"all_gather", "W", NULL, "W", "is not a shard"},
     {"all_gather", "C", NULL, "W", "is not a shard"},
+    {"row_max", "W", NULL, "W", NULL},
+    {"row_max", "C", NULL, "C", NULL},
+    {"row_max", "S2", NULL, "U", NULL},
+    {"row_max", "S1", NULL, "S1", NULL},
+    {"row_max", "U", NULL, "U", NULL},
+    {"row_max", "P", NULL, "P", "applying this to each term"},
+    {"row_sum_exp", "W", NULL, "W", NULL},
+    {"row_sum_exp", "C", NULL, "C", NULL},
+    {"row_sum_exp", "S2", NULL, "P", NULL},
+    {"row_sum_exp", "S1", NULL, "S1", NULL},
+    {"row_sum_exp", "U", NULL, "U", NULL},
+    {"row_sum_exp", "P", NULL, "P", "applying this to each term"},
+    {"row_pick", "W", NULL, "W", NULL},
+    {"row_pick", "S2", NULL, "P", NULL},
+    {"row_pick", "U", NULL, "U", NULL},
+    {"row_pick", "P", NULL, "P", "applying this to each term"},
+    {"logarithm", "W", NULL, "W", NULL},
+    {"logarithm", "S1", NULL, "S1", NULL},
+    {"logarithm", "P", NULL, "P", "applying this to each term"},
+    {"subtract", "W", "W", "W", NULL},
+    {"subtract", "P", "P", "P", NULL},
+    {"subtract", "U", "W", "W", NULL},
+    {"subtract", "W", "P", "P", "do not match"},
+    {"subtract", "P", "W", "P", "do not match"},
+    {"mean_over_tokens", "W", NULL, "W", NULL},
+    {"mean_over_tokens", "U", NULL, "W", NULL},
+    {"mean_over_tokens", "P", NULL, "W", "is not whole"},
+    {"mean_over_tokens", "C", NULL, "W", "is not whole"},
 };
 
 static Placement placement_of(const char *name)
@@ -144,11 +172,28 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
     Tensor *y = normal("y", SHAPE(B, S, H), placement_of(rule->y));
     if (strcmp(operation, "add") == 0)
         return add(x, y);
+    if (strcmp(operation, "subtract") == 0)
+        return subtract(x, y);
     return attention(x, y, y, tape_ints(tape, SHAPE(B, S), (int32_t[]){1, 1, 1, 1, 1, 0}), 2, 1);
+}
+
+static Tensor *along_rows(const char *operation, const Rule *rule, Tensor *x)
+{
+    Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, 2, NO_ID, 1, 0});
+    if (strcmp(operation, "mean_over_tokens") == 0)
+        return mean_over_tokens(normal("x", SHAPE(B, S), placement_of(rule->x)), ids);
+    if (strcmp(operation, "row_max") == 0)
+        return row_max(x);
+    Tensor *most = normal("most", SHAPE(B, S), placement_of("U"));
+    return strcmp(operation, "row_pick") == 0 ? row_pick(x, most, ids) : row_sum_exp(x, most);
 }
 
 static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
 {
+    if (strncmp(operation, "row_", 4) == 0 || strcmp(operation, "mean_over_tokens") == 0)
+        return along_rows(operation, rule, x);
+    if (strcmp(operation, "logarithm") == 0)
+        return logarithm(x);
     if (strcmp(operation, "gelu") == 0)
         return gelu(x);
     if (strcmp(operation, "dropout") == 0)
@@ -205,8 +250,10 @@ START_TEST(an_operation_accepts_placements_that_fit_and_reports_others)
     if (rule->says) { /* the sentence, with the operation and the argument's shape and placement */
         char shape[32];
         assert_says(&expectation.problem, (const char *const[]){rule->says, rule->operation, NULL});
-        snprintf(shape, sizeof shape, "[2,%s4] %s",
-                 strcmp(rule->operation, "cross entropy") == 0 ? "" : "3,",
+        snprintf(shape, sizeof shape, "%s %s",
+                 strcmp(rule->operation, "cross entropy") == 0      ? "[2,4]"
+                 : strcmp(rule->operation, "mean_over_tokens") == 0 ? "[2,3]"
+                                                                    : "[2,3,4]",
                  placement_text(placement_of(rule->x), result));
         assert_says(&expectation.problem, (const char *const[]){shape, NULL});
     }
@@ -223,106 +270,6 @@ START_TEST(on_one_rank_everything_is_whole)
     Placement placement = result_of(rule);
     ck_assert_msg(placement.kind == WHOLE, "%s is %s", name_of(rule),
                   placement_text(placement, (char[32]){0}));
-}
-END_TEST
-
-/* ---- operations that make a placement unknown, and those that restore it ------------------------------------- */
-
-static Tensor *twice(Tensor *x, const Mesh *of)
-{
-    return add(x, x);
-}
-
-static const Op TWICE = {"twice", twice, twice};
-
-START_TEST(raw_access_makes_a_placement_unknown)
-{
-    Tensor *x = normal("x", SHAPE(B, S, H), whole());
-    ck_assert_ptr_eq(tensor_data(x), x->data);
-    ck_assert_int_eq(x->placement.kind, UNKNOWN);
-    Tensor *y = apply(&TWICE, normal("x", SHAPE(B, S, H), whole()), &mesh);
-    ck_assert_int_eq(y->placement.kind, UNKNOWN);
-}
-END_TEST
-
-START_TEST(placed_says_what_a_tensor_is)
-{
-    Tensor *x = normal("x", SHAPE(B, S, H), placement_of("U"));
-    Tensor *y = placed(x, shard(LAST)), *w = normal("w", SHAPE(5, H), shard(1));
-    ck_assert(placement_equal(y->placement, shard(2)));
-    ck_assert_int_eq(linear(y, w)->placement.kind, PARTIAL);
-    Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
-    tape_backward(tape, y, dy);
-    assert_close("dx", B * S * H, reals(x->gradient), reals(dy), 0);
-}
-END_TEST
-
-START_TEST(a_custom_operation_is_differentiated_by_its_own_backward)
-{
-    Tensor *x = normal("x", SHAPE(B, S, H), whole()), *y = apply(&TWICE, x, &mesh);
-    Tensor *dy = normal("dy", SHAPE(B, S, H), whole());
-    tape_backward(tape, y, dy);
-    for (int i = 0; i < B * S * H; i++) {
-        ck_assert_float_eq(reals(y)[i], 2 * reals(x)[i]);
-        ck_assert_float_eq(reals(x->gradient)[i], 2 * reals(dy)[i]);
-    }
-}
-END_TEST
-
-START_TEST(raw_access_to_a_parameter_leaves_its_shard)
-{
-    Model *model = model_new(pool, &mesh, 1);
-    Tensor *w = parameter(model->builder, "weight", SHAPE(6, H), shard(0));
-    model_finish(model);
-    model_use_tape(model, tape);
-    tensor_data(w)[0] = 1;
-    ck_assert(placement_equal(w->placement, shard(0)));
-    model_free(model);
-}
-END_TEST
-
-START_TEST(a_shard_that_was_noted_keeps_its_dropout)
-{
-    expect_notes();
-    real ones[B * S * H];
-    for (int i = 0; i < B * S * H; i++)
-        ones[i] = 1;
-    /* without f: noted, but its columns are still the second half */
-    Tensor *y = linear(normal("x", SHAPE(B, S, H), whole()), normal("w", SHAPE(H, H), shard(0)));
-    memcpy(reals(y), ones, sizeof ones);
-    real mine[B * S * H];
-    memcpy(mine, reals(dropout_with(y, "dropout", 0.5)), sizeof mine);
-    ck_assert_int_eq(expectation.noted, 1);
-    Tensor *shard_of_ones = tape_reals(tape, SHAPE(B, S, H), shard(2), ones, false);
-    assert_close("mask", B * S * H, mine, reals(dropout_with(shard_of_ones, "dropout", 0.5)), 0);
-}
-END_TEST
-
-START_TEST(a_bias_that_would_be_added_once_per_rank_is_refused)
-{
-    Tensor *x = normal("x", SHAPE(B, S, H), shard(2));
-    ASSERT_MISUSE(
-        linear_with_bias(x, normal("w", SHAPE(5, H), shard(1)), normal("b", SHAPE(5), whole())),
-        "bias would be added once per rank");
-}
-END_TEST
-
-START_TEST(uneven_parts_are_only_for_lookups_by_row)
-{
-    Model *model = model_new(pool, &mesh, 1);
-    Builder *b = model->builder;
-    Tensor *rows = parameter(b, "rows", SHAPE(5, H), shard(0)),
-           *columns = parameter(b, "columns", SHAPE(H, 5), shard(1));
-    model_finish(model);
-    model_use_tape(model, tape);
-    Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 1, NO_ID, 1, 0, 0});
-    Tensor *x = normal("x", SHAPE(B, S, H), placement_of("C")),
-           *narrow = normal("x", SHAPE(B, S, 2), shard(2));
-    ASSERT_MISUSE(linear(x, rows), "linear", "5 rows", "2 equal parts");
-    ASSERT_MISUSE(linear(narrow, columns), "linear", "5 columns", "2 equal parts");
-    ASSERT_MISUSE(lookup(ids, columns), "lookup", "5 columns", "2 equal parts");
-    ck_assert_int_eq(lookup(ids, rows)->placement.kind, PARTIAL);
-    model_free(model);
 }
 END_TEST
 
@@ -346,14 +293,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, an_operation_accepts_placements_that_fit_and_reports_others, 0,
                         COUNT);
     tcase_add_loop_test(tcase, on_one_rank_everything_is_whole, 0, COUNT);
-    tcase_add_test(tcase, raw_access_makes_a_placement_unknown);
-    tcase_add_test(tcase, placed_says_what_a_tensor_is);
-    tcase_add_test(tcase, a_custom_operation_is_differentiated_by_its_own_backward);
-    tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
-    tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
     tcase_add_test(tcase, notes_that_one_test_expects_fail_the_next);
-    tcase_add_test(tcase, a_bias_that_would_be_added_once_per_rank_is_refused);
-    tcase_add_test(tcase, uneven_parts_are_only_for_lookups_by_row);
     suite_add_tcase(suite, tcase);
     return suite;
 }

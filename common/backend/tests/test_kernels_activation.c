@@ -1,4 +1,4 @@
-/* GELU in both forms, SwiGLU, tanh and rotary positions against their definitions. */
+/* GELU in both forms, SwiGLU and rotary positions against their definitions. */
 #include "backend/tests/comparison.h"
 
 static void call_gelu_forward(const Comparison *c, bool reference)
@@ -37,6 +37,24 @@ static void call_gelu_tanh_backward(const Comparison *c, bool reference)
         kernel_gelu_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
+static void call_tanh_forward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_tanh_forward(t[0].count, t[0].number, t[1].number);
+    else
+        kernel_tanh_forward(t[0].count, t[0].single, t[1].single);
+}
+
+static void call_tanh_backward(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+    else
+        kernel_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
+}
+
 static void call_swiglu_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -57,24 +75,6 @@ static void call_swiglu_backward(const Comparison *c, bool reference)
                                t[4].single);
 }
 
-static void call_tanh_forward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_tanh_forward(t[0].count, t[0].number, t[1].number);
-    else
-        kernel_tanh_forward(t[0].count, t[0].single, t[1].single);
-}
-
-static void call_tanh_backward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
-    else
-        kernel_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
-}
-
 /** An element-wise kernel, and how many of its tensors are arguments and results. */
 typedef struct Activation {
     const char *name;
@@ -87,10 +87,10 @@ static const Activation ACTIVATIONS[] = {
     {"gelu_backward", call_gelu_backward, 2, 1},
     {"gelu_tanh_forward", call_gelu_tanh_forward, 1, 1},
     {"gelu_tanh_backward", call_gelu_tanh_backward, 2, 1},
-    {"swiglu_forward", call_swiglu_forward, 2, 1},
-    {"swiglu_backward", call_swiglu_backward, 3, 2},
     {"tanh_forward", call_tanh_forward, 1, 1},
     {"tanh_backward", call_tanh_backward, 2, 1},
+    {"swiglu_forward", call_swiglu_forward, 2, 1},
+    {"swiglu_backward", call_swiglu_backward, 3, 2},
 };
 enum { KINDS = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
 
