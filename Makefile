@@ -185,7 +185,7 @@ endif
 $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(TEXT_LIBS) -lm $(or_full)
 
-$(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
+$(BUILD)/checkpoint: $(call float,common/pretrained/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
 include common/train/train.mk

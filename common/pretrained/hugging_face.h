@@ -3,13 +3,8 @@
  */
 #pragma once
 
+#include "checkpoint/checkpoint.h"
 #include "model/transformer.h"
-
-/** config.json. */
-typedef struct HuggingFaceConfig {
-    const char *path;      /**< of the file */
-    struct json_t *object; /**< what is in it */
-} HuggingFaceConfig;
 
 /** A parameter's name in the kit and in the files. */
 typedef struct HuggingFaceName {
@@ -28,15 +23,14 @@ typedef struct HuggingFaceName {
 /** What the kit knows about one of their architectures. */
 typedef struct HuggingFaceModel {
     const char *type;                 /**< "bert": model_type in config.json */
-    const Architecture *architecture; /**< the kit's */
+    const char *architecture;         /**< the name of the kit's: Architecture.name */
+    const char *library_class;        /**< "BertForSequenceClassification" */
     const char *prefix;               /**< "bert.": before the names in some files */
     const char *embedding;            /**< a tensor that shows whether it is there */
     const char *block;                /**< "encoder.layer.": before the number of a block */
     const HuggingFaceName *once;      /**< the names outside of the blocks */
     const HuggingFaceName *in_blocks; /**< those in each block */
     const char *const *unused;        /**< patterns of tensors that it does not need, then NULL */
-    /** Fills `config` from config.json, or returns false with `problem`. */
-    bool (*read)(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
 } HuggingFaceModel;
 
 /** Reads FOLDER/config.json: which model it is, and its sizes. Returns NULL with `problem` if it is
@@ -47,12 +41,10 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
 /** The models that the kit reads, then NULL. */
 extern const HuggingFaceModel *const hugging_face_models[];
 
-/** Read the sizes of one architecture each: HuggingFaceModel.read. */
-bool bert_config(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
-bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *config,
-                 Problem *problem); /**< see bert_config() */
-bool llama_config(const HuggingFaceConfig *from, TransformerConfig *config,
-                  Problem *problem); /**< see bert_config() */
-
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
+
+/** Writes a checkpoint's weights to FOLDER in Hugging Face's form, config.json and
+ *  model.safetensors; makes the folder if there is none. Returns false with `problem` if that fails,
+ *  or if their library has no such model. */
+bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *problem);

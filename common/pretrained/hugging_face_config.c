@@ -6,8 +6,13 @@
 
 #include "base/file.h"
 #include "base/language.h"
-#include "checkpoint/checkpoint.h"
 #include "pretrained/hugging_face.h"
+
+/* config.json. */
+typedef struct HuggingFaceConfig {
+    const char *path; /* of the file */
+    json_t *object;   /* what is in it */
+} HuggingFaceConfig;
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
@@ -89,7 +94,7 @@ static bool layers_of(const HuggingFaceConfig *from, const char *key, Transforme
 
 /* ---- the models ---------------------------------------------------------------------------------------- */
 
-bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     const size_t labels = json_object_size(value_of(from, "id2label"));
     c->classes = labels ? (int)labels : 2;
@@ -107,7 +112,7 @@ bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
            not(from, "is_decoder", problem) && not(from, "add_cross_attention", problem);
 }
 
-bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     c->own_head = !truth(from, "tie_word_embeddings", true);
     if (!truth(from, "scale_attn_weights", true))
@@ -147,7 +152,7 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
     return true;
 }
 
-bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     int head_size;
     c->own_head = !truth(from, "tie_word_embeddings", false);
@@ -175,15 +180,30 @@ bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
+static const struct {
+    const Architecture *architecture;
+    bool (*read)(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
+} readers[] = {{&architecture_real_bert, bert_config},
+               {&architecture_gpt2, gpt2_config},
+               {&architecture_llama, llama_config}};
+
+static bool read_sizes(const HuggingFaceConfig *from, const HuggingFaceModel *model,
+                       TransformerConfig *config, Problem *problem)
+{
+    int i = 0;
+    while (strcmp(readers[i].architecture->name, model->architecture))
+        i++;
+    *config = (TransformerConfig){.architecture = readers[i].architecture};
+    return readers[i].read(from, config, problem);
+}
+
 static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, TransformerConfig *config,
                                         Problem *problem)
 {
     const char *type = json_string_value(value_of(from, "model_type"));
     for (const HuggingFaceModel *const *model = hugging_face_models; type && *model; model++)
-        if (!strcmp(type, (*model)->type)) {
-            *config = (TransformerConfig){.architecture = (*model)->architecture};
-            return (*model)->read(from, config, problem) ? *model : NULL;
-        }
+        if (!strcmp(type, (*model)->type))
+            return read_sizes(from, *model, config, problem) ? *model : NULL;
     problem_set(problem, from->path, "take a model of one of the types bert, gpt2 and llama",
                 "config.json has model_type %.100s, which the kit does not know",
                 type ? type : "?");

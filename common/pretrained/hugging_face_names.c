@@ -46,14 +46,14 @@ static const HuggingFaceName bert_in_blocks[] = {
 static const char *const bert_unused[] = {"cls.*", "*position_ids", NULL};
 
 static const HuggingFaceModel bert = {.type = "bert",
-                                      .architecture = &architecture_real_bert,
+                                      .architecture = "BERT (post-LN)",
+                                      .library_class = "BertForSequenceClassification",
                                       .prefix = "bert.",
                                       .embedding = "embeddings.word_embeddings.weight",
                                       .block = "encoder.layer.",
                                       .once = bert_once,
                                       .in_blocks = bert_in_blocks,
-                                      .unused = bert_unused,
-                                      .read = bert_config};
+                                      .unused = bert_unused};
 
 /* ---- GPT-2 --------------------------------------------------------------------------------------------- */
 
@@ -88,14 +88,14 @@ static const char *const gpt2_unused[] = {"lm_head.weight", "*.attn.bias", "*.at
                                           NULL};
 
 static const HuggingFaceModel gpt2 = {.type = "gpt2",
-                                      .architecture = &architecture_gpt2,
+                                      .architecture = "GPT-2",
+                                      .library_class = "GPT2LMHeadModel",
                                       .prefix = "transformer.",
                                       .embedding = "wte.weight",
                                       .block = "h.",
                                       .once = gpt2_once,
                                       .in_blocks = gpt2_in_blocks,
-                                      .unused = gpt2_unused,
-                                      .read = gpt2_config};
+                                      .unused = gpt2_unused};
 
 /* ---- LLaMA --------------------------------------------------------------------------------------------- */
 
@@ -120,14 +120,14 @@ static const HuggingFaceName llama_in_blocks[] = {
 static const char *const llama_unused[] = {"lm_head.weight", "*.rotary_emb.inv_freq", NULL};
 
 static const HuggingFaceModel llama = {.type = "llama",
-                                       .architecture = &architecture_llama,
+                                       .architecture = "LLaMA",
+                                       .library_class = "LlamaForCausalLM",
                                        .prefix = "model.",
                                        .embedding = "embed_tokens.weight",
                                        .block = "layers.",
                                        .once = llama_once,
                                        .in_blocks = llama_in_blocks,
-                                       .unused = llama_unused,
-                                       .read = llama_config};
+                                       .unused = llama_unused};
 
 const HuggingFaceModel *const hugging_face_models[] = {&bert, &gpt2, &llama, NULL};
 
