@@ -6,15 +6,15 @@
 #include "train/trainer.h"
 
 /* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
-static ReviewSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
+static TokenSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
 {
     const TrainConfig *c = t->config;
-    ReviewSet *set = NULL;
+    TokenSet *set = NULL;
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))
-            set = review_set_open(csv, c->vocabulary, c->seq, c->cache, problem);
+            set = token_set_open_reviews(csv, c->vocabulary, c->seq, c->cache, problem);
         if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
-            review_set_close(set);
+            token_set_close(set);
             return NULL;
         }
     }
@@ -141,8 +141,8 @@ void trainer_close(Trainer *t)
     for (int i = 0; t->batch && i < t->config->micro; i++)
         batch_free(t->batch[i]);
     free(t->batch);
-    review_set_close(t->train);
-    review_set_close(t->test);
+    token_set_close(t->train);
+    token_set_close(t->test);
     if (t->report)
         report_close(t->report);
     free(t->sampler.order);

@@ -7,7 +7,7 @@
 #include "train/trace.h"
 
 /* Reads `count` rows of `set` into a micro-batch. */
-static void fill_stage(Trainer *t, int micro, const ReviewSet *set, const int64_t *rows,
+static void fill_stage(Trainer *t, int micro, const TokenSet *set, const int64_t *rows,
                        int64_t count, bool training)
 {
     Batch *b = t->batch[micro];
