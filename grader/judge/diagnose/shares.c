@@ -155,7 +155,8 @@ void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
     /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
-    const int among = t->result->lab->over_stages ? t->c->pp : t->c->tp, each = t->c->world / among;
+    const bool stages = t->result->lab->over_stages;
+    const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->world / among : 1;
     if (among == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
