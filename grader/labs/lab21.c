@@ -258,6 +258,16 @@ static Allowance sent_backward_21(int64_t n, const Sizes *z)
     return has_head ? (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1} : (Allowance){0, 0};
 }
 
+/* A rank's columns of the logits, twice: it may have a copy. With three ranks, all logits are more. */
+static double memory_21(const Case *c, const Label *pass)
+{
+    const double rows = (double)c->B * c->S, H = c->H,
+                 columns = (double)chunk(table_rows_of(c, pass->detail), 0, c->tp).end;
+    const double hidden = 8 * rows * (H + 2), small = 64;
+    const double logits = pass->index == EMBEDDING ? 0 : 2 * rows * columns;
+    return hidden + logits + small + (pass->what == BACKWARD_OF ? columns * (H + rows) : 0);
+}
+
 static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)
 {
     Case c = usual_replicas(lab, d, world, tp);
@@ -265,12 +275,12 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.more_B = c.idle = 0;
     c.p = 0;
     c.H = 12;
-    c.V = tp * 20;
+    c.V = tp * 100; /* most of what the loss takes are logits */
     if (!drawn_sizes)
         return c;
     c = other_sizes(c, d);
     c.H = 9 + 2 * draw(d, 0, 3);
-    c.V = tp * draw(d, 16, 24) + (tp > 1); /* parts of different sizes */
+    c.V = tp * draw(d, 80, 110) + (tp > 1); /* parts of different sizes */
     c.exponent = LARGE;
     c.delay = 1;
     c.apart = world > tp && tp > 1;
@@ -329,10 +339,11 @@ Lab lab_21 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 4, .S = 16, .H = 24, .V = 1000},
                 .count = bytes_of_loss},
-    .kinds = {[EACH_ALONE] = {.scenario = scenario_21, .mistakes = IN_TABLE_ROWS},
-              [TIED] = {.scenario = scenario_21, .mistakes = IN_TABLE_ROWS}},
+    .kinds = {[EACH_ALONE] = {.scenario = scenario_21, .mistakes = IN_TABLE_ROWS | IN_VOCABULARY},
+              [TIED] = {.scenario = scenario_21, .mistakes = IN_TABLE_ROWS | IN_VOCABULARY}},
     .forward = sent_forward_21,
     .backward = sent_backward_21,
+    .memory = memory_21,
     .usual = usual_21,
     .cases = cases_21,
     .misfit = misfit_21,
