@@ -159,7 +159,10 @@ static void write_forward(Scenario *run, const Tables *t, const Pass *p, int whi
     write_values(run, FORWARD, labelled(INPUT_OF, EMBEDDING, which, step), p->ids);
     write_values(run, FORWARD, labelled(OUTPUT_OF, EMBEDDING, which, step), p->y);
     write_columns(run, FORWARD, labelled(OUTPUT_OF, LOGITS, which, step), p->scores, t->V);
-    write_values(run, FORWARD, labelled(INPUT_OF, LOSS, which, step), p->targets);
+    if (run->c.kind == EACH_ALONE) {
+        write_values(run, FORWARD, labelled(INPUT_OF, LOGITS, which, step), p->x);
+        write_columns(run, FORWARD, labelled(INPUT_OF, LOSS, which, step), p->given, t->V);
+    }
     write_values(run, FORWARD, labelled(OUTPUT_OF, LOSS, which, step), p->loss);
 }
 
@@ -258,14 +261,16 @@ static Allowance sent_backward_21(int64_t n, const Sizes *z)
     return has_head ? (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1} : (Allowance){0, 0};
 }
 
-/* A rank's columns of the logits, twice: it may have a copy. With three ranks, all logits are more. */
+/* A rank's columns of the logits, twice: it may have a copy. With three ranks, whole rows are more. */
 static double memory_21(const Case *c, const Label *pass)
 {
-    const double rows = (double)c->B * c->S, H = c->H,
+    const double rows = (double)c->B * c->S, hidden = rows * c->H, small = 256 + 24 * rows,
                  columns = (double)chunk(table_rows_of(c, pass->detail), 0, c->tp).end;
-    const double hidden = 8 * rows * (H + 2), small = 64;
-    const double logits = pass->index == EMBEDDING ? 0 : 2 * rows * columns;
-    return hidden + logits + small + (pass->what == BACKWARD_OF ? columns * (H + rows) : 0);
+    if (pass->what == BACKWARD_OF)
+        return small + 8 * hidden + 3 * rows * columns + columns * c->H;
+    return small + (pass->index == EMBEDDING ? 8 * hidden
+                    : pass->index == LOGITS  ? 4 * hidden + 2 * rows * columns
+                                             : 2 * rows * columns);
 }
 
 static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)
@@ -275,12 +280,13 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.more_B = c.idle = 0;
     c.p = 0;
     c.H = 12;
-    c.V = tp * 100; /* most of what the loss takes are logits */
+    c.S = 5;
+    c.V = tp * 150; /* most of what the loss takes are logits */
     if (!drawn_sizes)
         return c;
     c = other_sizes(c, d);
     c.H = 9 + 2 * draw(d, 0, 3);
-    c.V = tp * draw(d, 80, 110) + (tp > 1); /* parts of different sizes */
+    c.V = tp * draw(d, 120, 160) + (tp > 1); /* parts of different sizes */
     c.exponent = LARGE;
     c.delay = 1;
     c.apart = world > tp && tp > 1;

@@ -88,10 +88,10 @@ typedef enum Mistake {
     LOGARITHM_MISSING,
     MEAN_OVER_POSITIONS,
     POSITIONS_COUNTED,
+    SUM_OF_REPLICAS,
+    TARGETS_OF_REPLICAS,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
-    TABLE_OF_HEAD_ONLY,
-    TABLE_OF_EMBEDDING_ONLY,
     MISTAKES
 } Mistake;
 
@@ -108,5 +108,5 @@ typedef enum MistakeFamily {
     IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept in static variables */
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
-    IN_VOCABULARY = 2048,     /**< of a loss and a tied table */
+    IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
 } MistakeFamily;

@@ -62,13 +62,22 @@ static void sums_of_ranks(Tensor *logits, Tensor *targets, int mistake, int rank
     }
 }
 
-static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake, int ranks)
+static Tensor *times(Tensor *x, int count)
+{
+    Tensor *sum = x;
+    for (int i = 1; i < count; i++)
+        sum = add(sum, x);
+    return sum;
+}
+
+static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake, const Case *c)
 {
     Tensor *sum, *right, *counted = targets;
-    sums_of_ranks(logits, targets, mistake, ranks, &sum, &right);
-    Tensor *term = right;
-    for (int i = 1; mistake == TARGETS_TIMES_RANKS && i < ranks; i++)
-        right = add(right, term);
+    sums_of_ranks(logits, targets, mistake, c->tp, &sum, &right);
+    if (mistake == SUM_OF_REPLICAS)
+        sum = times(sum, replicas_of(c));
+    if (mistake == TARGETS_OF_REPLICAS || mistake == TARGETS_TIMES_RANKS)
+        right = times(right, mistake == TARGETS_TIMES_RANKS ? c->tp : replicas_of(c));
     if (mistake == MEAN_OVER_POSITIONS)
         logits->tape->batch.tokens = tensor_count(targets);
     if (mistake == POSITIONS_COUNTED) {
@@ -86,14 +95,12 @@ static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake,
 
 Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
 {
-    const Case *c;
-    return lookup(ids, mistake_now(&c) == TABLE_OF_HEAD_ONLY ? values_of(table) : table);
+    return lookup(ids, table);
 }
 
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh)
 {
-    const Case *c;
-    return linear(x, mistake_now(&c) == TABLE_OF_EMBEDDING_ONLY ? values_of(table) : table);
+    return linear(x, table);
 }
 
 Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh)
@@ -101,7 +108,7 @@ Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const
     const Case *c;
     const int mistake = mistake_now(&c);
     if (mistake >= OWN_MAXIMUM && mistake <= TARGETS_OFF_TAPE)
-        return wrong_cross_entropy(logits, targets, mistake, c->tp);
+        return wrong_cross_entropy(logits, targets, mistake, c);
     Tensor *most = row_max(logits), *sum = row_sum_exp(logits, most);
     return mean_over_tokens(subtract(logarithm(sum), row_pick(logits, most, targets)), targets);
 }

@@ -123,6 +123,24 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
+/* Has another rank the rows that are wrong here? */
+static bool another_has(const Evidence *e, const Lookup *l)
+{
+    const Trial *t = e->trial;
+    for (int64_t i = 0; i < l->ids->count; i++) {
+        bool found = is_right_row(e, l, i);
+        for (int rank = 0; rank < e->c->world && !found; rank++) {
+            const Entry *got = entry_of_rank(t, rank, VALUES, e->want->label);
+            found = got && got->count == e->count &&
+                    row_is(numbers_of(got) + i * l->columns, e->right + i * l->columns, l->columns,
+                           e->tolerance);
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
 /* Are all wrong rows sums of table rows? Reports the first nonzero one, which says most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
@@ -141,6 +159,11 @@ static bool other_rows(const Evidence *e, const Lookup *l)
     free(table);
     if (count < 0 || most < 0)
         return false;
+    if (most == 0 && another_has(e, l))
+        return says(e,
+                    _("the rows that other ranks have looked up are missing, such as that of id "
+                      "%d: all_reduce (g) adds what the ranks have"),
+                    id);
     if (most == 0)
         return says(e, _("the result is zero for some ids, such as %d: no rank looks them up"), id);
     if (most == 1)

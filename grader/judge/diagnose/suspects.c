@@ -196,6 +196,12 @@ const Suspect suspects[MISTAKES] = {
     [POSITIONS_COUNTED] =
         {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
                            "those that have one, mean_over_tokens")},
+    [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
+                                           "the group is the world, and should be mesh->tp")},
+    [TARGETS_OF_REPLICAS] =
+        {IN_VOCABULARY,
+         N_("the logit of the target is summed over other replicas, too: the group is the world, "
+            "and should be mesh->tp")},
     [SUM_OFF_TAPE] =
         {IN_VOCABULARY,
          N_("no gradient flows back through the sum of exp: group_all_reduce gives values only; "
@@ -204,12 +210,6 @@ const Suspect suspects[MISTAKES] = {
         {IN_VOCABULARY,
          N_("no gradient flows back through the logit of the target: group_all_reduce gives "
             "values only; all_reduce (g) is on the tape")},
-    [TABLE_OF_HEAD_ONLY] =
-        {IN_VOCABULARY, N_("the gradient of the table lacks the embedding's part: a tied table is "
-                           "used twice, and both gradients add up")},
-    [TABLE_OF_EMBEDDING_ONLY] =
-        {IN_VOCABULARY, N_("the gradient of the table lacks the head's part: a tied table is used "
-                           "twice, and both gradients add up")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };
