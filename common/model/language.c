@@ -60,7 +60,8 @@ __attribute__((weak)) Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, 
                                                                 const Mesh *mesh)
 {
     Tensor *most = group_all_max(mesh->tp ? mesh->tp : mesh->world, row_max(logits));
-    Tensor *sum = all_reduce(row_sum_exp(logits, most), mesh);
+    /* first, so that its gradient is added to what row_sum_exp's has written */
     Tensor *right = all_reduce(row_pick(logits, most, own_ids(targets, logits)), mesh);
+    Tensor *sum = all_reduce(row_sum_exp(logits, most), mesh);
     return mean_over_tokens(subtract(logarithm(sum), right), targets);
 }
