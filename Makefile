@@ -34,7 +34,9 @@ SANITIZE ?=
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
-LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv -lutf8proc -lxxhash -ljansson -lm
+# The tokenizers' libraries; a program without tokenizers, such as a lab's, does not load them.
+TEXT_LIBS = -lutf8proc -lxxhash -ljansson -Wl,--push-state,--as-needed -lpcre2-8 -lsentencepiece -lstdc++ -Wl,--pop-state
+LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv $(TEXT_LIBS) -lm
 SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := all
@@ -70,14 +72,14 @@ STACK ?= $(if $(HANDOUT),mine)
 RUNTIME_ROOMS = base data tensor backend backend/host backend/cpu comm comm/only_mpi mesh autograd model optim \
                 checkpoint pretrained train story
 DOUBLE_ROOMS = base tensor backend backend/host backend/reference autograd comm comm/only_mpi model
-sources_in = $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(1))))
+sources_in = $(filter-out %_main.c,$(wildcard $(addsuffix /*.c,$(1)) $(addsuffix /*.cc,$(1))))
 RUNTIME := $(call sources_in,$(addprefix common/,$(RUNTIME_ROOMS)))
 SERIAL := $(call sources_in,common/model/serial)
 DOUBLE := $(filter-out $(patsubst %,common/autograd/%.c,pairs raw op_collectives), \
             $(call sources_in,$(addprefix common/,$(DOUBLE_ROOMS)))) \
           $(wildcard common/train/buckets.c common/data/permutation.c)
 
-float = $(patsubst %.c,$(BUILD)/float/%.o,$(1))
+float = $(patsubst %,$(BUILD)/float/%.o,$(basename $(1)))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 
 include common/backend/backend.mk
@@ -121,6 +123,10 @@ $(BUILD)/float/%.o: %.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@ $(or_full)
 
+$(BUILD)/float/%.o: %.cc
+	mkdir -p $(@D)
+	$(CXX) $(CXX_FLAGS) -c $< -o $@ $(or_full)
+
 $(BUILD)/double/%.o: %.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBALISE_DOUBLE -MMD -MP -c $< -o $@ $(or_full)
@@ -147,7 +153,7 @@ include grader/gradebook/gradebook.mk
 
 # The compile commands of each file, for clangd, which looks for this file in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
-         $(RUNTIME) $(JUDGE) $(SCENARIOS) $(RUNNER)
+         $(filter %.c,$(RUNTIME)) $(JUDGE) $(SCENARIOS) $(RUNNER)
 UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-diagnostics-show-caret -fopenmp
 flags_of = $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS),$(CFLAGS) $(CPPFLAGS)))
 command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(flags_of) -c $(1)"}
@@ -172,12 +178,12 @@ $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
-          | $(ONEDNN) $(CATALOGUES)
+          grader/limits.sh | $(ONEDNN) $(CATALOGUES)
 	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
 endif
 
 $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -lutf8proc -lm $(or_full)
+	$(CC) $(LDFLAGS) $^ -o $@ $(TEXT_LIBS) -lm $(or_full)
 
 $(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)

@@ -17,6 +17,7 @@ Batch *batch_new(int64_t capacity, int64_t seq)
         .seq = seq,
         .ids = allocate(cells * sizeof *batch->ids),
         .mask = allocate(cells * sizeof *batch->mask),
+        .targets = allocate(cells * sizeof *batch->targets),
         .labels = allocate(rows * sizeof *batch->labels),
         .samples = allocate(rows * sizeof *batch->samples),
     };
@@ -29,12 +30,35 @@ void batch_free(Batch *batch)
         return;
     free(batch->ids);
     free(batch->mask);
+    free(batch->targets);
     free(batch->labels);
     free(batch->samples);
     free(batch);
 }
 
-void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch)
+static void fill_review(const TokenSet *set, int64_t row, int64_t b, Batch *batch)
+{
+    const int64_t length = set->begin[row + 1] - set->begin[row];
+    int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;
+    memcpy(ids, set->ids + set->begin[row], (size_t)length * sizeof *ids);
+    for (int64_t s = 0; s < batch->seq; s++)
+        mask[s] = s < length;
+    for (int64_t s = length; s < batch->seq; s++)
+        ids[s] = set->pad;
+    batch->labels[b] = set->labels[row];
+}
+
+static void fill_window(const TokenSet *set, int64_t row, int64_t b, Batch *batch)
+{
+    const int32_t *window = set->ids + row * set->seq;
+    const size_t size = (size_t)batch->seq * sizeof *window;
+    memcpy(batch->ids + b * batch->seq, window, size);
+    memcpy(batch->targets + b * batch->seq, window + 1, size);
+    for (int64_t s = 0; s < batch->seq; s++)
+        batch->mask[b * batch->seq + s] = 1;
+}
+
+void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch)
 {
     assert(count >= 0 && count <= batch->capacity && set->seq == batch->seq);
     batch->count = count;
@@ -45,14 +69,7 @@ void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch 
                    "them rows of the data",
                    "a batch uses row %lld, but the data has rows 0 to %lld", (long long)row,
                    (long long)set->rows - 1);
-        int64_t length = set->begin[row + 1] - set->begin[row];
-        int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;
-        memcpy(ids, set->ids + set->begin[row], (size_t)length * sizeof *ids);
-        for (int64_t s = 0; s < batch->seq; s++)
-            mask[s] = s < length;
-        for (int64_t s = length; s < batch->seq; s++)
-            ids[s] = set->pad;
-        batch->labels[b] = set->labels[row];
+        (set->begin ? fill_review : fill_window)(set, row, b, batch);
         batch->samples[b] = row;
     }
 }

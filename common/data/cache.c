@@ -13,15 +13,16 @@
 #include "base/file.h"
 #include "base/replacement.h"
 
-/* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. */
+/* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. A text has
+ * no rows: the windows follow from SEQ. */
 typedef struct Header {
     char magic[8];
     uint64_t format;
     XXH128_hash_t key; /* checksum of everything that the tokens depend on */
     int64_t rows, tokens;
-    int64_t seq, vocabulary, pad;
-    int64_t unused;         /* keeps begin at a multiple of 16 */
-    XXH128_hash_t checksum; /* checksum of the header before it and of all that follows */
+    int64_t seq, vocabulary, pad; /* seq: 0 for a text */
+    int64_t unused;               /* keeps begin at a multiple of 16 */
+    XXH128_hash_t checksum;       /* checksum of the header before it and of all that follows */
 } Header;
 
 static const char MAGIC[8] = "BALISE\r\n";
@@ -49,19 +50,20 @@ static bool folder_make(const char *folder, Problem *problem)
                        "the cache folder cannot be created: %s", strerror(error));
 }
 
-/* A checksum of everything that the tokens depend on. */
-typedef struct Sources {
-    const char *csv_path, *vocabulary_path;
-    FileBytes csv, vocabulary;
-    int64_t seq;
-} Sources;
+/* What the tokens depend on. */
+typedef struct Source {
+    const char *path; /* of the reviews, or of the text */
+    FileBytes file;
+    const Tokenizer *tokenizer;
+    int64_t seq; /* 0 for a text */
+} Source;
 
-static XXH128_hash_t key_of(const Sources *from)
+static XXH128_hash_t key_of(const Source *from)
 {
-    XXH128_hash_t csv_hash = XXH3_128bits(from->csv.bytes, from->csv.length);
-    XXH128_hash_t vocabulary_hash = XXH3_128bits(from->vocabulary.bytes, from->vocabulary.length);
-    uint64_t parts[] = {csv_hash.low64,         csv_hash.high64,     vocabulary_hash.low64,
-                        vocabulary_hash.high64, (uint64_t)from->seq, FORMAT};
+    const XXH128_hash_t file = XXH3_128bits(from->file.bytes, from->file.length);
+    const XXH128_hash_t tokenizer = from->tokenizer->key;
+    uint64_t parts[] = {file.low64,       file.high64,         tokenizer.low64,
+                        tokenizer.high64, (uint64_t)from->seq, FORMAT};
     return XXH3_128bits(parts, sizeof parts);
 }
 
@@ -90,19 +92,21 @@ static bool is_intact(void *map, size_t size, XXH128_hash_t key)
     return XXH128_isEqual(header->checksum, checksum_of(header, &rest, 1));
 }
 
-static ReviewSet *set_over(void *map, size_t size)
+static TokenSet *set_over(void *map, size_t size)
 {
     const Header *header = map;
     const int64_t *begin = (const int64_t *)(header + 1);
     const int32_t *labels = (const int32_t *)(begin + header->rows + 1);
-    ReviewSet *set = allocate(sizeof *set);
-    *set = (ReviewSet){
+    const bool is_text = header->seq == 0;
+    TokenSet *set = allocate(sizeof *set);
+    *set = (TokenSet){
         .rows = header->rows,
         .seq = header->seq,
+        .tokens = header->tokens,
         .vocabulary = (int32_t)header->vocabulary,
         .pad = (int32_t)header->pad,
-        .begin = begin,
-        .labels = labels,
+        .begin = is_text ? NULL : begin,
+        .labels = is_text ? NULL : labels,
         .ids = labels + header->rows,
         .map = map,
         .map_size = size,
@@ -111,9 +115,9 @@ static ReviewSet *set_over(void *map, size_t size)
 }
 
 /* @return NULL if there is no such file, or it is damaged */
-static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
+static TokenSet *cache_open(const char *path, XXH128_hash_t key)
 {
-    ReviewSet *set = NULL;
+    TokenSet *set = NULL;
     struct stat status;
     const char *reason;
     int fd = file_open(path, &reason);
@@ -131,48 +135,71 @@ static ReviewSet *cache_open(const char *path, XXH128_hash_t key)
     return set;
 }
 
-/* Tokenises all rows; `begin` is [rows+1]. @return the ids; the caller frees them */
-static int32_t *encode_rows(const Reviews *reviews, const Tokenizer *tokenizer, int64_t seq,
-                            int64_t *begin)
+/* What a cache file holds after its header. */
+typedef struct Content {
+    size_t rows;
+    int64_t *begin;  /* [rows+1] */
+    int32_t *labels; /* [rows] */
+    Ids ids;
+} Content;
+
+static Content content_new(size_t rows)
 {
-    size_t capacity = 0;
-    int32_t *ids = NULL;
-    begin[0] = 0;
-    for (int64_t row = 0; row < reviews->rows; row++) {
-        size_t used = (size_t)begin[row];
-        if (used + (size_t)seq > capacity) {
-            capacity = 2 * capacity + (size_t)seq;
-            ids = reallocate(ids, capacity * sizeof *ids);
-        }
-        const char *text = reviews->text + reviews->begin[row];
-        size_t length = (size_t)(reviews->begin[row + 1] - reviews->begin[row]);
-        begin[row + 1] =
-            begin[row] + tokenizer_encode(tokenizer, text, length, (int32_t)seq, ids + used);
-    }
-    return ids;
+    Content content = {.rows = rows, .ids.limit = INT64_MAX};
+    content.begin = allocate((rows + 1) * sizeof *content.begin);
+    content.labels = allocate(rows * sizeof *content.labels);
+    content.begin[0] = 0;
+    return content;
 }
 
-static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *reviews,
-                        const Tokenizer *tokenizer, int64_t seq, Problem *problem)
+static void content_clear(Content *content)
 {
-    size_t rows = (size_t)reviews->rows;
-    int64_t *begin = allocate((rows + 1) * sizeof *begin);
-    int32_t *ids = encode_rows(reviews, tokenizer, seq, begin);
+    free(content->begin);
+    free(content->labels);
+    free(content->ids.ids);
+}
+
+static void encode_reviews(const Reviews *reviews, const Source *from, Content *content)
+{
+    int32_t *row_ids = allocate((size_t)from->seq * sizeof *row_ids);
+    *content = content_new((size_t)reviews->rows);
+    for (int64_t row = 0; row < reviews->rows; row++) {
+        const char *text = reviews->text + reviews->begin[row];
+        const size_t length = (size_t)(reviews->begin[row + 1] - reviews->begin[row]);
+        const int64_t count =
+            tokenizer_encode(from->tokenizer, text, length, (int32_t)from->seq, row_ids);
+        for (int64_t i = 0; i < count; i++)
+            ids_put(&content->ids, row_ids[i]);
+        content->begin[row + 1] = content->ids.count;
+        content->labels[row] = reviews->labels[row];
+    }
+    free(row_ids);
+}
+
+static int32_t pad_of(const Tokenizer *tokenizer)
+{
+    const int32_t pad = tokenizer->special[PAD_TOKEN], end = tokenizer->special[END_TOKEN];
+    return pad >= 0 ? pad : end >= 0 ? end : 0;
+}
+
+static bool cache_write(const char *path, XXH128_hash_t key, const Source *from,
+                        const Content *content, Problem *problem)
+{
     Header header = {
         .format = FORMAT,
         .key = key,
-        .rows = reviews->rows,
-        .tokens = begin[rows],
-        .seq = seq,
-        .vocabulary = tokenizer->vocabulary.size,
-        .pad = tokenizer->vocabulary.special[PAD_TOKEN],
+        .rows = (int64_t)content->rows,
+        .tokens = content->ids.count,
+        .seq = from->seq,
+        .vocabulary = from->tokenizer->size,
+        .pad = pad_of(from->tokenizer),
     };
     memcpy(header.magic, MAGIC, sizeof MAGIC);
     const struct iovec parts[] = {
         {&header, sizeof header},
-        {begin, (rows + 1) * sizeof *begin},
-        {reviews->labels, rows * sizeof *reviews->labels},
-        {ids, (size_t)begin[rows] * sizeof *ids},
+        {content->begin, (content->rows + 1) * sizeof *content->begin},
+        {content->labels, content->rows * sizeof *content->labels},
+        {content->ids.ids, (size_t)content->ids.count * sizeof *content->ids.ids},
     };
     header.checksum = checksum_of(&header, parts + 1, 3);
     const char *hint = N_("free some space, or give another cache folder");
@@ -180,34 +207,40 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Reviews *revi
         replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
     for (int i = 0; file && i < 4; i++)
         replacement_put(file, parts[i].iov_base, parts[i].iov_len);
-    bool ok =
-        file && replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
-    free(ids);
-    free(begin);
-    return ok;
+    return file &&
+           replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
 }
 
-static bool cache_build(const char *path, XXH128_hash_t key, Sources *from, Problem *problem)
+static bool cache_build(const char *path, XXH128_hash_t key, const Source *from, Problem *problem)
 {
-    Tokenizer *tokenizer = tokenizer_parse(from->vocabulary_path, from->vocabulary, problem);
-    from->vocabulary.bytes = NULL; /* the tokenizer owns them now */
-    Reviews *reviews =
-        tokenizer ? reviews_parse(from->csv_path, from->csv.bytes, from->csv.length, problem)
-                  : NULL;
-    bool ok = reviews && cache_write(path, key, reviews, tokenizer, from->seq, problem);
-    reviews_free(reviews);
-    tokenizer_free(tokenizer);
+    const FileBytes *file = &from->file;
+    Content content = content_new(0);
+    bool ok;
+    if (from->seq == 0) {
+        ok = documents_encode(from->tokenizer, from->path, file->bytes, file->length, &content.ids,
+                              problem);
+    } else {
+        Reviews *reviews = reviews_parse(from->path, file->bytes, file->length, problem);
+        ok = reviews;
+        if (ok) {
+            content_clear(&content);
+            encode_reviews(reviews, from, &content);
+        }
+        reviews_free(reviews);
+    }
+    ok = ok && cache_write(path, key, from, &content, problem);
+    content_clear(&content);
     return ok;
 }
 
-static ReviewSet *open_or_build(const char *folder, Sources *from, Problem *problem)
+static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
 {
     XXH128_hash_t key = key_of(from);
     char *path;
-    if (asprintf(&path, "%s/reviews-%016llx%016llx.tokens", folder, (unsigned long long)key.high64,
-                 (unsigned long long)key.low64) < 0)
+    if (asprintf(&path, "%s/%s-%016llx%016llx.tokens", folder, from->seq ? "reviews" : "text",
+                 (unsigned long long)key.high64, (unsigned long long)key.low64) < 0)
         abort();
-    ReviewSet *set = cache_open(path, key);
+    TokenSet *set = cache_open(path, key);
     if (!set && cache_build(path, key, from, problem) && !(set = cache_open(path, key)))
         problem_set(problem, path,
                     "find what removes or changes it, or choose another cache folder",
@@ -216,29 +249,63 @@ static ReviewSet *open_or_build(const char *folder, Sources *from, Problem *prob
     return set;
 }
 
-ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
-                           const char *cache_folder, Problem *problem)
+static TokenSet *set_open(const char *path, const char *what, const char *hint,
+                          const char *tokenizer_path, int64_t seq, const char *cache_folder,
+                          Problem *problem)
 {
-    Sources from = {.csv_path = csv, .vocabulary_path = vocabulary, .seq = seq};
-    if (seq < SEQ_MIN || seq > SEQ_MAX) {
-        problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
-                    "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d", (long long)seq,
-                    SEQ_MIN, SEQ_MAX);
-        return NULL;
-    }
+    Source from = {.path = path, .seq = seq};
+    Tokenizer *tokenizer = NULL;
     const bool found = folder_make(cache_folder, problem) &&
-                       file_read(csv, N_("the reviews"),
-                                 N_("check the path; `make data` downloads the IMDb reviews"),
-                                 &from.csv, problem) &&
-                       file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT,
-                                 &from.vocabulary, problem);
-    ReviewSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
-    free(from.csv.bytes);
-    free(from.vocabulary.bytes);
+                       file_read(path, what, hint, &from.file, problem) &&
+                       (tokenizer = tokenizer_open(tokenizer_path, problem));
+    from.tokenizer = tokenizer;
+    TokenSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
+    free(from.file.bytes);
+    tokenizer_free(tokenizer);
     return set;
 }
 
-void review_set_close(ReviewSet *set)
+static bool seq_fits(int64_t seq, Problem *problem)
+{
+    return (seq >= SEQ_MIN && seq <= SEQ_MAX) ||
+           problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
+                       "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d",
+                       (long long)seq, SEQ_MIN, SEQ_MAX);
+}
+
+TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,
+                                 const char *cache_folder, Problem *problem)
+{
+    return seq_fits(seq, problem)
+               ? set_open(csv, N_("the reviews"),
+                          N_("check the path; `make data` downloads the IMDb reviews"), tokenizer,
+                          seq, cache_folder, problem)
+               : NULL;
+}
+
+TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
+                              const char *cache_folder, Problem *problem)
+{
+    TokenSet *set =
+        seq_fits(seq, problem)
+            ? set_open(text, N_("the text"),
+                       N_("check the path; `make data SET=stories` downloads TinyStories"),
+                       tokenizer, 0, cache_folder, problem)
+            : NULL;
+    if (!set)
+        return NULL;
+    set->seq = seq;
+    set->rows = (set->tokens - 1) / seq;
+    if (set->rows > 0)
+        return set;
+    problem_set(problem, text, "take a smaller SEQ, or a longer text",
+                "the text has %lld tokens; one window takes SEQ+1, %lld", (long long)set->tokens,
+                (long long)seq + 1);
+    token_set_close(set);
+    return NULL;
+}
+
+void token_set_close(TokenSet *set)
 {
     if (!set)
         return;

@@ -1,7 +1,7 @@
 /** @file
- * Turns reviews into batches of ids.
+ * Turns text into ids, and reviews into batches of them.
  *
- *     CSV ──> reviews ──WordPiece──> ids ──> token cache (mmap) ──> batches [B,S] with sample numbers
+ *     CSV ──> reviews ──Tokenizer──> ids ──> token cache (mmap) ──> batches [B,S] with sample numbers
  *
  * Letters in shapes: B batch, S sequence (SEQ), rows of the data set.
  */
@@ -15,58 +15,111 @@
 enum { SEQ_MIN = 2 };       /**< the smallest SEQ: [CLS] and [SEP] must fit */
 enum { SEQ_MAX = 1 << 20 }; /**< the largest: a row with more ids is not a text */
 
-/* ---- WordPiece ---- */
+/* ---- Tokenizers ---- */
 
-/** WordPiece as in BERT uncased: the same ids as Hugging Face's BertWordPieceTokenizer (tokenizers
- * 0.23) with default settings. Using a tokenizer does not change it, so threads may share one. */
+/** Turns text into ids and back: WordPiece (BERT uncased), byte-level BPE (GPT-2) or SentencePiece
+ * (LLaMA), with the same ids as Hugging Face's tokenizers 0.23 and SentencePiece. Only one thread
+ * at a time may use it: BPE remembers words. */
 typedef struct Tokenizer Tokenizer;
 
-/** Reads a vocabulary: UTF-8, one token per line; the line's number, from 0, is the id.
- *  @return NULL with `problem` if it cannot be read, lacks [UNK], [CLS], [SEP] or [PAD], or has a
- * duplicate token, an empty line or invalid UTF-8; otherwise a tokenizer that the caller frees with
- * tokenizer_free */
-Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem);
+/** Ids with a meaning of their own. */
+typedef enum SpecialToken {
+    UNKNOWN_TOKEN, /**< [UNK], <unk>: what no pieces spell */
+    BEGIN_TOKEN,   /**< before a text: [CLS], <s>; GPT-2's <|endoftext|> is both this and the end */
+    END_TOKEN,     /**< after a text: [SEP], </s>, <|endoftext|> */
+    PAD_TOKEN,     /**< padding after a text: [PAD], <pad> */
+    MASK_TOKEN,    /**< a hidden token, in BERT's pretraining: [MASK], <mask> */
+    SPECIAL_TOKENS, /**< the number of special tokens */
+} SpecialToken;
+
+/** Opens a tokenizer. `path` is one of these files, told apart by their contents, or a folder with
+ *  them under the names of Hugging Face:
+ *    WordPiece      vocab.txt: UTF-8, one token per line; the line's number, from 0, is the id
+ *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), side by side; either is
+ *                   given
+ *    SentencePiece  tokenizer.model
+ *  @return NULL with `problem` if a file cannot be read, is damaged, or does not fit the other;
+ *  otherwise a tokenizer that the caller frees with tokenizer_free */
+Tokenizer *tokenizer_open(const char *path, Problem *problem);
 /** Frees a tokenizer. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);
 
-/** Writes the ids of `text` [length] to `ids`, which has room for [seq]: [CLS], the text's pieces,
- *  [SEP], truncated to `seq` ids (SEQ_MIN to SEQ_MAX), not padded. The text is valid UTF-8 (see
- *  utf8_valid_length) and may contain zero bytes.
- *  @return how many ids were written, 2..seq */
+/** The number of ids: each is below it. */
+int32_t tokenizer_size(const Tokenizer *tokenizer);
+/** The id of a special token, or -1 if the tokenizer has none. */
+int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
+
+/** Writes the ids of `text` [length] to `ids`, which has room for [seq]: the begin token, the
+ *  text's pieces, the end token (each if there is one), truncated to `seq` ids (SEQ_MIN to
+ *  SEQ_MAX), not padded. The text is valid UTF-8 (see utf8_valid_length) and may contain zero bytes.
+ *  @return how many ids were written, at most seq */
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
                          int32_t *ids);
+
+/** The ids of a text's pieces alone. The text is valid UTF-8. BPE and SentencePiece read the name
+ *  of a special token as text; WordPiece, like Hugging Face's, as that token.
+ *  @return how many there are; the caller frees *ids */
+int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
+                              int32_t **ids);
+
+/** The text of `count` ids, each from 0 to tokenizer_size - 1: their pieces (see tokenizer_piece)
+ *  concatenated and followed by a zero byte.
+ *  @return its bytes, not necessarily valid UTF-8, *length of them; the caller frees them */
+char *tokenizer_decode(const Tokenizer *tokenizer, const int32_t *ids, int64_t count,
+                       size_t *length);
+
+/** The bytes that id adds to a text when `before` is the id before it, or -1 for none: a space
+ *  that only separates words is left out at the beginning. BPE gives each token its bytes; begin,
+ *  end and padding of the others have none.
+ *  @return [*length] bytes of the tokenizer, without a zero byte behind them */
+const char *tokenizer_piece(const Tokenizer *tokenizer, int32_t before, int32_t id, size_t *length);
 
 /** The number of bytes from the start of `text` that are valid UTF-8; `length` if all are. */
 size_t utf8_valid_length(const char *text, size_t length);
 
 /* ---- The data set ---- */
 
-/** The tokens of a CSV file, read-only, in memory that all ranks of a node share. */
-typedef struct ReviewSet {
-    int64_t rows;          /**< number of reviews, one per row of the CSV file */
-    int64_t seq;           /**< no row has more ids */
-    int32_t vocabulary;    /**< every id is below it */
-    int32_t pad;           /**< the id of [PAD] */
-    const int64_t *begin;  /**< [rows+1] row r's ids are ids[begin[r]] to ids[begin[r+1]-1] */
-    const int32_t *labels; /**< [rows] 1 positive, 0 negative */
-    const int32_t *ids;    /**< [begin[rows]] */
+/** The tokens of a file, read-only, in memory that all ranks of a node share. A row is a review,
+ * or a window of a text. */
+typedef struct TokenSet {
+    int64_t rows;         /**< number of reviews, one per row of the CSV file, or of windows */
+    int64_t seq;          /**< no review has more ids; a window has as many */
+    int64_t tokens;       /**< number of ids */
+    int32_t vocabulary;   /**< every id is below it */
+    int32_t pad;          /**< the id of padding */
+    const int64_t *begin; /**< [rows+1] row r's ids are ids[begin[r]] to ids[begin[r+1]-1]; NULL for
+                              a text */
+    const int32_t *labels; /**< [rows] 1 positive, 0 negative; NULL for a text */
+    const int32_t *ids;    /**< [tokens] */
     void *map;             /**< the mapped cache file */
     size_t map_size;       /**< its size in bytes */
-} ReviewSet;
+} TokenSet;
 
-/** Opens the tokens of a CSV file, at most `seq` (SEQ_MIN..SEQ_MAX) per row, through the cache in
- *  `cache_folder`, which it creates if necessary.
+/** Opens the tokens of a CSV file of reviews, at most `seq` (SEQ_MIN..SEQ_MAX) per row, through the
+ *  cache in `cache_folder`, which it creates if necessary. `tokenizer` is a path (tokenizer_open).
  *
  *  The cache file's name depends on the contents of both files, SEQ and the format, so a change in
  *  any of them makes a new file; a damaged file is made again. It is written beside and renamed, so
  *  ranks may open the same set at once. The CSV file: header `review,label`, RFC 4180, UTF-8,
  *  labels 0/1 or neg/pos.
  *  @return NULL with `problem` (file, row and line) on bad input or if the cache cannot be written;
- *  otherwise a set that the caller frees with review_set_close */
-ReviewSet *review_set_open(const char *csv, const char *vocabulary, int64_t seq,
-                           const char *cache_folder, Problem *problem);
+ *  otherwise a set that the caller frees with token_set_close */
+TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,
+                                 const char *cache_folder, Problem *problem);
+
+/** Opens a text through the same cache, in which one file serves every SEQ. The text is UTF-8. If it
+ *  has `<|endoftext|>`, that ends each document; otherwise a line that is only `-` does; if there
+ *  is no such line either, each line is a document. Blanks around a document are left out, and empty
+ *  documents, too. The stream of tokens is every document in turn: begin token, pieces, end token
+ *  (if begin and end are one token, as GPT-2's are, only at the end).
+ *
+ *  Window r, a row, is the tokens r*seq to r*seq + seq - 1 of the stream; the targets are the next
+ *  tokens, r*seq + 1 to r*seq + seq. So windows do not overlap, and every token but the first is a
+ *  target once, up to the last window that is complete. */
+TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
+                              const char *cache_folder, Problem *problem);
 /** Unmaps the file and frees the set. NULL is allowed. */
-void review_set_close(ReviewSet *set);
+void token_set_close(TokenSet *set);
 
 /* ---- Batches ---- */
 
@@ -77,7 +130,8 @@ typedef struct Batch {
     int64_t seq;      /**< S */
     int32_t *ids;     /**< [B,S] padded with [PAD] */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
-    int32_t *labels;  /**< [B] */
+    int32_t *targets; /**< [B,S] of a text: the token that follows each of `ids` */
+    int32_t *labels;  /**< [B] of reviews */
     int64_t *samples; /**< [B] row numbers in the data set: dropout is keyed by them */
 } Batch;
 
@@ -89,6 +143,6 @@ void batch_free(Batch *batch);
 
 /** Fills `batch` with rows [count] of `set`, which must have the batch's seq. Rows may repeat.
  *  count: 0..batch->capacity. */
-void batch_fill(const ReviewSet *set, const int64_t *rows, int64_t count, Batch *batch);
+void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
 /* permutation(), which draws an epoch's order, is in balise.h because a lab calls it too. */

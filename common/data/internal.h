@@ -10,25 +10,9 @@
 #include "base/language.h"
 #include "base/problem.h"
 #include "data/data.h"
+#include "data/tokenizer.h"
 
 /* ---- file.c ---- */
-
-/** A whole file in memory. The caller of file_read frees `bytes`. */
-typedef struct FileBytes {
-    char *bytes;   /**< allocated, or NULL */
-    size_t length; /**< of `bytes` */
-} FileBytes;
-
-/** Reads a whole file. `what` names it in messages ("the reviews"). Returns false with `problem`
- *  (and `hint`) if it cannot be read; otherwise the caller frees file->bytes. */
-bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
-               Problem *problem);
-
-/** Allocates memory, or ends the program with a message: this room's allocations are small compared
- * with the files that it has read, so nothing sensible is left to do. */
-void *allocate(size_t bytes);
-/** The same for realloc(). */
-void *reallocate(void *memory, size_t bytes);
 
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
@@ -56,17 +40,14 @@ Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Probl
 /** Frees the reviews. NULL is allowed. */
 void reviews_free(Reviews *reviews);
 
-/* ---- vocabulary.c ---- */
+/* ---- documents.c ---- */
 
-/** BERT's special tokens. Text that spells one becomes that token. [MASK] may be missing. */
-typedef enum Special {
-    UNK,       /**< [UNK], a word that no pieces spell */
-    CLS,       /**< [CLS], before a text */
-    SEP,       /**< [SEP], after a text */
-    PAD_TOKEN, /**< [PAD], padding after a text */
-    MASK,      /**< [MASK], used in BERT's pretraining */
-    SPECIALS,  /**< the number of special tokens */
-} Special;
+/** Appends the ids of a text's documents, in the order of token_set_open_text. Returns false with
+ *  `problem` if the text is not UTF-8 or has no document. */
+bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
+                      size_t length, Ids *ids, Problem *problem);
+
+/* ---- vocabulary.c ---- */
 
 enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
 enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that such a word takes */
@@ -82,19 +63,20 @@ typedef struct Slot {
 /** A hash table with open addressing over the bytes of the vocabulary file. The hash grows byte by
  * byte, so one pass over a word gives the hash of each of its prefixes. */
 typedef struct Vocabulary {
-    FileBytes file;            /**< the vocabulary file; tokens point into it */
-    Slot *slots;               /**< [1 << (64 - shift)] */
-    int shift;                 /**< the slot of a hash is hash >> shift */
-    int32_t size;              /**< number of tokens */
-    int longest;               /**< bytes of the longest token that can occur in a word */
-    int32_t special[SPECIALS]; /**< id, or -1 */
+    FileBytes file; /**< the vocabulary file; tokens point into it */
+    Slot *slots;    /**< [1 << (64 - shift)] */
+    int shift;      /**< the slot of a hash is hash >> shift */
+    int longest;    /**< bytes of the longest token that can occur in a word */
 } Vocabulary;
 
-/** The spelling of the special tokens. */
-extern const char *const special_token[SPECIALS];
+/** The spelling of BERT's special tokens. Text that spells one becomes that token. [MASK] may be
+ * missing. */
+extern const char *const special_token[SPECIAL_TOKENS];
 
-/** Parses a vocabulary. Takes over file.bytes, even on failure. */
-bool vocabulary_parse(Vocabulary *vocabulary, const char *path, FileBytes file, Problem *problem);
+/** Parses a vocabulary, and gives the tokenizer its pieces and special tokens. Takes over
+ * file.bytes; on failure, too, the caller clears the vocabulary. */
+bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
+                      FileBytes file, Problem *problem);
 /** Frees what the vocabulary holds, but not the record itself. */
 void vocabulary_clear(Vocabulary *vocabulary);
 
@@ -116,19 +98,31 @@ static inline uint64_t hash_add(uint64_t hash, char byte)
  *  @return the piece's id, or -1 */
 int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char *piece, int length);
 
-/** The hint for a vocabulary that cannot be read. */
-#define VOCABULARY_PATH_HINT                                                                       \
-    N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
+/* ---- bpe.c: the model, and its merges; bpe_files.c: the files that it is read from ---- */
 
-/** The members of a Tokenizer. */
-struct Tokenizer {
-    Vocabulary vocabulary;    /**< the pieces */
-    uint8_t ascii_class[128]; /**< CharacterClass */
-    char ascii_lower[128];    /**< the lower case of each ASCII character */
-};
+/** Two neighbours that become one symbol: a slot of a hash table. */
+typedef struct Merge {
+    int32_t left, right; /**< ids; left is -1 in an empty slot */
+    int32_t rank;        /**< its place in the list of merges: lower ones come first */
+    int32_t id;          /**< of the symbol that they become */
+} Merge;
 
-/** As tokenizer_new, but from a file already read. Takes over file.bytes. */
-Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem);
+/** Byte-level BPE: the merges, and the ids of single bytes. */
+typedef struct Bpe {
+    Merge *merges;             /**< [1 << (64 - shift)] */
+    int shift;                 /**< the slot of a hash is hash >> shift */
+    int32_t of_byte[256];      /**< id of each byte */
+    struct Splitter *splitter; /**< of texts into words */
+    struct Merger *merger;     /**< memory to merge a word in, and words already merged */
+} Bpe;
+
+/** The slot of a pair, or the empty one where it belongs. */
+Merge *bpe_slot(const Bpe *bpe, int32_t left, int32_t right);
+
+/** Reads vocabulary and merges into tokenizer->model, a Bpe of zeros, and gives the tokenizer its
+ * pieces and special tokens. See bpe_read. */
+bool bpe_parse(Tokenizer *tokenizer, const char *path, FileBytes vocabulary,
+               const char *merges_path, FileBytes merges, Problem *problem);
 
 /* ---- unicode.c ---- */
 

@@ -1,4 +1,4 @@
-/* tokenize: prints the ids of each line of standard input. */
+/* tokenize: prints the ids of each line of standard input, or of all of it; or the text of ids. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -8,11 +8,12 @@
 #include "base/language.h"
 #include "data/data.h"
 
-#define USAGE N_("tokenize --vocab FILE [--seq N] < texts")
+#define USAGE N_("tokenize --vocab FILE [--seq N | --text | --decode] < texts")
 
 typedef struct Options {
     const char *vocabulary;
     int32_t seq;
+    bool text, decode; /* the whole input is one text, or ids */
     bool help;
 } Options;
 
@@ -31,10 +32,10 @@ static bool parse_seq(const char *text, int32_t *seq, Problem *problem)
 
 static bool parse_options(int argc, char **argv, Options *options, Problem *problem)
 {
-    static const struct option known[] = {{"vocab", required_argument, NULL, 'v'},
-                                          {"seq", required_argument, NULL, 's'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {
+        {"vocab", required_argument, NULL, 'v'}, {"seq", required_argument, NULL, 's'},
+        {"text", no_argument, NULL, 't'},        {"decode", no_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},        {0}};
     *options = (Options){.seq = 512};
     for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
         switch (option) {
@@ -44,6 +45,12 @@ static bool parse_options(int argc, char **argv, Options *options, Problem *prob
         case 's':
             if (!parse_seq(optarg, &options->seq, problem))
                 return false;
+            break;
+        case 't':
+            options->text = true;
+            break;
+        case 'd':
+            options->decode = true;
             break;
         case 'h':
             options->help = true;
@@ -68,23 +75,59 @@ static void print_ids(const int32_t *ids, int64_t count)
     putchar('\n');
 }
 
-static bool tokenize_line(const Tokenizer *tokenizer, const char *text, size_t length, int64_t line,
-                          const Options *options, int32_t *ids, Problem *problem)
+/* `line` is 0 if the whole input is one text. */
+static bool is_utf8(const char *text, size_t length, int64_t line, Problem *problem)
 {
     size_t valid = utf8_valid_length(text, length);
-    if (valid < length) {
-        char place[64];
+    char place[64];
+    if (valid == length)
+        return true;
+    if (line > 0)
         snprintf(place, sizeof place, _("standard input: line %lld"), (long long)line);
-        return problem_set(problem, place,
-                           "convert the text, for example with iconv -f latin1 -t utf-8",
-                           "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
-                           (unsigned)(unsigned char)text[valid], valid + 1);
-    }
-    print_ids(ids, tokenizer_encode(tokenizer, text, length, options->seq, ids));
+    return problem_set(problem, line > 0 ? place : _("standard input"),
+                       "convert the text, for example with iconv -f latin1 -t utf-8",
+                       "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
+                       (unsigned)(unsigned char)text[valid], valid + 1);
+}
+
+static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t length,
+                          Problem *problem)
+{
+    int32_t *ids;
+    if (!is_utf8(text, length, 0, problem))
+        return false;
+    print_ids(ids, tokenizer_encode_text(tokenizer, text, length, &ids));
+    free(ids);
     return true;
 }
 
-static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, Problem *problem)
+/* Prints the text of ids, which blanks and line breaks separate. */
+static bool print_text(const Tokenizer *tokenizer, char *numbers, Problem *problem)
+{
+    int64_t count = 0;
+    size_t length;
+    int32_t *ids = malloc((strlen(numbers) / 2 + 1) * sizeof *ids);
+    char *rest = NULL;
+    for (char *word = strtok_r(numbers, " \n", &rest); ids && word;
+         word = strtok_r(NULL, " \n", &rest)) {
+        char *end;
+        const long id = strtol(word, &end, 10);
+        if (*end || id < 0 || id >= tokenizer_size(tokenizer)) {
+            free(ids);
+            return problem_set(problem, _("standard input"), USAGE,
+                               "'%.40s' is not an id: ids are from 0 to %d", word,
+                               (int)tokenizer_size(tokenizer) - 1);
+        }
+        ids[count++] = (int32_t)id;
+    }
+    char *text = tokenizer_decode(tokenizer, ids, count, &length);
+    fwrite(text, 1, length, stdout);
+    free(text);
+    free(ids);
+    return true;
+}
+
+static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, Problem *problem)
 {
     char *text = NULL;
     size_t capacity = 0;
@@ -97,16 +140,38 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
     for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && text[length - 1] == '\n')
             length--;
-        ok = tokenize_line(tokenizer, text, (size_t)length, line, options, ids, problem);
+        ok = is_utf8(text, (size_t)length, line, problem);
+        if (ok)
+            print_ids(ids, tokenizer_encode(tokenizer, text, (size_t)length, options->seq, ids));
     }
+    free(text);
+    free(ids);
+    return ok;
+}
+
+static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, Problem *problem)
+{
+    char *text = NULL;
+    size_t length = 0;
+    bool ok;
+    if (options->text || options->decode) {
+        FILE *all = open_memstream(&text, &length);
+        char part[65536];
+        for (size_t got; (got = fread(part, 1, sizeof part, stdin)) > 0;)
+            fwrite(part, 1, got, all);
+        fclose(all);
+        ok = options->decode ? print_text(tokenizer, text, problem)
+                             : tokenize_text(tokenizer, text, length, problem);
+    } else {
+        ok = tokenize_lines(tokenizer, options, problem);
+    }
+    free(text);
     if (ok && ferror(stdin))
         ok = problem_set(problem, _("standard input"), USAGE, "the texts cannot be read: %s",
                          strerror(errno));
     if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
         ok = problem_set(problem, _("standard output"), "free some space",
                          "the ids cannot be written: %s", strerror(errno));
-    free(text);
-    free(ids);
     return ok;
 }
 
@@ -120,12 +185,13 @@ int main(int argc, char **argv)
     if (ok && options.help) {
         printf(
             "%s\n\n%s\n", _(USAGE),
-            _("Prints the ids of each line, including [CLS] and [SEP], truncated to N (512) and not "
-              "padded."));
+            _("Prints the ids of each line with begin and end tokens, truncated to N (512) and not "
+              "padded; with --text, all ids of the whole input without these tokens; with "
+              "--decode, the text of ids. FILE is a tokenizer of any kind, or a folder."));
         return 0;
     }
     if (ok)
-        tokenizer = tokenizer_new(options.vocabulary, &problem);
+        tokenizer = tokenizer_open(options.vocabulary, &problem);
     ok = tokenizer && tokenize_input(tokenizer, &options, &problem);
     tokenizer_free(tokenizer);
     if (!ok)

@@ -7,7 +7,7 @@
 #define VOCABULARY_HINT                                                                            \
     N_("give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines")
 
-const char *const special_token[SPECIALS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
+const char *const special_token[SPECIAL_TOKENS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
 
 static uint64_t hash_of(const char *token, int length, bool continues)
 {
@@ -42,11 +42,27 @@ static bool bad_line(const char *path, int64_t id, const char *sentence, Problem
     return problem_set(problem, place, VOCABULARY_HINT, "%s", sentence);
 }
 
-/* `length` without the line break. */
-static bool add_token(Vocabulary *vocabulary, const char *path, const char *token, size_t length,
-                      Problem *problem)
+/* In a decoded text, begin, end and padding are not seen, and a word follows a space. */
+static void put_piece(Tokenizer *tokenizer, const char *token, size_t length, bool continues)
 {
-    int64_t id = vocabulary->size;
+    static const SpecialToken unseen[] = {BEGIN_TOKEN, END_TOKEN, PAD_TOKEN};
+    char piece[UINT16_MAX + 1] = " ";
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
+        const char *special = special_token[unseen[i]];
+        if (!continues && length == strlen(special) && memcmp(token, special, length) == 0) {
+            tokenizer_put(tokenizer, NULL, 0);
+            return;
+        }
+    }
+    memcpy(piece + 1, token, length);
+    tokenizer_put(tokenizer, piece + continues, length + !continues);
+}
+
+/* `length` without the line break. */
+static bool add_token(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
+                      const char *token, size_t length, Problem *problem)
+{
+    int64_t id = tokenizer->size;
     while (length > 0 && strchr(" \t\v\f\r", token[length - 1]) && token[length - 1] != '\0')
         length--; /* as Hugging Face does; no word ends with a blank */
     if (length == 0)
@@ -70,18 +86,19 @@ static bool add_token(Vocabulary *vocabulary, const char *path, const char *toke
     *slot = (Slot){hash, token, (uint16_t)bytes, (int32_t)id};
     if (bytes > vocabulary->longest && bytes <= WORD_BYTES)
         vocabulary->longest = bytes;
-    vocabulary->size++;
+    put_piece(tokenizer, token, (size_t)bytes, continues);
     return true;
 }
 
-static bool find_specials(Vocabulary *vocabulary, const char *path, Problem *problem)
+static bool find_specials(const Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
+                          Problem *problem)
 {
-    for (int special = 0; special < SPECIALS; special++) {
+    for (int special = 0; special < SPECIAL_TOKENS; special++) {
         const char *token = special_token[special];
         int length = (int)strlen(token);
         int32_t id = vocabulary_find(vocabulary, hash_of(token, length, false), token, length);
-        vocabulary->special[special] = id;
-        if (id < 0 && special != MASK)
+        tokenizer->special[special] = id;
+        if (id < 0 && special != MASK_TOKEN)
             return problem_set(problem, path, VOCABULARY_HINT, "the vocabulary has no %s", token);
     }
     return true;
@@ -102,7 +119,8 @@ static void make_slots(Vocabulary *vocabulary, const char *bytes, size_t length)
            (UINT64_C(1) << (64 - vocabulary->shift)) * sizeof *vocabulary->slots);
 }
 
-bool vocabulary_parse(Vocabulary *vocabulary, const char *path, FileBytes file, Problem *problem)
+bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
+                      FileBytes file, Problem *problem)
 {
     *vocabulary = (Vocabulary){.file = file};
     const char *bytes = file.bytes;
@@ -113,14 +131,11 @@ bool vocabulary_parse(Vocabulary *vocabulary, const char *path, FileBytes file, 
     for (const char *end = bytes + length; ok && bytes < end;) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         const char *line_end = newline ? newline : end;
-        ok = vocabulary->size < INT32_MAX &&
-             add_token(vocabulary, path, bytes, (size_t)(line_end - bytes), problem);
+        ok = tokenizer->size < INT32_MAX &&
+             add_token(vocabulary, tokenizer, path, bytes, (size_t)(line_end - bytes), problem);
         bytes = line_end + 1;
     }
-    ok = ok && find_specials(vocabulary, path, problem);
-    if (!ok)
-        vocabulary_clear(vocabulary);
-    return ok;
+    return ok && find_specials(vocabulary, tokenizer, path, problem);
 }
 
 void vocabulary_clear(Vocabulary *vocabulary)

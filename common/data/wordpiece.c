@@ -5,29 +5,28 @@
 #include <string.h>
 #include <utf8proc.h>
 
+typedef struct WordPiece {
+    Vocabulary vocabulary;
+    uint8_t ascii_class[128]; /* CharacterClass */
+    char ascii_lower[128];
+} WordPiece;
+
 /* The ids written so far, and the current word. */
 typedef struct Writer {
-    const Tokenizer *tokenizer;
-    int32_t *ids;
-    int64_t count, limit;
+    const WordPiece *model;
+    const int32_t *special; /* ids of the special tokens */
+    Ids *ids;
     int characters; /* of the word; continues beyond WORD_CHARACTERS, where the bytes no longer matter */
     int length;  /* bytes of the word */
     int barrier; /* combining marks do not move before this byte */
     char word[WORD_BYTES];
 } Writer;
 
-static void put(Writer *writer, int32_t id)
-{
-    if (writer->count < writer->limit)
-        writer->ids[writer->count] = id;
-    writer->count++;
-}
-
 /* The longest piece of the vocabulary at position `from` of the word. @return its length in bytes,
  * or 0 */
 static int longest_piece(const Writer *writer, int from, int32_t *id)
 {
-    const Vocabulary *vocabulary = &writer->tokenizer->vocabulary;
+    const Vocabulary *vocabulary = &writer->model->vocabulary;
     const char *word = writer->word + from;
     int longest =
         writer->length - from < vocabulary->longest ? writer->length - from : vocabulary->longest;
@@ -47,7 +46,7 @@ static int longest_piece(const Writer *writer, int from, int32_t *id)
  * [UNK]. */
 static void end_word(Writer *writer)
 {
-    int64_t count = writer->count;
+    int64_t count = writer->ids->count;
     int at = 0;
     if (writer->characters == 0)
         return;
@@ -56,13 +55,13 @@ static void end_word(Writer *writer)
             int length = longest_piece(writer, at, &id);
             if (length == 0)
                 break;
-            put(writer, id);
+            ids_put(writer->ids, id);
             at += length;
         }
     }
     if (at < writer->length || writer->characters > WORD_CHARACTERS) {
-        writer->count = count;
-        put(writer, writer->tokenizer->vocabulary.special[UNK]);
+        writer->ids->count = count;
+        ids_put(writer->ids, writer->special[UNKNOWN_TOKEN]);
     }
     writer->characters = writer->length = writer->barrier = 0;
 }
@@ -137,13 +136,13 @@ static void add_character(Writer *writer, int32_t c)
 /* @return the length in bytes of the special token at the start of `text`, or 0 */
 static int add_special(Writer *writer, const char *text, const char *end)
 {
-    for (int special = 0; special < SPECIALS; special++) {
-        int32_t id = writer->tokenizer->vocabulary.special[special];
+    for (int special = 0; special < SPECIAL_TOKENS; special++) {
+        int32_t id = writer->special[special];
         size_t length = strlen(special_token[special]);
         if (id >= 0 && (size_t)(end - text) >= length &&
             memcmp(text, special_token[special], length) == 0) {
             end_word(writer);
-            put(writer, id);
+            ids_put(writer->ids, id);
             return (int)length;
         }
     }
@@ -154,11 +153,11 @@ static int add_special(Writer *writer, const char *text, const char *end)
  * bytes */
 static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 {
-    const Tokenizer *tokenizer = writer->tokenizer;
+    const WordPiece *model = writer->model;
     const char *at = text;
-    for (; at < end && !(*at & 0x80) && tokenizer->ascii_class[(int)*at] == LETTER; at++) {
+    for (; at < end && !(*at & 0x80) && model->ascii_class[(int)*at] == LETTER; at++) {
         if (writer->characters++ < WORD_CHARACTERS)
-            writer->word[writer->length++] = tokenizer->ascii_lower[(int)*at];
+            writer->word[writer->length++] = model->ascii_lower[(int)*at];
     }
     writer->barrier = writer->length;
     return (int)(at - text);
@@ -167,7 +166,7 @@ static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 /* @return the number of bytes consumed */
 static int add_ascii(Writer *writer, const char *text, const char *end)
 {
-    switch ((CharacterClass)writer->tokenizer->ascii_class[(int)*text]) {
+    switch ((CharacterClass)writer->model->ascii_class[(int)*text]) {
     case LETTER:
         return add_ascii_letters(writer, text, end);
     case SPACE:
@@ -185,17 +184,14 @@ static int add_ascii(Writer *writer, const char *text, const char *end)
     }
 }
 
-int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
-                         int32_t *ids)
+static void wordpiece_encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
 {
     Writer writer;
-    writer.tokenizer = tokenizer;
+    writer.model = tokenizer->model;
+    writer.special = tokenizer->special;
     writer.ids = ids;
-    writer.count = 0;
-    writer.limit = seq - 1; /* [SEP] follows */
     writer.characters = writer.length = writer.barrier = 0;
-    put(&writer, tokenizer->vocabulary.special[CLS]);
-    for (const char *end = text + length; text < end && writer.count < writer.limit;) {
+    for (const char *end = text + length; text < end && ids->count < ids->limit;) {
         if (!(*text & 0x80)) {
             text += add_ascii(&writer, text, end);
         } else {
@@ -205,37 +201,24 @@ int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t le
         }
     }
     end_word(&writer);
-    int64_t count = writer.count < writer.limit ? writer.count : writer.limit;
-    ids[count] = tokenizer->vocabulary.special[SEP];
-    return count + 1;
 }
 
-Tokenizer *tokenizer_parse(const char *path, FileBytes file, Problem *problem)
+static void wordpiece_free(void *model)
 {
-    Tokenizer *tokenizer = allocate(sizeof *tokenizer);
-    if (!vocabulary_parse(&tokenizer->vocabulary, path, file, problem)) {
-        free(tokenizer);
-        return NULL;
-    }
+    vocabulary_clear(&((WordPiece *)model)->vocabulary);
+    free(model);
+}
+
+bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem)
+{
+    static const TokenizerKind kind = {wordpiece_encode, wordpiece_free};
+    WordPiece *model = allocate(sizeof *model);
+    tokenizer->kind = &kind;
+    tokenizer->model = model;
+    tokenizer->spaced = true;
     for (int c = 0; c < 128; c++) {
-        tokenizer->ascii_class[c] = (uint8_t)character_class(c);
-        tokenizer->ascii_lower[c] = (char)character_lower(c);
+        model->ascii_class[c] = (uint8_t)character_class(c);
+        model->ascii_lower[c] = (char)character_lower(c);
     }
-    return tokenizer;
-}
-
-Tokenizer *tokenizer_new(const char *vocabulary, Problem *problem)
-{
-    FileBytes file;
-    if (!file_read(vocabulary, N_("the vocabulary"), VOCABULARY_PATH_HINT, &file, problem))
-        return NULL;
-    return tokenizer_parse(vocabulary, file, problem);
-}
-
-void tokenizer_free(Tokenizer *tokenizer)
-{
-    if (!tokenizer)
-        return;
-    vocabulary_clear(&tokenizer->vocabulary);
-    free(tokenizer);
+    return vocabulary_parse(&model->vocabulary, tokenizer, path, file, problem);
 }

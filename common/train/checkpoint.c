@@ -15,9 +15,14 @@
 
 static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 {
-    XXH64_hash_t hash = XXH3_64bits(set->ids, (size_t)set->begin[set->rows] * sizeof *set->ids);
-    hash = XXH3_64bits_withSeed(set->labels, (size_t)set->rows * sizeof *set->labels, hash);
-    hash = XXH3_64bits_withSeed(set->begin, (size_t)(set->rows + 1) * sizeof *set->begin, hash);
+    const size_t rows = (size_t)set->rows;
+    XXH64_hash_t hash = XXH3_64bits(set->ids, (size_t)set->tokens * sizeof *set->ids);
+    if (set->labels)
+        hash = XXH3_64bits_withSeed(set->labels, rows * sizeof *set->labels, hash);
+    if (set->begin)
+        hash = XXH3_64bits_withSeed(set->begin, (rows + 1) * sizeof *set->begin, hash);
+    else
+        hash = XXH3_64bits_withSeed(&set->seq, sizeof set->seq, hash);
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }
 

@@ -30,7 +30,7 @@ typedef struct Trainer {
     Stage *stage; /**< its layers on this rank, and the micro-batch that runs through them */
     Optimizer *optimizer;          /**< with its state */
     GradScaler scaler;             /**< zeros except in fp16 */
-    TokenSet *train, *test;       /**< test is NULL without evaluation */
+    TokenSet *train, *test;        /**< test is NULL without evaluation */
     Sampler sampler, test_sampler; /**< of `train` and `test` */
     Batch **batch;                 /**< [micro-batches] their rows */
     BucketSet *buckets;            /**< of the model's gradients */

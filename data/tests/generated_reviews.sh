@@ -1,6 +1,6 @@
 #!/bin/sh
-# The committed reviews are those that data/generate.py writes, and the committed vocabulary can
-# spell all of them.
+# The committed reviews and stories are those that data/generate*.py write, and the committed
+# vocabularies can spell all of them.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -24,5 +24,16 @@ cat "$ROOT/data/reviews/train.csv" "$ROOT/data/reviews/test.csv" |
 test $? -eq 0 && test -s "$folder/ids" && ! grep -n -w "$unknown" "$folder/ids" >>"$folder/log"
 verdict "the vocabulary spells every generated word" $? "$folder/log"
 
-du -cb "$ROOT/data/reviews"/* | awk 'END { print; exit !($1 < 1000000) }' >"$folder/log"
+python3 "$ROOT/data/generate_stories.py" "$folder/stories" >"$folder/log" 2>&1 &&
+    diff -r "$ROOT/data/stories" "$folder/stories" >>"$folder/log" 2>&1
+verdict "generate_stories.py reproduces the committed stories and tokenizers byte for byte" $? "$folder/log"
+
+for tokenizer in gpt2 llama; do
+    "$BUILD/tokenize" --vocab "$ROOT/data/stories/$tokenizer" --text <"$ROOT/data/stories/train.txt" >"$folder/ids" &&
+        "$BUILD/tokenize" --vocab "$ROOT/data/stories/$tokenizer" --decode <"$folder/ids" |
+        cmp - "$ROOT/data/stories/train.txt" >"$folder/log" 2>&1
+    verdict "the stories come back from the ids of stories/$tokenizer" $? "$folder/log"
+done
+
+du -cb "$ROOT/data/reviews"/* "$ROOT/data/stories"/* | awk 'END { print; exit !($1 < 1000000) }' >"$folder/log"
 verdict "the committed data stay below 1 MB" $? "$folder/log"

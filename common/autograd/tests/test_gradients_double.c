@@ -406,6 +406,29 @@ START_TEST(only_inputs_that_need_a_gradient_get_one)
 }
 END_TEST
 
+START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
+{
+    real logits[12];
+    fill_normal("logits", 12, logits);
+    const int32_t labels[] = {0, 2, 1, 1};
+    Tensor *x = tape_reals(tape, SHAPE(4, 3), whole(), logits, true);
+    Tensor *mean = cross_entropy_mean(x, tape_ints(tape, SHAPE(4), labels), 4, NULL);
+    tape_backward(tape, mean, NULL);
+    double sum = 0;
+    for (int k = 0; k < 2; k++) {
+        real losses[2];
+        Tensor *half = tape_reals(tape, SHAPE(2, 3), whole(), logits + 6 * k, true);
+        Tensor *part_of_mean =
+            cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
+        tape_backward(tape, part_of_mean, NULL);
+        assert_close("logits", 6, reals(half->gradient), reals(x->gradient) + 6 * k, 1e-16);
+        ck_assert_double_eq_tol(reals(part_of_mean)[0], (losses[0] + losses[1]) / 4, 1e-15);
+        sum += reals(part_of_mean)[0];
+    }
+    ck_assert_double_eq_tol(sum, reals(mean)[0], 1e-15);
+}
+END_TEST
+
 Suite *suite(void)
 {
     enum { COUNT = sizeof NETS / sizeof *NETS };
@@ -414,6 +437,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
     tcase_add_loop_test(tcase, the_gradient_equals_central_differences, 0, COUNT);
     tcase_add_loop_test(tcase, only_inputs_that_need_a_gradient_get_one, 0, COUNT);
+    tcase_add_test(tcase, the_mean_of_micro_batches_is_that_of_the_batch);
     suite_add_tcase(suite, tcase);
     return suite;
 }

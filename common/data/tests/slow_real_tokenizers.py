@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer, on real reviews and
-on all of Unicode.
+"""build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer and
+ByteLevelBPETokenizer and as SentencePiece, on real texts and on all of Unicode.
 
-Hugging Face's package comes from PyPI, into its own environment below the build folder.
+Their packages come from PyPI, into an environment of their own below the build folder.
 """
 
 import csv
@@ -13,14 +13,17 @@ import sys
 import tempfile
 import unicodedata
 
-PACKAGE = "tokenizers==0.23.3"
+PACKAGES = ("tokenizers==0.23.3", "sentencepiece==0.2.3")
 BUILD, ROOT = os.environ["BUILD"], os.environ["ROOT"]
 REAL_DATA = os.environ.get("REAL_DATA")
-ROWS, SPECIALS, FUZZ, UNICODE = (
+SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, TEXTS, BACK, ODD = (
     "every real review has Hugging Face's ids at SEQ 512",
     "truncation and special tokens within the text are Hugging Face's",
     "random strings over all of Unicode have Hugging Face's ids",
     "each character of Unicode is folded as Hugging Face does",
+    "real texts have the ids of Hugging Face's BPE and of SentencePiece",
+    "real texts come back from their ids, except what SentencePiece changes itself",
+    "random strings over all of Unicode have the ids of Hugging Face's BPE and of SentencePiece",
 )
 
 
@@ -34,15 +37,16 @@ def enter_environment():
     folder = os.path.join(BUILD, "venv-tokenizers")
     python = os.path.join(folder, "bin", "python")
     steps = ([sys.executable, "-m", "venv", folder],
-             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", PACKAGE])
-    probe = f"import tokenizers; assert tokenizers.__version__ == '{PACKAGE.partition('==')[2]}'"
+             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", *PACKAGES])
+    probe = "; ".join(f"import {name}; assert {name}.__version__ == '{version}'"
+                      for name, version in (package.split("==") for package in PACKAGES))
     if not os.path.exists(python) or subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode:
         for step in steps:
             done = subprocess.run(step, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 lines = (done.stderr + done.stdout).strip().splitlines() or ["no message"]
-                for sentence in (ROWS, SPECIALS, FUZZ, UNICODE):
-                    skip(sentence, f"pip cannot get {PACKAGE}: {lines[-1]}")
+                for sentence in SENTENCES:
+                    skip(sentence, f"pip cannot get {' and '.join(PACKAGES)}: {lines[-1]}")
                 sys.exit(0)
     os.execv(python, [python, os.path.abspath(__file__), "inside"])
 
@@ -71,6 +75,77 @@ def compare(sentence, vocabulary, texts, seqs=(512,)):
     print(f"ok - {sentence}")
 
 
+def lines_of(texts, path):
+    """The ids of each text, a line each, with begin and end."""
+    done = subprocess.run([os.path.join(BUILD, "tokenize"), "--vocab", path, "--seq", str(1 << 20)], check=True,
+                          input="".join(text + "\n" for text in texts).encode(), stdout=subprocess.PIPE)
+    return [[int(word) for word in line.split()][1:-1] for line in done.stdout.splitlines()]
+
+
+def tokenize(path, option, data):
+    return subprocess.run([os.path.join(BUILD, "tokenize"), "--vocab", path, option], check=True, input=data,
+                          stdout=subprocess.PIPE).stdout
+
+
+def verdict(sentence, wrong):
+    print(f"not ok - {sentence}\n    {wrong[0]}" if wrong else f"ok - {sentence}")
+
+
+def peers():
+    """Pairs of a tokenizer's path and a function that gives a text's ids and their text."""
+    from sentencepiece import SentencePieceProcessor
+    from tokenizers import ByteLevelBPETokenizer
+    folders = [(ROOT + "/data/stories/gpt2/", ("vocab.json", "merges.txt"), ROOT + "/data/stories/llama/tokenizer.model")]
+    if REAL_DATA:
+        folders.append((REAL_DATA + "/gpt2/", ("encoder.json", "vocab.bpe"), REAL_DATA + "/llama2/tokenizer.model"))
+        folders[1:1] = [(None, None, REAL_DATA + "/stories260K/tok512.model")]
+    for folder, names, model in folders:
+        if folder:
+            bpe = ByteLevelBPETokenizer(*(folder + name for name in names))
+            yield folder, lambda text, bpe=bpe: (bpe.encode(text).ids, text)
+        pieces = SentencePieceProcessor(model_file=model)
+
+        def by_sentencepiece(text, pieces=pieces):
+            ids = pieces.encode(text)
+            return ids, pieces.decode(ids)
+        yield model, by_sentencepiece
+
+
+def real_texts():
+    names = [os.path.join(ROOT, "data", "stories", "train.txt"), os.path.join(ROOT, "data", "reviews", "test.csv")]
+    if REAL_DATA:
+        names += [os.path.join(REAL_DATA, name) for name in
+                  ("tinystories/stories.txt", "squad/contexts.txt", "imdb/train.csv", "imdb/test.csv")]
+    wrong, changed = [], []
+    for path, peer in peers():
+        for name in names:
+            with open(name, "rb") as stream:
+                data = stream.read()
+            ids, text = peer(data.decode())
+            given = tokenize(path, "--text", data)
+            if list(map(int, given.split())) != ids:
+                wrong.append(f"{name} has other ids with {path}")
+            if tokenize(path, "--decode", given) != text.encode():
+                changed.append(f"{name} does not come back with {path}")
+    verdict(TEXTS, wrong)
+    verdict(BACK, changed)
+
+
+def odd_texts(draw):
+    texts = strings(draw, 10000) + ["a" * 5000, " " * 5000 + "x", "\u4e2d" * 3000, "é" * 3000, "'s" * 999, "\u00a0 " * 999]
+    every = characters()
+    texts += [" ".join("a" + c + "a1" + c + "1 ." + c + "'" + c + "  " + c for c in every[at:at + 64])
+              for at in range(0, len(every), 64)]
+    wrong = []
+    for path, peer in peers():
+        for text, ids in zip(texts, lines_of(texts, path)):
+            expected, _ = peer(text)
+            if ids != expected:
+                wrong.append(f"{path}: {ascii(text)[:200]}\n        expected {expected[:30]}\n        got      {ids[:30]}")
+                break
+    verdict(ODD, wrong)
+
+
 def rows():
     if not REAL_DATA:
         skip(ROWS, "REAL_DATA is not set")
@@ -96,15 +171,18 @@ def special_tokens(draw):
     compare(SPECIALS, os.path.join(ROOT, "data", "reviews", "vocab.txt"), texts, (2, 3, 7, 512))
 
 
-def fuzz(draw):
+def strings(draw, count):
     every, common = characters(), [chr(c) for c in range(0x20, 0x3000)]
     ascii_letters = [chr(c) for c in range(0x20, 0x7F)]
     kinds = (every, common, common, ascii_letters, ascii_letters, PARTS)
-    texts = ["".join(draw.choice(draw.choice(kinds)) for _ in range(draw.randrange(1, 60))) for _ in range(20000)]
+    return ["".join(draw.choice(draw.choice(kinds)) for _ in range(draw.randrange(1, 60))) for _ in range(count)]
+
+
+def fuzz(draw):
     vocabulary = os.path.join(ROOT, "data", "reviews", "vocab.txt")
     if REAL_DATA:
         vocabulary = os.path.join(REAL_DATA, "bert-base-uncased", "vocab.txt")
-    compare(FUZZ, vocabulary, texts)
+    compare(FUZZ, vocabulary, strings(draw, 20000))
 
 
 def all_of_unicode(draw):
@@ -135,6 +213,8 @@ def main():
     special_tokens(draw)
     fuzz(draw)
     all_of_unicode(draw)
+    real_texts()
+    odd_texts(draw)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ enum { S = 6, ROWS = 4, PADDING = 9 };
 
 static const int64_t begin[] = {0, 2, 8, 11, 15};
 static const int32_t ids[] = {1, 2, 1, 3, 4, 5, 6, 2, 1, 7, 2, 1, 8, 8, 2}, labels[] = {0, 1, 1, 0};
-static const ReviewSet set = {.rows = ROWS,
-                              .seq = S,
-                              .vocabulary = 10,
-                              .pad = PADDING,
-                              .begin = begin,
-                              .labels = labels,
-                              .ids = ids};
+static const TokenSet set = {.rows = ROWS,
+                             .seq = S,
+                             .vocabulary = 10,
+                             .pad = PADDING,
+                             .begin = begin,
+                             .labels = labels,
+                             .ids = ids};
 
 START_TEST(rows_have_the_requested_order_with_padding_and_mask)
 {

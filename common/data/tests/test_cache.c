@@ -24,13 +24,13 @@ static void up(void)
     cache = path_of("cache/below");
 }
 
-static ReviewSet *open_set(int64_t seq)
+static TokenSet *open_set(int64_t seq)
 {
     problem = (Problem){0};
-    return review_set_open(csv, vocabulary, seq, cache, &problem);
+    return token_set_open_reviews(csv, vocabulary, seq, cache, &problem);
 }
 
-static void assert_right(const ReviewSet *set)
+static void assert_right(const TokenSet *set)
 {
     static const int64_t begin[] = {0, 4, 9, 11};
     static const int32_t ids[] = {1, 4, 5, 2, 1, 5, 0, 5, 2, 1, 2}, labels[] = {1, 0, 0};
@@ -63,16 +63,16 @@ static int cache_files(char *name)
 
 static void open_and_close(int64_t seq)
 {
-    ReviewSet *set = open_set(seq);
+    TokenSet *set = open_set(seq);
     ck_assert_msg(set != NULL, "%s", problem.what);
-    review_set_close(set);
+    token_set_close(set);
 }
 
 START_TEST(rows_have_their_ids_and_labels)
 {
-    ReviewSet *set = open_set(5);
+    TokenSet *set = open_set(5);
     assert_right(set);
-    review_set_close(set);
+    token_set_close(set);
 }
 END_TEST
 
@@ -83,9 +83,9 @@ START_TEST(second_opening_reads_the_same_file)
     open_and_close(5);
     ck_assert_int_eq(cache_files(path), 1);
     ck_assert_int_eq(stat(path, &first), 0);
-    ReviewSet *set = open_set(5);
+    TokenSet *set = open_set(5);
     assert_right(set);
-    review_set_close(set);
+    token_set_close(set);
     ck_assert_int_eq(stat(path, &second), 0);
     ck_assert_uint_eq(first.st_ino, second.st_ino);
 }
@@ -122,15 +122,15 @@ START_TEST(any_damage_is_detected_and_the_cache_rewritten)
         fseek(file, (long)at, SEEK_SET);
         fputc(bytes[at] ^ 0x10, file);
         fclose(file);
-        ReviewSet *set = open_set(5);
+        TokenSet *set = open_set(5);
         assert_right(set);
-        review_set_close(set);
+        token_set_close(set);
     }
     for (size_t keep = 0; keep < length; keep += 7) {
         ck_assert_int_eq(truncate(path, (off_t)keep), 0);
-        ReviewSet *set = open_set(5);
+        TokenSet *set = open_set(5);
         assert_right(set);
-        review_set_close(set);
+        token_set_close(set);
     }
     ck_assert_int_eq(cache_files(NULL), 1);
 }
@@ -141,7 +141,7 @@ START_TEST(several_processes_may_open_the_same_set_at_once)
     enum { PROCESSES = 8 };
     for (int i = 0; i < PROCESSES; i++) {
         if (fork() == 0) {
-            ReviewSet *set = open_set(5);
+            TokenSet *set = open_set(5);
             _exit(set && set->rows == 3 && set->ids[5] == 5 ? 0 : 1);
         }
     }
@@ -162,7 +162,7 @@ START_TEST(no_space_is_a_problem_and_leaves_nothing_behind)
     small = limit;
     small.rlim_cur = 100;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    ReviewSet *set = open_set(5);
+    TokenSet *set = open_set(5);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     ck_assert_ptr_null(set);
     ASSERT_CONTAINS(problem.what, "cannot be written: File too large");
@@ -211,11 +211,128 @@ START_TEST(missing_and_bad_files_are_problems)
     csv = good;
     vocabulary = path_of("none.txt");
     ck_assert_ptr_null(open_set(5));
-    ASSERT_CONTAINS(problem.what, "vocabulary cannot be opened");
+    ASSERT_CONTAINS(problem.what, "tokenizer cannot be opened");
     vocabulary = write_text("bad.txt", "[CLS]\n[SEP]\n[PAD]\n");
     ck_assert_ptr_null(open_set(5));
     ASSERT_CONTAINS(problem.what, "no [UNK]");
     ck_assert_int_eq(cache_files(NULL), 0);
+}
+END_TEST
+
+/* ---- a text ---- */
+
+static const char *tokenizer = "data/stories/llama"; /* <s> is 1, </s> 2, "a" 259, "help" 320 */
+
+static TokenSet *open_text(const char *text, int64_t seq)
+{
+    problem = (Problem){0};
+    return token_set_open_text(write_text("text.txt", text), tokenizer, seq, cache, &problem);
+}
+
+static void assert_stream(const char *text, const int32_t *expected, int64_t count)
+{
+    TokenSet *set = open_text(text, 2);
+    ck_assert_msg(set != NULL, "%s", problem.what);
+    ck_assert_int_eq(set->tokens, count);
+    ck_assert_mem_eq(set->ids, expected, (size_t)count * sizeof *expected);
+    ck_assert_int_eq(set->vocabulary, 708);
+    token_set_close(set);
+}
+
+START_TEST(documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tokens)
+{
+    static const int32_t two[] = {1, 259, 2, 1, 259, 320, 2}; /* "a", "a help" */
+    static const int32_t three[] = {1, 259, 2, 1, 259, 2, 1, 320, 2};
+    tokenizer = "data/stories/llama";
+    assert_stream("a<|endoftext|>a help", two, 7);
+    assert_stream("\xEF\xBB\xBF a\n<|endoftext|>\r\n\na help \n<|endoftext|>\n", two, 7);
+    assert_stream("a\n-\na help\n-\n", two, 7);
+    assert_stream("-\r\na\r\n-\r\n-\r\na help", two, 7);
+    assert_stream("a\na help\n", two, 7);
+    assert_stream("a\r\n\r\na\n  help", three, 9);
+    static const int32_t gpt2[] = {64, 656, 64, 656}; /* <|endoftext|> only at the end */
+    static const int32_t wordpiece[] = {2, 0, 3, 2, 0, 3};
+    tokenizer = "data/stories/gpt2";
+    TokenSet *set = open_text("a\na", 2);
+    ck_assert_mem_eq(set->ids, gpt2, sizeof gpt2);
+    token_set_close(set);
+    tokenizer = write_text("vocab.txt", "a\n[UNK]\n[CLS]\n[SEP]\n[PAD]\n");
+    set = open_text("a\na", 2);
+    ck_assert_mem_eq(set->ids, wordpiece, sizeof wordpiece);
+    token_set_close(set);
+}
+END_TEST
+
+START_TEST(windows_do_not_overlap_and_targets_are_the_next_tokens)
+{
+    enum { SEQ = 3 };
+    static const int64_t rows[] = {2, 0, 3, 1};
+    tokenizer = "data/stories/llama";
+    TokenSet *set = open_text("a help a\nhelp a a a\nhelp", SEQ); /* 14 tokens */
+    ck_assert_int_eq(set->tokens, 14);
+    ck_assert_int_eq(set->rows, 4);
+    Batch *batch = batch_new(4, SEQ);
+    batch_fill(set, rows, 4, batch);
+    for (int64_t b = 0; b < 4; b++) {
+        ck_assert_int_eq(batch->samples[b], rows[b]);
+        for (int64_t s = 0; s < SEQ; s++) {
+            const int64_t at = batch->samples[b] * SEQ + s;
+            ck_assert_int_eq(batch->ids[b * SEQ + s], set->ids[at]);
+            ck_assert_int_eq(batch->targets[b * SEQ + s], set->ids[at + 1]);
+            ck_assert_int_eq(batch->mask[b * SEQ + s], 1);
+        }
+    }
+    batch_free(batch);
+    token_set_close(set);
+    set = open_text("a help a\nhelp a a a\nhelp", 13); /* the last token is only a target */
+    ck_assert_int_eq(set->rows, 1);
+    token_set_close(set);
+}
+END_TEST
+
+START_TEST(one_cache_file_serves_every_seq_of_a_text)
+{
+    static const char *const text = "a help a\nhelp a a a\nhelp";
+    tokenizer = "data/stories/llama";
+    for (int64_t seq = 2; seq < 9; seq++)
+        token_set_close(open_text(text, seq));
+    ck_assert_int_eq(cache_files(NULL), 1);
+    token_set_close(open_text("a help a a a a a a", 2));
+    ck_assert_int_eq(cache_files(NULL), 2);
+    tokenizer = "data/stories/gpt2";
+    token_set_close(open_text(text, 2));
+    ck_assert_int_eq(cache_files(NULL), 3);
+}
+END_TEST
+
+static void assert_no_text(const char *path, const char *what, const char *where)
+{
+    problem = (Problem){0};
+    ck_assert_ptr_null(token_set_open_text(path, tokenizer, 8, cache, &problem));
+    ASSERT_CONTAINS(problem.what, what);
+    ASSERT_CONTAINS(problem.where, where);
+    ck_assert_uint_gt(strlen(problem.hint), 10);
+}
+
+START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
+{
+    tokenizer = "data/stories/llama";
+    assert_no_text(write_text("t.txt", ""), "the text is empty", "t.txt");
+    assert_no_text(write_text("t.txt", "\n \r\n\n"), "the text is empty", "t.txt");
+    assert_no_text(write_text("t.txt", "<|endoftext|>\n<|endoftext|>"), "is empty", "t.txt");
+    assert_no_text(write_text("t.txt", "a help"), "has 4 tokens; one window takes SEQ+1, 9",
+                   "t.txt");
+    assert_no_text(write_text("t.txt", "a\nb\nc\xE9t\xE9\n"), "byte 0xE9 at byte 2",
+                   "t.txt: line 3");
+    assert_no_text(path_of("none.txt"), "the text cannot be opened: No such file", "none.txt");
+    assert_no_text("/dev/zero", "it is not a file", "/dev/zero");
+    ck_assert_int_eq(mkfifo(path_of("fifo"), 0666), 0);
+    assert_no_text(path_of("fifo"), "it is not a file", "fifo");
+    assert_no_text(folder, "it is a folder", folder);
+    tokenizer = path_of("none");
+    assert_no_text(write_text("t.txt", "a"), "the tokenizer cannot be opened", "none");
+    ck_assert_ptr_null(token_set_open_text("t", "t", 0, cache, &problem));
+    ASSERT_CONTAINS(problem.what, "SEQ is 0");
 }
 END_TEST
 
@@ -235,5 +352,12 @@ Suite *suite(void)
     tcase_add_test(t, seq_out_of_range_is_a_problem);
     tcase_add_test(t, missing_and_bad_files_are_problems);
     suite_add_tcase(s, t);
+    TCase *text = tcase_create("text");
+    tcase_add_checked_fixture(text, up, folder_down);
+    tcase_add_test(text, documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tokens);
+    tcase_add_test(text, windows_do_not_overlap_and_targets_are_the_next_tokens);
+    tcase_add_test(text, one_cache_file_serves_every_seq_of_a_text);
+    tcase_add_test(text, texts_that_are_empty_or_short_or_no_text_are_problems);
+    suite_add_tcase(s, text);
     return s;
 }

@@ -25,7 +25,7 @@ static char *vocabulary_file(const char *line_break)
 static void up(void)
 {
     folder_up();
-    tokenizer = tokenizer_new(vocabulary_file("\n"), &problem);
+    tokenizer = tokenizer_open(vocabulary_file("\n"), &problem);
     ck_assert_ptr_nonnull(tokenizer);
 }
 
@@ -139,25 +139,25 @@ END_TEST
 
 START_TEST(crlf_and_byte_order_mark_in_the_vocabulary_change_nothing)
 {
-    Tokenizer *other = tokenizer_new(vocabulary_file("\r\n"), &problem);
+    Tokenizer *other = tokenizer_open(vocabulary_file("\r\n"), &problem);
     ck_assert_ptr_nonnull(other);
-    ck_assert_int_eq(other->vocabulary.size, tokenizer->vocabulary.size);
+    ck_assert_int_eq(tokenizer_size(other), tokenizer_size(tokenizer));
     int32_t ids[8];
     ck_assert_int_eq(tokenizer_encode(other, "unaffable", 9, 8, ids), 4);
     ck_assert_int_eq(ids[2], 7);
     tokenizer_free(other);
     other =
-        tokenizer_new(write_text("bom.txt", "\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]"), &problem);
+        tokenizer_open(write_text("bom.txt", "\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]"), &problem);
     ck_assert_ptr_nonnull(other);
-    ck_assert_int_eq(other->vocabulary.size, 4);
-    ck_assert_int_eq(other->vocabulary.special[PAD_TOKEN], 0);
+    ck_assert_int_eq(tokenizer_size(other), 4);
+    ck_assert_int_eq(tokenizer_special(other, PAD_TOKEN), 0);
     tokenizer_free(other);
 }
 END_TEST
 
 static void assert_bad_vocabulary(const char *text, const char *what, const char *where)
 {
-    ck_assert_ptr_null(tokenizer_new(write_text("bad.txt", text), &problem));
+    ck_assert_ptr_null(tokenizer_open(write_text("bad.txt", text), &problem));
     ASSERT_CONTAINS(problem.what, what);
     ASSERT_CONTAINS(problem.where, where);
     ck_assert_uint_gt(strlen(problem.hint), 10);
@@ -179,11 +179,11 @@ END_TEST
 
 START_TEST(missing_vocabulary_is_refused)
 {
-    ck_assert_ptr_null(tokenizer_new("/nowhere/vocab.txt", &problem));
+    ck_assert_ptr_null(tokenizer_open("/nowhere/vocab.txt", &problem));
     ASSERT_CONTAINS(problem.what, "No such file");
     ck_assert_str_eq(problem.where, "/nowhere/vocab.txt");
-    ck_assert_ptr_null(tokenizer_new("/tmp", &problem));
-    ASSERT_CONTAINS(problem.what, "it is a folder");
+    ck_assert_ptr_null(tokenizer_open("/tmp", &problem));
+    ASSERT_CONTAINS(problem.what, "the folder has no tokenizer");
 }
 END_TEST
 

@@ -1,0 +1,94 @@
+/* Plain text: its documents, one after another, as ids. */
+#include "data/internal.h"
+
+#include <string.h>
+
+#define END_OF_TEXT "<|endoftext|>"
+#define BLANKS      " \t\r\n\v\f"
+
+/* What ends a document: a marker, or a line break. */
+typedef struct Separator {
+    const char *bytes;
+    size_t length;
+    bool is_line; /* only if it is a whole line */
+} Separator;
+
+/* The next separator, or `end`. */
+static const char *find(const Separator *separator, const char *begin, const char *at,
+                        const char *end)
+{
+    for (; at < end; at++) {
+        at = memmem(at, (size_t)(end - at), separator->bytes, separator->length);
+        if (!at)
+            break;
+        const char *after = at + separator->length;
+        if (!separator->is_line ||
+            ((at == begin || at[-1] == '\n') && (after == end || *after == '\n' || *after == '\r')))
+            return at;
+    }
+    return end;
+}
+
+static Separator separator_of(const char *text, const char *end)
+{
+    static const Separator known[] = {{END_OF_TEXT, sizeof END_OF_TEXT - 1, false}, {"-", 1, true}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (find(known + i, text, text, end) < end)
+            return known[i];
+    return (Separator){"\n", 1, false};
+}
+
+static void encode_document(const Tokenizer *tokenizer, const char *text, const char *end, Ids *ids)
+{
+    while (text < end && strchr(BLANKS, *text) && *text)
+        text++;
+    while (text < end && strchr(BLANKS, end[-1]) && end[-1])
+        end--;
+    if (text == end)
+        return;
+    const int32_t first = tokenizer->special[BEGIN_TOKEN], last = tokenizer->special[END_TOKEN];
+    if (first >= 0 && first != last)
+        ids_put(ids, first);
+    tokenizer->kind->encode(tokenizer, text, (size_t)(end - text), ids);
+    if (last >= 0)
+        ids_put(ids, last);
+}
+
+static bool is_utf8(const char *path, const char *bytes, size_t length, Problem *problem)
+{
+    const size_t valid = utf8_valid_length(bytes, length);
+    if (valid == length)
+        return true;
+    char place[PLACE_SIZE];
+    int64_t line = 1;
+    size_t begin = 0;
+    for (size_t i = 0; i < valid; i++)
+        if (bytes[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
+    place_in_file(place, path, 0, line);
+    return problem_set(problem, place,
+                       "convert the text, for example with iconv -f latin1 -t utf-8",
+                       "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
+                       (unsigned)(unsigned char)bytes[valid], valid - begin + 1);
+}
+
+bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
+                      size_t length, Ids *ids, Problem *problem)
+{
+    skip_bom(&bytes, &length);
+    if (!is_utf8(path, bytes, length, problem))
+        return false;
+    const char *end = bytes + length;
+    const Separator separator = separator_of(bytes, end);
+    for (const char *at = bytes, *next; at < end; at = next) {
+        const char *last = find(&separator, bytes, at, end);
+        encode_document(tokenizer, at, last, ids);
+        next = last < end ? last + separator.length : end;
+    }
+    return ids->count > 0 ||
+           problem_set(problem, path,
+                       "give a text: documents with <|endoftext|> between them, or one a line",
+                       "the text is empty");
+}

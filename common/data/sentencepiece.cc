@@ -1,0 +1,102 @@
+/* SentencePiece (LLaMA), by libsentencepiece. */
+#include "data/tokenizer.h"
+
+#include <sentencepiece_processor.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+using sentencepiece::SentencePieceProcessor;
+
+static const char blank[] = "\xE2\x96\x81"; /* U+2581, which stands for a space */
+static const size_t blank_size = sizeof blank - 1;
+
+#define MODEL_HINT                                                                                 \
+    N_("copy or download it again: a SentencePiece model is a file like LLaMA's tokenizer.model")
+
+static const SentencePieceProcessor *processor_of(const Tokenizer *tokenizer)
+{
+    return static_cast<const SentencePieceProcessor *>(tokenizer->model);
+}
+
+static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
+{
+    for (int id : processor_of(tokenizer)->EncodeAsIds({text, length}))
+        ids_put(ids, id);
+}
+
+static void free_model(void *model)
+{
+    delete static_cast<SentencePieceProcessor *>(model);
+}
+
+/* What the piece adds within a text; a byte piece, <0x0A>, is that byte. */
+static std::string text_of(const SentencePieceProcessor *processor, int id)
+{
+    std::string piece = processor->IdToPiece(id);
+    if (processor->IsControl(id))
+        return "";
+    if (processor->IsUnknown(id))
+        return processor->DecodeIds({id});
+    if (processor->IsByte(id))
+        return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    for (size_t at = 0; (at = piece.find(blank, at)) != std::string::npos; at++)
+        piece.replace(at, blank_size, " ");
+    return piece;
+}
+
+/* Does the model put a space before each text, and leave it out in decoding? */
+static bool drops_space(const SentencePieceProcessor *processor, int id, const std::string &text)
+{
+    return text.size() > 1 && text[0] == ' ' && !processor->IsUnknown(id) &&
+           processor->DecodeIds({id}) == text.substr(1);
+}
+
+static int32_t id_of(const SentencePieceProcessor *processor, const char *name)
+{
+    const int id = processor->PieceToId(name);
+    return processor->IsUnknown(id) ? -1 : id;
+}
+
+static void fill(Tokenizer *tokenizer, const SentencePieceProcessor *processor)
+{
+    tokenizer->special[UNKNOWN_TOKEN] = processor->unk_id();
+    tokenizer->special[BEGIN_TOKEN] = processor->bos_id();
+    tokenizer->special[END_TOKEN] = processor->eos_id();
+    tokenizer->special[PAD_TOKEN] = processor->pad_id();
+    tokenizer->special[MASK_TOKEN] = id_of(processor, "<mask>");
+    for (int id = 0; id < processor->GetPieceSize(); id++) {
+        const std::string text = text_of(processor, id);
+        if (!tokenizer->spaced)
+            tokenizer->spaced = drops_space(processor, id, text);
+        tokenizer_put(tokenizer, text.data(), text.size());
+    }
+}
+
+/* The library's message, unless it is about its own source or has bytes of the file. */
+static bool is_damaged(const char *path, const std::string &message, Problem *problem)
+{
+    const bool is_clear = message.find('(') == std::string::npos &&
+                          utf8_valid_length(message.data(), message.size()) == message.size();
+    return problem_set(problem, path, MODEL_HINT, "the SentencePiece model is damaged: %s",
+                       is_clear ? message.c_str() : _("it is not complete"));
+}
+
+extern "C" bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file,
+                                   Problem *problem)
+{
+    static const TokenizerKind kind = {encode, free_model};
+    auto *processor = new SentencePieceProcessor;
+    tokenizer->kind = &kind;
+    tokenizer->model = processor;
+    try {
+        const auto status = processor->LoadFromSerializedProto({file.bytes, file.length});
+        if (!status.ok())
+            return is_damaged(path, status.message(), problem);
+        fill(tokenizer, processor);
+    } catch (const std::exception &error) {
+        return is_damaged(path, error.what(), problem);
+    }
+    return true;
+}

@@ -1,0 +1,313 @@
+/* Byte-level BPE and SentencePiece on the committed tokenizers, and files that do not work. The
+ * expected ids are those of Hugging Face's tokenizers 0.23.3 and SentencePiece 0.2. */
+#include "data/internal.h"
+#include "temporary.h"
+
+#include <sys/stat.h>
+
+Suite *suite(void);
+
+#define GPT2  "data/stories/gpt2"
+#define LLAMA "data/stories/llama"
+static const char *const hard = "I'll  say \u201CZo\u00E9\u201D 3 times!\n\n";
+static Problem problem;
+
+static Tokenizer *open_good(const char *path)
+{
+    problem = (Problem){0};
+    Tokenizer *tokenizer = tokenizer_open(path, &problem);
+    ck_assert_msg(tokenizer != NULL, "%s", problem.what);
+    return tokenizer;
+}
+
+static void assert_ids(const Tokenizer *tokenizer, const char *text, const int32_t *expected,
+                       size_t size)
+{
+    int32_t *ids;
+    size_t length;
+    int64_t count = tokenizer_encode_text(tokenizer, text, strlen(text), &ids);
+    ck_assert_int_eq(count, (int64_t)(size / sizeof *ids));
+    ck_assert_mem_eq(ids, expected, size);
+    char *back = tokenizer_decode(tokenizer, ids, count, &length);
+    ck_assert_uint_eq(length, strlen(text));
+    ck_assert_str_eq(back, text);
+    free(back);
+    free(ids);
+}
+
+/* [count] bytes of a file that the caller frees. */
+static FileBytes bytes_of(const char *path)
+{
+    FileBytes file;
+    ck_assert(file_read(path, "the file", "", &file, &problem));
+    return file;
+}
+
+static char *copy_of(const char *path, const char *name)
+{
+    FileBytes file = bytes_of(path);
+    char *copy = write_bytes(name, file.bytes, file.length);
+    free(file.bytes);
+    return copy;
+}
+
+START_TEST(bpe_has_the_ids_of_hugging_face_and_gives_the_text_back)
+{
+    static const int32_t easy_ids[] = {400, 478, 256, 477, 11, 403, 269, 256, 620, 13};
+    static const int32_t hard_ids[] = {40,  377, 220, 270, 88,  522, 337, 426, 251,
+                                       220, 18,  362, 76,  339, 0,   198, 198};
+    static const int32_t blank_ids[] = {83,  257, 264, 157, 254, 236, 83,
+                                        257, 126, 227, 159, 222, 222, 87};
+    Tokenizer *t = open_good(GPT2);
+    ck_assert_int_eq(tokenizer_size(t), 657);
+    assert_ids(t, "Once upon a time, there was a bird.", easy_ids, sizeof easy_ids);
+    assert_ids(t, hard, hard_ids, sizeof hard_ids);
+    assert_ids(t, hard, hard_ids, sizeof hard_ids); /* words that it remembers */
+    assert_ids(t, "the the\u180Ethe\xC2\x85\u3000x", blank_ids, sizeof blank_ids);
+    assert_ids(t, "", NULL, 0);
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back)
+{
+    static const int32_t easy_ids[] = {707, 334, 411, 502, 259, 501, 413, 272, 259, 268, 453, 473};
+    static const int32_t hard_ids[] = {295, 377, 707, 273, 706, 707, 229, 131, 159, 341, 198, 172,
+                                       229, 131, 160, 707, 660, 362, 695, 343, 652, 13,  13};
+    Tokenizer *t = open_good(LLAMA);
+    ck_assert_int_eq(tokenizer_size(t), 708);
+    assert_ids(t, "Once upon a time, there was a bird.", easy_ids, sizeof easy_ids);
+    assert_ids(t, hard, hard_ids, sizeof hard_ids);
+    assert_ids(t, "", NULL, 0);
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(any_text_comes_back_from_bpe_and_so_do_long_words)
+{
+    enum { LENGTH = 300000 };
+    static const char *const parts[] = {"a",    " ",      "\n",           "\t",         "\u3000",
+                                        "'s",   "7",      "\u00E9",       "\U0001F600", "the",
+                                        "\x01", "\u4E2D", "<|endoftext|>"};
+    Tokenizer *t = open_good(GPT2);
+    char *text = malloc(LENGTH + 16);
+    for (size_t part = 0; part <= sizeof parts / sizeof *parts; part++) {
+        size_t length = 0;
+        uint32_t drawn = 1;
+        while (length < LENGTH) { /* one part again and again; at last, any part */
+            drawn = drawn * 1664525u + 1013904223u;
+            const size_t any = drawn >> 16;
+            const char *next =
+                parts[part < sizeof parts / sizeof *parts ? part
+                                                          : any % (sizeof parts / sizeof *parts)];
+            length += (size_t)sprintf(text + length, "%s", next);
+        }
+        int32_t *ids;
+        size_t back_length;
+        int64_t count = tokenizer_encode_text(t, text, length, &ids);
+        char *back = tokenizer_decode(t, ids, count, &back_length);
+        ck_assert_uint_eq(back_length, length);
+        ck_assert_mem_eq(back, text, length);
+        free(back);
+        free(ids);
+    }
+    free(text);
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(special_tokens_are_known_and_enclose_a_row)
+{
+    int32_t ids[5];
+    Tokenizer *t = open_good(GPT2);
+    ck_assert_int_eq(tokenizer_special(t, BEGIN_TOKEN), 656);
+    ck_assert_int_eq(tokenizer_special(t, END_TOKEN), 656);
+    ck_assert_int_eq(tokenizer_special(t, PAD_TOKEN), -1);
+    ck_assert_int_eq(tokenizer_encode(t, "Once upon a time, there", 23, 5, ids), 5);
+    ck_assert_mem_eq(ids, ((int32_t[]){656, 400, 478, 256, 656}), sizeof ids);
+    tokenizer_free(t);
+    t = open_good(LLAMA);
+    static const int32_t expected[] = {0, 1, 2, -1, -1};
+    for (int special = 0; special < SPECIAL_TOKENS; special++)
+        ck_assert_int_eq(tokenizer_special(t, (SpecialToken)special), expected[special]);
+    ck_assert_int_eq(tokenizer_encode(t, "a", 1, 5, ids), 3);
+    ck_assert_mem_eq(ids, ((int32_t[]){1, 259, 2}), 3 * sizeof *ids);
+    tokenizer_free(t);
+    t = open_good("data/reviews");
+    ck_assert_int_eq(tokenizer_special(t, PAD_TOKEN), 0);
+    ck_assert_int_eq(tokenizer_special(t, MASK_TOKEN), 4);
+    tokenizer_free(t);
+}
+END_TEST
+
+static void assert_piece(const Tokenizer *t, int32_t before, int32_t id, const char *expected)
+{
+    size_t length;
+    const char *piece = tokenizer_piece(t, before, id, &length);
+    ck_assert_uint_eq(length, strlen(expected));
+    ck_assert_mem_eq(piece, expected, length);
+}
+
+START_TEST(pieces_one_by_one_are_the_text_without_its_first_space)
+{
+    Tokenizer *t = open_good(LLAMA);
+    assert_piece(t, -1, 259, "a");
+    assert_piece(t, 1, 259, "a");
+    assert_piece(t, 502, 259, " a");
+    assert_piece(t, 259, 1, "");
+    assert_piece(t, 259, 13, "\n");      /* <0x0A> */
+    assert_piece(t, 259, 229, "\xE2");   /* <0xE2>, a part of a character */
+    assert_piece(t, 259, 0, " \u2047 "); /* <unk> */
+    tokenizer_free(t);
+    t = open_good(GPT2);
+    assert_piece(t, -1, 256, " a");
+    assert_piece(t, 656, 256, " a");
+    assert_piece(t, 256, 656, "<|endoftext|>");
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(wordpiece_decodes_to_words)
+{
+    static const char *const text = "[SEP]Film, zzx";
+    int32_t ids[16];
+    size_t length;
+    Tokenizer *t = open_good("data/reviews/vocab.txt");
+    int64_t count = tokenizer_encode(t, text, strlen(text), 16, ids);
+    char *back = tokenizer_decode(t, ids, count, &length);
+    ck_assert_str_eq(back, " film , zzx");
+    free(back);
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(contents_decide_the_kind_whatever_the_name)
+{
+    Tokenizer *t = open_good(copy_of(LLAMA "/tokenizer.model", "vocab.json"));
+    ck_assert_int_eq(tokenizer_size(t), 708);
+    tokenizer_free(t);
+    unlink(path_of("vocab.json"));
+    copy_of(GPT2 "/vocab.json", "encoder.json");
+    copy_of(GPT2 "/merges.txt", "vocab.bpe");
+    const char *const names[] = {"", "encoder.json", "vocab.bpe"};
+    for (int i = 0; i < 3; i++) {
+        t = open_good(path_of(names[i]));
+        ck_assert_int_eq(tokenizer_size(t), 657);
+        tokenizer_free(t);
+    }
+}
+END_TEST
+
+/* ---- what does not work ---- */
+
+static void assert_refused(const char *path, const char *what, const char *where)
+{
+    problem = (Problem){0};
+    ck_assert_ptr_null(tokenizer_open(path, &problem));
+    ASSERT_CONTAINS(problem.what, what);
+    ASSERT_CONTAINS(problem.where, where);
+    ck_assert_uint_gt(strlen(problem.hint), 10);
+}
+
+static void refuse_vocabulary(const char *vocabulary, const char *what)
+{
+    write_text("vocab.json", vocabulary);
+    assert_refused(folder, what, "vocab.json");
+}
+
+START_TEST(vocabularies_with_missing_or_repeated_ids_are_refused)
+{
+    copy_of(GPT2 "/merges.txt", "merges.txt");
+    refuse_vocabulary("{\"a\": 0, \"b\": 0}", "'a' and 'b' have the same id 0");
+    refuse_vocabulary("{\"a\": 0, \"b\": 2}", "'b' is not a number from 0 to 1, for 2 tokens");
+    refuse_vocabulary("{\"a\": 0, \"b\": -1}", "'b' is not a number from 0 to 1");
+    refuse_vocabulary("{\"a\": 0, \"b\": \"1\"}", "'b' is not a number");
+    refuse_vocabulary("{\"a\": 0, \"b\": 1e0}", "'b' is not a number");
+    refuse_vocabulary("{\"a\": 0, \"b\": 99999999999999999999}", "not JSON");
+    refuse_vocabulary("{\"a\": 0, \"a\": 1}", "not JSON: line 1, column");
+    refuse_vocabulary("{\"a\": 0, \"b", "not JSON: line 1, column");
+    refuse_vocabulary("{\"a\": 0} x", "not JSON");
+    refuse_vocabulary("{\"a\xFF\": 0}", "not JSON");
+    refuse_vocabulary("{\"a\": 0, \"\u4E2D\": 1}", "stands for no byte: '\u4E2D'");
+    refuse_vocabulary("{\"a b\": 0}", "stands for no byte: 'a b'");
+    refuse_vocabulary("{\"a\": 0}", "no token for the byte 0x00");
+    refuse_vocabulary("{}", "no token for the byte 0x00");
+}
+END_TEST
+
+static void refuse_merges(const char *merges, const char *what, const char *where)
+{
+    write_text("merges.txt", merges);
+    assert_refused(folder, what, where);
+}
+
+START_TEST(merges_that_do_not_fit_the_vocabulary_are_refused)
+{
+    copy_of(GPT2 "/vocab.json", "vocab.json");
+    refuse_merges("#version: 0.2\nh e\nq q\n", "does not fit the vocabulary", "merges.txt: line 3");
+    refuse_merges("h e\n\u4E2D e\n", "does not fit the vocabulary", "merges.txt: line 2");
+    refuse_merges("h e\nh e\n", "an earlier line has the same merge", "merges.txt: line 2");
+    refuse_merges("h e\nhe\n", "not two symbols", "merges.txt: line 2");
+    refuse_merges("h e\n\nh e\n", "not two symbols", "merges.txt: line 2");
+    refuse_merges("h e\nh e r\n", "not two symbols", "merges.txt: line 2");
+    refuse_merges("h e\n h\n", "not two symbols", "merges.txt: line 2");
+    write_text("merges.txt", "#version: 0.2\r\nh e\r\n");
+    tokenizer_free(open_good(folder));
+    write_text("merges.txt", ""); /* bytes alone */
+    tokenizer_free(open_good(folder));
+}
+END_TEST
+
+START_TEST(half_of_a_bpe_is_refused)
+{
+    char *vocabulary = copy_of(GPT2 "/vocab.json", "tokens");
+    assert_refused(vocabulary, "no merges lie beside the vocabulary", "tokens");
+    char *merges = copy_of(GPT2 "/merges.txt", "merges");
+    assert_refused(merges, "no vocabulary lies beside the merges", "merges");
+    assert_refused(folder, "the folder has no tokenizer", folder);
+    unlink(vocabulary);
+    mkdir(path_of("merges.txt"), 0777);
+    assert_refused(copy_of(GPT2 "/vocab.json", "vocab.json"), "it is a folder", "merges.txt");
+}
+END_TEST
+
+START_TEST(damaged_sentencepiece_models_are_refused_and_end_nothing)
+{
+    FileBytes file = bytes_of(LLAMA "/tokenizer.model");
+    for (size_t keep = 3; keep + 1 < file.length; keep += keep < 100 ? 1 : 97) {
+        problem = (Problem){0};
+        Tokenizer *t = tokenizer_open(write_bytes("short", file.bytes, keep), &problem);
+        if (!t)
+            ASSERT_CONTAINS(problem.what, "SentencePiece model is damaged: ");
+        tokenizer_free(t);
+    }
+    assert_refused(write_bytes("short", file.bytes, file.length / 2), "it is not complete",
+                   "short");
+    assert_refused(write_bytes("short", file.bytes, 16), "no pieces are loaded", "short");
+    free(file.bytes);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("tokenizers");
+    TCase *text = tcase_create("text");
+    tcase_add_checked_fixture(text, folder_up, folder_down);
+    tcase_set_timeout(text, 30);
+    tcase_add_test(text, bpe_has_the_ids_of_hugging_face_and_gives_the_text_back);
+    tcase_add_test(text, sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back);
+    tcase_add_test(text, any_text_comes_back_from_bpe_and_so_do_long_words);
+    tcase_add_test(text, special_tokens_are_known_and_enclose_a_row);
+    tcase_add_test(text, pieces_one_by_one_are_the_text_without_its_first_space);
+    tcase_add_test(text, wordpiece_decodes_to_words);
+    tcase_add_test(text, contents_decide_the_kind_whatever_the_name);
+    suite_add_tcase(s, text);
+    TCase *bad = tcase_create("bad");
+    tcase_add_checked_fixture(bad, folder_up, folder_down);
+    tcase_add_test(bad, vocabularies_with_missing_or_repeated_ids_are_refused);
+    tcase_add_test(bad, merges_that_do_not_fit_the_vocabulary_are_refused);
+    tcase_add_test(bad, half_of_a_bpe_is_refused);
+    tcase_add_test(bad, damaged_sentencepiece_models_are_refused_and_end_nothing);
+    suite_add_tcase(s, bad);
+    return s;
+}

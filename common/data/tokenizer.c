@@ -1,0 +1,247 @@
+/* What all tokenizers share: opening, rows of ids, decoding. */
+#include "data/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- ids and pieces ---- */
+
+void ids_put(Ids *ids, int32_t id)
+{
+    if (ids->count >= ids->limit)
+        return;
+    if (ids->count == ids->capacity) {
+        ids->capacity = 2 * ids->capacity + 64;
+        ids->ids = reallocate(ids->ids, (size_t)ids->capacity * sizeof *ids->ids);
+    }
+    ids->ids[ids->count++] = id;
+}
+
+static bool is_power_of_two(int64_t x)
+{
+    return (x & (x - 1)) == 0;
+}
+
+void tokenizer_put(Tokenizer *t, const char *bytes, size_t length)
+{
+    const int64_t begin = t->size ? t->begin[t->size] : 0, end = begin + (int64_t)length;
+    if (is_power_of_two(t->size + 1)) /* then there is no more room: it doubles */
+        t->begin = reallocate(t->begin, 2 * ((size_t)t->size + 1) * sizeof *t->begin);
+    if (end > t->room) {
+        t->room = 2 * end;
+        t->bytes = reallocate(t->bytes, (size_t)t->room);
+    }
+    if (length > 0)
+        memcpy(t->bytes + begin, bytes, length);
+    t->begin[t->size++] = begin;
+    t->begin[t->size] = end;
+}
+
+int32_t tokenizer_size(const Tokenizer *tokenizer)
+{
+    return tokenizer->size;
+}
+
+int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token)
+{
+    return tokenizer->special[token];
+}
+
+/* ---- texts to ids and back ---- */
+
+int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
+                         int32_t *ids)
+{
+    const int32_t begin = tokenizer->special[BEGIN_TOKEN], end = tokenizer->special[END_TOKEN];
+    Ids row = {.ids = ids, .capacity = seq, .limit = seq - (end >= 0)};
+    if (begin >= 0)
+        ids_put(&row, begin);
+    tokenizer->kind->encode(tokenizer, text, length, &row);
+    row.limit = seq;
+    if (end >= 0)
+        ids_put(&row, end);
+    return row.count;
+}
+
+int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
+                              int32_t **ids)
+{
+    Ids all = {.limit = INT64_MAX};
+    tokenizer->kind->encode(tokenizer, text, length, &all);
+    *ids = all.ids ? all.ids : allocate(0);
+    return all.count;
+}
+
+const char *tokenizer_piece(const Tokenizer *t, int32_t before, int32_t id, size_t *length)
+{
+    assert(id >= 0 && id < t->size);
+    const char *piece = t->bytes + t->begin[id];
+    const bool is_first = before < 0 || before == t->special[BEGIN_TOKEN];
+    *length = (size_t)(t->begin[id + 1] - t->begin[id]);
+    if (t->spaced && is_first && *length > 0 && *piece == ' ') {
+        --*length;
+        return piece + 1;
+    }
+    return piece;
+}
+
+char *tokenizer_decode(const Tokenizer *tokenizer, const int32_t *ids, int64_t count,
+                       size_t *length)
+{
+    size_t more;
+    *length = 0;
+    for (int64_t i = 0; i < count; i++) {
+        tokenizer_piece(tokenizer, i ? ids[i - 1] : -1, ids[i], &more);
+        *length += more;
+    }
+    char *text = allocate(*length + 1), *end = text;
+    for (int64_t i = 0; i < count; i++) {
+        const char *piece = tokenizer_piece(tokenizer, i ? ids[i - 1] : -1, ids[i], &more);
+        memcpy(end, piece, more);
+        end += more;
+    }
+    *end = '\0';
+    return text;
+}
+
+/* ---- opening ---- */
+
+/* The names of files in Hugging Face's folders, and in OpenAI's. */
+static const char *const tokenizer_files[] = {"tokenizer.model", "vocab.json", "encoder.json",
+                                              "vocab.txt", NULL};
+static const char *const vocabulary_files[] = {"vocab.json", "encoder.json", NULL};
+static const char *const merges_files[] = {"merges.txt", "vocab.bpe", NULL};
+
+/* The first of `names` in the folder [length bytes of `path`] that exists. @return its path, which
+ * the caller frees; NULL if there is none */
+static char *first_of(const char *path, size_t length, const char *const *names)
+{
+    for (; *names; names++) {
+        char *file;
+        if (asprintf(&file, "%.*s%s%s", (int)length, path, length ? "/" : "", *names) < 0)
+            abort();
+        if (access(file, F_OK) == 0)
+            return file;
+        free(file);
+    }
+    return NULL;
+}
+
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + (slash == path) : 0;
+}
+
+typedef enum FileKind { VOCABULARY_LINES, VOCABULARY_JSON, MERGES, SENTENCEPIECE } FileKind;
+
+/* A SentencePiece model is a protocol buffer that begins with its first piece: field 1, length,
+ * field 1 of that. Lines of merges have a version, or a space between two symbols. */
+static FileKind kind_of(const FileBytes *file)
+{
+    const char *bytes = file->bytes;
+    size_t length = file->length;
+    if (length >= 3 && bytes[0] == '\n' && bytes[2] == '\n')
+        return SENTENCEPIECE;
+    skip_bom(&bytes, &length);
+    const char *end = bytes + length, *newline = memchr(bytes, '\n', length);
+    const char *space = memchr(bytes, ' ', (size_t)((newline ? newline : end) - bytes));
+    if (length > 0 && *bytes == '{') {
+        do
+            bytes++;
+        while (bytes < end && strchr(" \t\r\n", *bytes));
+        return bytes < end && (*bytes == '"' || *bytes == '}') ? VOCABULARY_JSON : VOCABULARY_LINES;
+    }
+    return space > bytes && space + 1 < end && !strchr(" \r\n", space[1]) ? MERGES
+                                                                          : VOCABULARY_LINES;
+}
+
+/* The key depends on the contents of each file. */
+static void add_to_key(Tokenizer *tokenizer, const FileBytes *file)
+{
+    const XXH128_hash_t hash = XXH3_128bits(file->bytes, file->length);
+    const uint64_t parts[] = {tokenizer->key.low64, tokenizer->key.high64, hash.low64, hash.high64};
+    tokenizer->key = XXH3_128bits(parts, sizeof parts);
+}
+
+/* `given` is the vocabulary or the merges; the other file is beside it. */
+static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bool is_vocabulary,
+                     Problem *problem)
+{
+    const char *const *names = is_vocabulary ? merges_files : vocabulary_files;
+    char *beside = first_of(path, folder_length(path), names);
+    FileBytes other = {0};
+    bool ok = beside ||
+              problem_set(problem, path, N_("name the folder that has both files"),
+                          is_vocabulary ? N_("no merges lie beside the vocabulary: merges.txt or "
+                                             "vocab.bpe")
+                                        : N_("no vocabulary lies beside the merges: vocab.json or "
+                                             "encoder.json"));
+    ok = ok && file_read(beside, N_("the tokenizer"), TOKENIZER_PATH_HINT, &other, problem);
+    if (ok) {
+        const FileBytes *vocabulary = is_vocabulary ? &given : &other;
+        const FileBytes *merges = is_vocabulary ? &other : &given;
+        add_to_key(tokenizer, vocabulary);
+        add_to_key(tokenizer, merges);
+        ok = bpe_read(tokenizer, is_vocabulary ? path : beside, *vocabulary,
+                      is_vocabulary ? beside : path, *merges, problem);
+    }
+    free(other.bytes);
+    free(beside);
+    return ok;
+}
+
+static bool read_file(Tokenizer *tokenizer, const char *path, Problem *problem)
+{
+    FileBytes file;
+    if (!file_read(path, N_("the tokenizer"), TOKENIZER_PATH_HINT, &file, problem))
+        return false;
+    const FileKind kind = kind_of(&file);
+    if (kind == VOCABULARY_LINES || kind == SENTENCEPIECE)
+        add_to_key(tokenizer, &file);
+    if (kind == VOCABULARY_LINES)
+        return wordpiece_read(tokenizer, path, file, problem);
+    bool ok = kind == SENTENCEPIECE
+                  ? sentencepiece_read(tokenizer, path, file, problem)
+                  : read_bpe(tokenizer, path, file, kind == VOCABULARY_JSON, problem);
+    free(file.bytes);
+    return ok;
+}
+
+Tokenizer *tokenizer_open(const char *path, Problem *problem)
+{
+    struct stat status;
+    const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    char *inside = is_folder ? first_of(path, strlen(path), tokenizer_files) : NULL;
+    if (is_folder && !inside) {
+        problem_set(problem, path,
+                    N_("name a folder with tokenizer.model, vocab.json and merges.txt, or "
+                       "vocab.txt"),
+                    "the folder has no tokenizer");
+        return NULL;
+    }
+    Tokenizer *tokenizer = allocate(sizeof *tokenizer);
+    memset(tokenizer, 0, sizeof *tokenizer);
+    for (int i = 0; i < SPECIAL_TOKENS; i++)
+        tokenizer->special[i] = -1;
+    const bool ok = read_file(tokenizer, inside ? inside : path, problem);
+    free(inside);
+    if (ok)
+        return tokenizer;
+    tokenizer_free(tokenizer);
+    return NULL;
+}
+
+void tokenizer_free(Tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    if (tokenizer->kind)
+        tokenizer->kind->free(tokenizer->model);
+    free(tokenizer->bytes);
+    free(tokenizer->begin);
+    free(tokenizer);
+}

@@ -1,0 +1,89 @@
+/** @file
+ * What the kinds of tokenizers share, and the files that they are read from. C++ includes it too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xxhash.h>
+
+#include "base/cxx.h"
+#include "base/language.h"
+#include "base/problem.h"
+
+BEGIN_C
+
+#include "data/data.h"
+
+/* ---- file.c ---- */
+
+/** A whole file in memory. The caller of file_read frees `bytes`. */
+typedef struct FileBytes {
+    char *bytes;   /**< allocated, or NULL */
+    size_t length; /**< of `bytes` */
+} FileBytes;
+
+/** Reads a whole file. `what` names it in messages ("the reviews"). Returns false with `problem`
+ *  (and `hint`) if it cannot be read; otherwise the caller frees file->bytes. */
+bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
+               Problem *problem);
+
+/** Allocates memory, or ends the program with a message: this room's allocations are small compared
+ * with the files that it has read, so nothing sensible is left to do. */
+void *allocate(size_t bytes);
+/** The same for realloc(). */
+void *reallocate(void *memory, size_t bytes);
+
+/* ---- tokenizer.c ---- */
+
+/** Ids that a text becomes. */
+typedef struct Ids {
+    int32_t *ids;     /**< [capacity] */
+    int64_t count;    /**< how many there are */
+    int64_t capacity; /**< room in `ids`, which grows */
+    int64_t limit;    /**< more ids than that are dropped */
+} Ids;
+
+/** Appends an id, unless there are `limit` already. */
+void ids_put(Ids *ids, int32_t id);
+
+/** What one kind of tokenizer does. */
+typedef struct TokenizerKind {
+    /** Appends the ids of a text's pieces; may stop at the limit. */
+    void (*encode)(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids);
+    void (*free)(void *model); /**< frees Tokenizer.model */
+} TokenizerKind;
+
+/** The members of a Tokenizer. */
+struct Tokenizer {
+    const TokenizerKind *kind;       /**< its functions */
+    void *model;                     /**< of its kind */
+    XXH128_hash_t key;               /**< checksum of its files */
+    int32_t size;                    /**< the number of pieces */
+    int32_t special[SPECIAL_TOKENS]; /**< ids, or -1 */
+    /** a piece may begin with a space that separates it from the word before it; the first piece
+     * of a text loses it */
+    bool spaced;
+    char *bytes;    /**< [room] all pieces, concatenated */
+    int64_t room;   /**< of `bytes`, which grows */
+    int64_t *begin; /**< [size+1] a piece is bytes[begin[id]] to bytes[begin[id+1]-1] */
+};
+
+/** Gives the next id its piece. */
+void tokenizer_put(Tokenizer *tokenizer, const char *bytes, size_t length);
+
+/** Each fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
+ *  messages. wordpiece_read takes over file.bytes. Returns false with `problem` on bad input. */
+bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
+/** See wordpiece_read. The vocabulary is JSON, the merges are lines. */
+bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
+              FileBytes merges, Problem *problem);
+/** See wordpiece_read. */
+bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
+
+/** The hint for a tokenizer that cannot be read. */
+#define TOKENIZER_PATH_HINT                                                                        \
+    N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
+
+END_C
