@@ -312,6 +312,40 @@ void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
  * buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
+/* ---- Balise 21: the vocabulary of a language model ------------------------------------------------------- */
+
+/** The largest number of each row: [B,S,V/tp] -> [B,S]. Of a shard, each rank has the maxima of its own columns;
+ * group_all_max() makes them those of all. Values only: no gradient flows through it, since the loss does not depend
+ * on what is subtracted. */
+Tensor *row_max(Tensor *x);
+/** Like group_all_reduce(), with the largest number over the ranks in place of the sum. */
+Tensor *group_all_max(Group *group, Tensor *x);
+/** The sum of exp(x - most) over each row: [B,S,V/tp] -> [B,S]; of a shard, a partial sum. most [B,S] must be the
+ * maxima over all ranks. That is not checked: with those of one rank, each rank adds terms of another size. */
+Tensor *row_sum_exp(Tensor *x, Tensor *most);
+/** x[b,s,ids[b,s]] - most[b,s], and 0 for NO_ID: [B,S,V/tp] -> [B,S]; of a shard, a partial sum, of which one rank
+ * has the term. ids [B,S] are columns of this rank: see own_ids(). */
+Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids);
+/** ids of the whole vocabulary as columns of this rank's logits, which linear() has made; NO_ID for those of other
+ * ranks. An id outside the vocabulary is misuse. */
+Tensor *own_ids(Tensor *ids, const Tensor *logits);
+Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
+Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
+/** The sum of x [B,S] over the positions whose target is not NO_ID, divided by the tokens of the step (all positions
+ * with a target; those of every micro-batch) -> [1]. targets [B,S]. */
+Tensor *mean_over_tokens(Tensor *x, Tensor *targets);
+
+/** The embedding: table [V/tp,H], this rank's rows of the table [V,H], from row shard_begin() on; ids [B,S] of the
+ * whole vocabulary -> [B,S,H], whole. */
+Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
+/** The head, tied if the embedding has the same table: x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the
+ * table. (Megatron-LM, arXiv:1909.08053, section 3.) */
+Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
+/** The mean over the tokens of -log softmax(logits)[target] -> [1], without a row of all logits on any rank. logits
+ * [B,S,V/tp] as vocabulary_logits() returns them; targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
+ * is predicted. */
+Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);
+
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 
 /** Your own differentiable operation: a pair of plain functions, which apply() puts on the tape.

@@ -44,11 +44,12 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
     if (use->count > 0)
         kernel_linear_backward_input(use->count, in, out, dy, reals(weight), reals(rows),
                                      accumulate && !use->index);
-    if (!use->index)
+    if (!use->index && use->count > 0)
         return;
-    if (!accumulate)
+    if (!accumulate) /* without outputs, too: of a vocabulary, the last rank may hold nothing */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
-    kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
+    if (use->index)
+        kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
 }
 
 static void linear_backward(Node *node, Tensor *dy)

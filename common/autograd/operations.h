@@ -73,34 +73,3 @@ Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
  *  that of the tape's batch. Returns the rows that the cache then holds, [1,past+S,W]. Not
  *  differentiable: the tape must not record. */
 Tensor *append_rows(const Tensor *cache, Tensor *x);
-
-/* ---- a cross entropy whose rows of logits are split over the ranks ---------------------------------------
- * (Megatron-LM, arXiv:1909.08053, section 3.) x is [B,S,V/tp] in shard(LAST), or whole. */
-
-/** The largest number of each row: [B,S,V/tp] -> [B,S]. Of a shard, each rank has the maxima of its
- *  own columns; group_all_max() makes them those of all. Values only: no gradient flows through it,
- *  since the loss does not depend on what is subtracted. */
-Tensor *row_max(Tensor *x);
-
-/** Like group_all_reduce(), with the largest number over the ranks in place of the sum. */
-Tensor *group_all_max(Group *group, Tensor *x);
-
-/** The sum of exp(x - most) over each row: [B,S,V/tp] -> [B,S]; of a shard, a partial sum. most [B,S]
- *  must be the maxima over all ranks. That is not checked: with those of one rank, each rank adds
- *  terms of another size. */
-Tensor *row_sum_exp(Tensor *x, Tensor *most);
-
-/** x[b,s,ids[b,s]] - most[b,s], and 0 for NO_ID: [B,S,V/tp] -> [B,S]; of a shard, a partial sum, of
- *  which one rank has the term. ids [B,S] are columns of this rank: see own_ids(). */
-Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids);
-
-/** ids of the whole vocabulary as columns of this rank's logits, which linear() has made; NO_ID for
- *  those of other ranks. An id outside the vocabulary is misuse. */
-Tensor *own_ids(Tensor *ids, const Tensor *logits);
-
-Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
-Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
-
-/** The sum of x [B,S] over the positions whose target is not NO_ID, divided by the tokens of the step
- *  (see TapeBatch) -> [1]. targets INT32 [B,S]. */
-Tensor *mean_over_tokens(Tensor *x, Tensor *targets);

@@ -25,17 +25,6 @@ Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *c, const void *
     return embedding ? (Tensor *)embedding : vocabulary_embedding_new(within(b, "embedding"), c, 0);
 }
 
-Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
-{
-    const int first = shard_begin(table), end = first + (int)tensor_size(table, 0);
-    return all_reduce(lookup(ids_between(ids, first, end), table), mesh);
-}
-
-Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh)
-{
-    return linear(duplication(x, mesh), table);
-}
-
 Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
 {
     return vocabulary_parallel_cross_entropy(logits, labels, mesh); /* its tape counts the tokens */
@@ -56,11 +45,29 @@ void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v)
     *v = append_rows(cache->values, *v);
 }
 
+/* ---- before balise 21 ------------------------------------------------------------------------------------ */
+
+__attribute__((weak)) Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
+{
+    const int begin = shard_begin(table), rows = (int)tensor_size(table, 0);
+    Tensor *own = lookup(ids_between(ids, begin, begin + rows), table);
+    return all_reduce(own, mesh);
+}
+
+__attribute__((weak)) Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh)
+{
+    Tensor *copy = duplication(x, mesh);
+    return linear(copy, table);
+}
+
 __attribute__((weak)) Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets,
                                                                 const Mesh *mesh)
 {
-    Tensor *most = group_all_max(mesh->tp ? mesh->tp : mesh->world, row_max(logits));
-    Tensor *sum = all_reduce(row_sum_exp(logits, most), mesh);
-    Tensor *right = all_reduce(row_pick(logits, most, own_ids(targets, logits)), mesh);
-    return mean_over_tokens(subtract(logarithm(sum), right), targets);
+    Group *ranks = mesh->tp ? mesh->tp : mesh->world;
+    Tensor *highest = group_all_max(ranks, row_max(logits)), *columns = own_ids(targets, logits);
+    /* chosen first, so that its gradient is added to what row_sum_exp's has written */
+    Tensor *chosen = all_reduce(row_pick(logits, highest, columns), mesh),
+           *sums = all_reduce(row_sum_exp(logits, highest), mesh);
+    Tensor *losses = subtract(logarithm(sums), chosen);
+    return mean_over_tokens(losses, targets);
 }

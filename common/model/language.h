@@ -1,6 +1,7 @@
 /** @file
  * What language models share: an embedding that is split along the vocabulary, a head over it, and
- * memory for keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output embedding").
+ * memory for keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output embedding"). Weak
+ * versions of the functions of balise 21 are here, for training before it.
  */
 #pragma once
 
@@ -15,11 +16,6 @@ int vocabulary_twin(const Builder *b, const TransformerConfig *config);
 /** The table of a head: one of its own, the `embedding`, or, if another stage holds that, a copy of
  *  it. */
 Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *config, const void *embedding);
-/** ids [B,S] -> [B,S,H], whole. */
-Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
-
-/** x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the table. */
-Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
 
 /** Architecture.loss of language models. */
 Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
@@ -35,8 +31,3 @@ KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *config, i
 /** Stores k and v [1,S,width] behind the tape->batch.past earlier ones, and replaces each by all that the cache then holds:
  *  [1,past+S,width]. Leaves them as they are if there is no cache. */
 void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v);
-
-/** The mean over the tokens of -log softmax(logits)[target] -> [1] (see mean_over_tokens()), without a
- *  row of all logits on any rank. logits [B,S,V/tp] as vocabulary_logits() returns them; targets [B,S]
- *  are ids of the whole vocabulary, NO_ID where nothing is predicted. Weak: balise 21 replaces it. */
-Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);

@@ -37,6 +37,8 @@ typedef struct Allowance {
 } Allowance;
 /** Returns the budget of a pass on n ranks. */
 typedef Allowance AllowanceFunction(int64_t n, const Sizes *sizes);
+/** Returns the most numbers that a rank may take in a pass. */
+typedef double MemoryFunction(const Case *c, const Label *pass);
 /** The elements that an all-reduce of `count` sends. R. Thakur, R. Rabenseifner, W. Gropp 2005. */
 static inline int64_t sent_by_all_reduce(int64_t n, int64_t count)
 {
@@ -122,6 +124,7 @@ struct Lab {
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
+    MemoryFunction *memory;      /**< NULL: a few times that of the plain layer */
     UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
     CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */
     /** Why the lab could not work with these sizes, or NULL. Without this function, sizes cannot be

@@ -77,6 +77,21 @@ typedef enum Mistake {
     FIRST_WEIGHT_SHARED,
     ALL_WEIGHTS_SHARED,
     GRADIENT_OF_FIRST_PART,
+    OWN_MAXIMUM,
+    OWN_SUM,
+    OWN_TARGETS,
+    TARGETS_TIMES_RANKS,
+    TARGETS_NOT_MOVED,
+    OTHERS_AS_FIRST,
+    MAXIMUM_NOT_IN_TARGET,
+    MAXIMUM_ONLY_IN_TARGET,
+    LOGARITHM_MISSING,
+    MEAN_OVER_POSITIONS,
+    POSITIONS_COUNTED,
+    SUM_OF_REPLICAS,
+    TARGETS_OF_REPLICAS,
+    SUM_OFF_TAPE,
+    TARGETS_OFF_TAPE,
     MISTAKES
 } Mistake;
 
@@ -93,4 +108,5 @@ typedef enum MistakeFamily {
     IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept in static variables */
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
+    IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
 } MistakeFamily;

@@ -35,7 +35,7 @@ check "hand-in lists the labs that were not started" grep -qE '^   3 .* not star
 check "hand-in lists a started lab" grep -qE '^   2 .* bytes$' out
 check "hand-in says which lab has no file" grep -qE '^   9 .* no file$' out
 check "the archive has labs/NN-slug/FILE.c and a manifest" \
-    [ "$(tar tzf zoë.tar.gz | grep -c '^labs/[01][0-9]-[a-z0-9-]*/[a-z0-9-]*\.c$') $(tar tzf zoë.tar.gz | tail -1)" = "$(find labs -name '*.c' -printf x | wc -c) manifest.json" ]
+    [ "$(tar tzf zoë.tar.gz | grep -c '^labs/[0-9][0-9]-[a-z0-9-]*/[a-z0-9-]*\.c$') $(tar tzf zoë.tar.gz | tail -1)" = "$(find labs -name '*.c' -printf x | wc -c) manifest.json" ]
 mkdir handed damaged
 tar xzf zoë.tar.gz -C damaged
 echo "/* later */" >> damaged/labs/01-*/collectives.c

@@ -25,7 +25,7 @@ build() {
     local file=FILE_$lab exports=EXPORTS_$lab objects=OBJECTS_$lab source
     source=$work/student/${!file##*/}
     mkdir -p "$work/student"
-    rm -f "$work"/[01][0-9]-*
+    rm -f "$work"/[0-9][0-9]-*
     cp "$work/source.c" "$source"
     grader/compile-lab.sh "$lab" "$source" "$work/student/$lab.o" "${!exports}" 2> "$work/warnings" || true
     # shellcheck disable=SC2086 # a list of files

@@ -101,6 +101,47 @@ START_TEST(the_other_operations_check_shapes)
 }
 END_TEST
 
+START_TEST(causal_attention_requires_keys_for_all_queries)
+{
+    Tensor *q = reals_of(2, 3, 6), *k = reals_of(2, 5, 6);
+    ASSERT_MISUSE(attention_causal(k, q, q, NULL, 2, 1), "attention_causal: q [2,5,6]",
+                  "k [2,3,6]");
+    ASSERT_MISUSE(attention_causal(q, k, q, NULL, 2, 1), "v [2,3,6]");
+    ASSERT_MISUSE(attention_causal(q, reals_of(2, 3, 4), reals_of(2, 3, 4), NULL, 2, 1),
+                  "k [2,3,4]");
+    ASSERT_MISUSE(attention_causal(q, q, q, NULL, 4, 1), "attention_causal: 4 heads");
+    ASSERT_MISUSE(attention_causal(q, q, q, ids_of(SHAPE(2, 4), 1), 2, 1), "mask [2,4]");
+    ASSERT_MISUSE(attention_causal(q, q, q, ids_of(SHAPE(2, 3), 0), 2, 1), "hides every key");
+    ASSERT_MISUSE(attention_causal(q, q, q, NULL, 2, 0), "scale factor");
+}
+END_TEST
+
+START_TEST(a_cache_of_keys_and_values_is_for_inference)
+{
+    Tensor *q = reals_of(2, 3, 6), *k = reals_of(2, 5, 6);
+    ASSERT_MISUSE(attention_causal(q, k, k, NULL, 2, 1), "[2,3,6]", "[2,5,6]",
+                  "a gradient is needed");
+    tape_record(tape, false);
+    ck_assert(shape_equal(attention_causal(q, k, k, NULL, 2, 1)->shape, q->shape));
+}
+END_TEST
+
+START_TEST(operations_of_heads_require_whole_heads_of_the_right_size)
+{
+    Tensor *x = reals_of(2, 3, 6);
+    ASSERT_MISUSE(rotary(x, 2, 0, 100), "rotary", "odd size", "[2,3,6]");
+    ASSERT_MISUSE(rotary(x, 4, 0, 100), "rotary: 4 heads", "[2,3,6]");
+    ASSERT_MISUSE(rotary(matrix(3, 6), 3, 0, 100), "rotary: 3 heads", "[3,6]");
+    ASSERT_MISUSE(rotary(x, 3, -1, 100), "first position is -1");
+    ASSERT_MISUSE(rotary(x, 3, 0, 0), "theta is 0");
+    ASSERT_MISUSE(repeat_heads(x, 4, 2), "repeat_heads: 4 heads");
+    ASSERT_MISUSE(repeat_heads(x, 2, 0), "repeat_heads: 0 times");
+    ASSERT_MISUSE(rms_norm(x, normal("w", SHAPE(5), whole()), 1e-5), "rms_norm: x [2,3,6]", "[5]");
+    ASSERT_MISUSE(swiglu(x, reals_of(2, 3, 5)), "swiglu: [2,3,6]", "[2,3,5]");
+    ASSERT_MISUSE(gelu_tanh(ids_of(SHAPE(2, 3), 1)), "gelu_tanh", "holds integers");
+}
+END_TEST
+
 START_TEST(cross_entropy_requires_one_label_per_row)
 {
     Tensor *logits = matrix(2, 3);
@@ -244,6 +285,9 @@ Suite *suite(void)
     tcase_add_test(tcase, a_hidden_key_changes_nothing);
     tcase_add_test(tcase, the_other_operations_check_shapes);
     tcase_add_test(tcase, the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows);
+    tcase_add_test(tcase, causal_attention_requires_keys_for_all_queries);
+    tcase_add_test(tcase, a_cache_of_keys_and_values_is_for_inference);
+    tcase_add_test(tcase, operations_of_heads_require_whole_heads_of_the_right_size);
     tcase_add_test(tcase, cross_entropy_requires_one_label_per_row);
     tcase_add_test(tcase, part_requires_equal_parts);
     tcase_add_test(tcase, a_part_is_its_slice);

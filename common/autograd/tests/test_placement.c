@@ -139,6 +139,33 @@ static const Rule RULES[] = {
     {"mean_over_tokens", "U", NULL, "W", NULL},
     {"mean_over_tokens", "P", NULL, "W", "is not whole"},
     {"mean_over_tokens", "C", NULL, "W", "is not whole"},
+    {"attention_causal", "W", "W", "W", NULL},
+    {"attention_causal", "S2", "S2", "S2", NULL},
+    {"attention_causal", "U", "S2", "S2", NULL},
+    {"attention_causal", "S2", "W", "S2", "do not match"},
+    {"attention_causal", "S1", "S1", "S1", "is not split by heads"},
+    {"attention_causal", "P", "P", "P", "applying this to each term"},
+    {"swiglu", "W", "W", "W", NULL},
+    {"swiglu", "C", "C", "C", NULL},
+    {"swiglu", "S2", "S2", "S2", NULL},
+    {"swiglu", "S2", "W", "S2", "do not match"},
+    {"swiglu", "P", "P", "P", "applying this to each term"},
+    {"gelu_tanh", "C", NULL, "C", NULL},
+    {"gelu_tanh", "S2", NULL, "S2", NULL},
+    {"gelu_tanh", "P", NULL, "P", "applying this to each term"},
+    {"rotary", "W", NULL, "W", NULL},
+    {"rotary", "C", NULL, "C", NULL},
+    {"rotary", "S2", NULL, "S2", NULL},
+    {"rotary", "S1", NULL, "U", "is not split by heads"},
+    {"rotary", "P", NULL, "P", "applying this to each term"},
+    {"repeat_heads", "W", NULL, "W", NULL},
+    {"repeat_heads", "S2", NULL, "S2", NULL},
+    {"repeat_heads", "S1", NULL, "U", "is not split by heads"},
+    {"rms_norm", "W", NULL, "W", NULL},
+    {"rms_norm", "U", NULL, "W", NULL},
+    {"rms_norm", "C", NULL, "W", "is not whole"},
+    {"rms_norm", "S2", NULL, "W", "is not whole"},
+    {"rms_norm", "P", NULL, "W", "is not whole"},
 };
 
 static Placement placement_of(const char *name)
@@ -174,6 +201,10 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
         return add(x, y);
     if (strcmp(operation, "subtract") == 0)
         return subtract(x, y);
+    if (strcmp(operation, "swiglu") == 0)
+        return swiglu(x, y);
+    if (strcmp(operation, "attention_causal") == 0)
+        return attention_causal(x, y, y, NULL, 2, 1);
     return attention(x, y, y, tape_ints(tape, SHAPE(B, S), (int32_t[]){1, 1, 1, 1, 1, 0}), 2, 1);
 }
 
@@ -196,6 +227,14 @@ static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
         return logarithm(x);
     if (strcmp(operation, "gelu") == 0)
         return gelu(x);
+    if (strcmp(operation, "gelu_tanh") == 0)
+        return gelu_tanh(x);
+    if (strcmp(operation, "rotary") == 0)
+        return rotary(x, 2, 0, 100);
+    if (strcmp(operation, "repeat_heads") == 0)
+        return repeat_heads(x, 2, 3);
+    if (strcmp(operation, "rms_norm") == 0)
+        return rms_norm(x, normal("w", SHAPE(H), whole()), 1e-5);
     if (strcmp(operation, "dropout") == 0)
         return dropout_with(x, "dropout", 0.1);
     if (strcmp(operation, "first_token") == 0)

@@ -40,3 +40,5 @@ Tensor *as_length(Tensor *mask);
 void suspect_begin(int mistake, const Case *c);
 /** Makes the operations correct again. */
 void suspect_end(void);
+/** The mistake that is being committed, and in which case. */
+int mistake_now(const Case **c);

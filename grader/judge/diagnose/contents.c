@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/groups.h"
 
 /* Is the declared shape the full one with one dimension already divided? */
 static bool was_divided(const Entry *got, const Entry *want, int tp)
@@ -91,8 +92,8 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
     }
     bool cut = got->placement_kind == SHARD, sound = got->count == count_held(got);
     if (!wrong_cut(t, got, want) && sound) {
-        Range held =
-            chunk(cut ? want->shape.size[got->placement_dim] : 0, t->rank % t->c->tp, t->c->tp);
+        Range held = chunk(cut ? want->shape.size[got->placement_dim] : 0,
+                           place_in(tp_group(t->c, t->rank), t->rank), t->c->tp);
         sound = !cut || (got->begin == held.begin && got->end == held.end);
     }
     if (!sound)

@@ -58,8 +58,13 @@ bool not_a_number(const Evidence *e)
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
-    if ((!mask && e->want->label.what != INPUT_OF) || e->want->label.of != A_LAYER)
+    const bool of_function = e->want->label.of == OF_VOCABULARY;
+    if ((!mask && e->want->label.what != INPUT_OF) ||
+        (e->want->label.of != A_LAYER && !of_function))
         return false;
+    if (of_function)
+        return says(e, _("the function altered its input; another operation still needs the old "
+                         "values"));
     return says(
         e, mask ? _("the layer altered its mask; another operation still needs the old values")
                 : _("the layer altered its input; another operation still needs the old values"));
@@ -201,7 +206,7 @@ bool added_up_over_ranks(const Evidence *e)
             return false;
     }
     return says(e, _("the parts of different ranks were added, but they are different elements of "
-                     "the parameter"));
+                     "the whole"));
 }
 
 bool of_another_rank(const Evidence *e)

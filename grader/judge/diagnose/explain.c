@@ -89,6 +89,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      metrics_are_wrong,
                                      norm_is_wrong,
                                      input_altered,
+                                     exp_overflows,
                                      not_a_number,
                                      lookup_was_wrong,
                                      blocks_are_misplaced,

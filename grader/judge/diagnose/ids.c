@@ -1,8 +1,9 @@
-/* Lab 3: which ids are looked up incorrectly. */
+/* Labs 3 and 21: which ids are looked up incorrectly. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/vocabulary.h"
 
 /* Is this id the first row that a rank holds, or the last of several? */
 typedef struct Border {
@@ -49,9 +50,11 @@ static Label table_of_layer(int layer)
 static bool find_lookup(const Evidence *e, Lookup *l)
 {
     l->ids = input_of(e);
-    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || !l->ids || l->ids->label.of != A_LAYER)
+    const bool of_model = l->ids && l->ids->label.of == OF_VOCABULARY;
+    if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || !l->ids ||
+        (of_model ? l->ids->label.index != EMBEDDING : l->ids->label.of != A_LAYER))
         return false;
-    l->layer = l->ids->label.index;
+    l->layer = of_model ? l->ids->label.detail : l->ids->label.index;
     l->table = table_of_layer(l->layer);
     l->rows = table_rows_of(e->c, l->layer);
     l->columns = shape_last(e->want->shape);
@@ -120,6 +123,24 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
+/* Has another rank the rows that are wrong here? */
+static bool another_has(const Evidence *e, const Lookup *l)
+{
+    const Trial *t = e->trial;
+    for (int64_t i = 0; i < l->ids->count; i++) {
+        bool found = is_right_row(e, l, i);
+        for (int rank = 0; rank < e->c->world && !found; rank++) {
+            const Entry *got = entry_of_rank(t, rank, VALUES, e->want->label);
+            found = got && got->count == e->count &&
+                    row_is(numbers_of(got) + i * l->columns, e->right + i * l->columns, l->columns,
+                           e->tolerance);
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
 /* Are all wrong rows sums of table rows? Reports the first nonzero one, which says most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
@@ -138,6 +159,11 @@ static bool other_rows(const Evidence *e, const Lookup *l)
     free(table);
     if (count < 0 || most < 0)
         return false;
+    if (most == 0 && another_has(e, l))
+        return says(e,
+                    _("the rows that other ranks have looked up are missing, such as that of id "
+                      "%d: all_reduce (g) adds what the ranks have"),
+                    id);
     if (most == 0)
         return says(e, _("the result is zero for some ids, such as %d: no rank looks them up"), id);
     if (most == 1)
@@ -168,8 +194,20 @@ static int64_t times_of(const Entry *ids, int64_t id)
 
 static bool is_gradient_of_table(const Evidence *e)
 {
-    return kind_of_case(e->c)->mistakes & IN_TABLE_ROWS && e->want->label.of == A_PARAMETER &&
-           e->want->label.what == GRADIENT_OF;
+    const Label *label = &e->want->label;
+    return kind_of_case(e->c)->mistakes & IN_TABLE_ROWS && label->of == A_PARAMETER &&
+           label->what == GRADIENT_OF &&
+           (!strcmp(label->name, table_of_layer(0).name) ||
+            !strcmp(label->name, table_of_layer(1).name));
+}
+
+/* What went into the lookup of a table, or came out of it. */
+static Label of_lookup(const Evidence *e, What what, int layer, int step)
+{
+    Label label = label_of(what, OF_VOCABULARY, EMBEDDING, step);
+    label.detail = layer;
+    return kind_of_case(e->c)->mistakes & IN_VOCABULARY ? label
+                                                        : label_of(what, A_LAYER, layer, step);
 }
 
 /* The layer whose table has this gradient. */
@@ -183,7 +221,7 @@ bool lookup_was_wrong(const Evidence *e)
 {
     if (!is_gradient_of_table(e))
         return false;
-    const Label label = label_of(OUTPUT_OF, A_LAYER, layer_of(e), e->want->label.step);
+    const Label label = of_lookup(e, OUTPUT_OF, layer_of(e), e->want->label.step);
     const Entry *want = find_entry(e->trial->expected.all, VALUES, label),
                 *got = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
     if (!want || !got || !has_numbers(got, want) || got->count != want->count)
@@ -239,7 +277,7 @@ bool rows_of_repeated_ids(const Evidence *e)
     if (!is_gradient_of_table(e) || !all_outputs_right(e))
         return false;
     const Entry *ids = find_entry(e->trial->expected.all, VALUES,
-                                  label_of(INPUT_OF, A_LAYER, layer_of(e), label->step));
+                                  of_lookup(e, INPUT_OF, layer_of(e), label->step));
     bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
         int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);
@@ -255,4 +293,21 @@ bool rows_of_repeated_ids(const Evidence *e)
                 _("only rows of ids that occur more than once are wrong, such as that of id %lld: "
                   "a row's gradient is the sum over all positions of its id"),
                 (long long)repeated);
+}
+
+/* A language model's loss, or what follows from it, where logits are in the ten thousands. */
+bool exp_overflows(const Evidence *e)
+{
+    Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);
+    if (!(kind_of_case(e->c)->mistakes & IN_VOCABULARY) || e->c->exponent <= 0)
+        return false;
+    for (label.detail = 0; label.detail < LAYERS; label.detail++) {
+        const Entry *loss = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
+        if (loss && loss->count == 1 && !isfinite(numbers_of(loss)[0]))
+            return says(
+                e, _("exp has left the range of its numbers: logits are in the thousands here, "
+                     "so exp(x - most) is finite only if `most` is the largest of the whole "
+                     "row, and not all terms are zero only then"));
+    }
+    return false;
 }

@@ -36,10 +36,17 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
     return true;
 }
 
+/* The largest part of a layer that a rank has: a vocabulary may be split into unequal parts. */
+static double largest_part(const Case *c)
+{
+    const int rows = lab_of(c->lab)->sizes & SIZE_V ? c->V : 0;
+    return rows ? (double)chunk(rows, 0, c->tp).end / rows : 1.0 / c->tp;
+}
+
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
-    double all = numbers_of(want)[number], share = all * share_of_stage(t->c) / t->c->tp;
+    double all = numbers_of(want)[number], share = all * share_of_stage(t->c) * largest_part(t->c);
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
         return;
     fail(
@@ -110,9 +117,19 @@ static double exchanged(const Case *c)
 static void compare_memory(Trial *t, const Entry *want)
 {
     Busiest b;
-    double plain = plain_memory(t, want);
-    if (!busiest(t, want->label, TAKEN, &b) || b.most <= copies * (plain + exchanged(t->c)) + small)
+    MemoryFunction *memory = t->result->lab->memory;
+    const double plain = plain_memory(t, want);
+    const double most =
+        memory ? memory(t->c, &want->label) : copies * (plain + exchanged(t->c)) + small;
+    if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
         return;
+    if (memory) {
+        fail(t, ARITHMETIC, EXPLAINED,
+             _("rank %d allocated %.0f numbers where %.0f suffice: it has whole rows of logits or "
+               "the whole table there, or keeps more than this pass needs\n%s (%s)"),
+             b.rank, b.most, most, entry_text(want), t->sizes);
+        return;
+    }
     fail(t, ARITHMETIC, EXPLAINED,
          _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: a weight "
            "is gathered there, or more is kept than this pass needs\n%s (%s)"),
@@ -155,7 +172,8 @@ void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
     /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
-    const int among = t->result->lab->over_stages ? t->c->pp : t->c->tp, each = t->c->world / among;
+    const bool stages = t->result->lab->over_stages;
+    const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->world / among : 1;
     if (among == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {

@@ -166,6 +166,50 @@ const Suspect suspects[MISTAKES] = {
     [GRADIENT_OF_FIRST_PART] =
         {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
                                "of all_gather, each rank takes the part for its own columns")},
+    [OWN_MAXIMUM] =
+        {IN_VOCABULARY,
+         N_("each rank subtracts the maximum of its own columns, so the ranks add up terms of "
+            "different sizes: subtract the maximum over all ranks, group_all_max")},
+    [OWN_SUM] = {IN_VOCABULARY, N_("the sum of exp covers this rank's columns only: the sums of "
+                                   "all ranks must be added (g)")},
+    [OWN_TARGETS] = {IN_VOCABULARY, N_("a target's logit counts only where this rank holds it: "
+                                       "what all ranks have picked must be added (g)")},
+    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
+                                               "rank: one rank holds it, the others add 0")},
+    [TARGETS_NOT_MOVED] =
+        {IN_VOCABULARY,
+         N_("every rank takes a target for the number of one of its own columns: own_ids() moves "
+            "targets to this rank's part of the vocabulary")},
+    [OTHERS_AS_FIRST] = {IN_VOCABULARY,
+                         N_("for a target that another rank holds, each rank picks its own first "
+                            "column: it must add 0, as NO_ID does")},
+    [MAXIMUM_NOT_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the maximum is subtracted in the sum of exp, but not from the logit of the target")},
+    [MAXIMUM_ONLY_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the maximum is subtracted from the logit of the target, but not in the sum of exp")},
+    [LOGARITHM_MISSING] = {IN_VOCABULARY, N_("the logarithm of the sum of exp is missing")},
+    [MEAN_OVER_POSITIONS] =
+        {IN_VOCABULARY, N_("the sum is divided by the number of all positions: divide by those "
+                           "that have a target, mean_over_tokens")},
+    [POSITIONS_COUNTED] =
+        {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
+                           "those that have one, mean_over_tokens")},
+    [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
+                                           "the group is the world, and should be mesh->tp")},
+    [TARGETS_OF_REPLICAS] =
+        {IN_VOCABULARY,
+         N_("the logit of the target is summed over other replicas, too: the group is the world, "
+            "and should be mesh->tp")},
+    [SUM_OFF_TAPE] =
+        {IN_VOCABULARY,
+         N_("no gradient flows back through the sum of exp: group_all_reduce gives values only; "
+            "all_reduce (g) is on the tape")},
+    [TARGETS_OFF_TAPE] =
+        {IN_VOCABULARY,
+         N_("no gradient flows back through the logit of the target: group_all_reduce gives "
+            "values only; all_reduce (g) is on the tape")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };

@@ -1,0 +1,114 @@
+/* Lab 21 as the judge computes it, on one rank with the whole vocabulary, and with the mistake of the current suspect
+ * as the first rank sees it. */
+#include <stdlib.h>
+
+#include "grader/judge/compare/wrong_operations.h"
+#include "grader/labs/lab.h"
+
+/* x with the same numbers, off the tape. */
+static Tensor *values_of(Tensor *x)
+{
+    return tape_reals(x->tape, x->shape, whole(), reals(x), false);
+}
+
+/* Some columns of x, as a product with rows of the unit matrix. */
+static Tensor *columns_of(Tensor *x, Range part)
+{
+    const int64_t all = shape_last(x->shape), count = part.end - part.begin;
+    real *rows = calloc((size_t)(count * all + 1), sizeof *rows);
+    for (int64_t i = 0; i < count; i++)
+        rows[i * all + part.begin + i] = 1;
+    Tensor *unit = tape_tensor(x->tape, REAL, SHAPE(count, all), whole());
+    memcpy(reals(unit), rows, (size_t)(count * all) * sizeof *rows);
+    free(rows);
+    return linear(x, unit);
+}
+
+/* The targets as the column numbers that a rank with this part uses. */
+static Tensor *columns_on_rank(Tensor *targets, Range part, int mistake)
+{
+    const int width = (int)(part.end - part.begin);
+    if (mistake == TARGETS_NOT_MOVED)
+        return ids_between(targets, 0, width);
+    Tensor *columns = ids_between(targets, (int)part.begin, (int)part.end);
+    for (int64_t i = 0; mistake == OTHERS_AS_FIRST && width > 0 && i < tensor_count(columns); i++)
+        if (ints(columns)[i] == NO_ID)
+            ints(columns)[i] = 0;
+    return columns;
+}
+
+static Tensor *plus(Tensor *sum, Tensor *y)
+{
+    return sum ? add(sum, y) : y;
+}
+
+/* The sum of exp and the targets' terms, of some ranks' columns. */
+static void sums_of_ranks(Tensor *logits, Tensor *targets, int mistake, int ranks, Tensor **sum,
+                          Tensor **right)
+{
+    Tensor *most = row_max(logits), *zero = tape_tensor(logits->tape, REAL, most->shape, whole());
+    const bool in_sum = mistake != MAXIMUM_ONLY_IN_TARGET,
+               in_target = mistake != MAXIMUM_NOT_IN_TARGET;
+    kernel_vector_fill(tensor_count(zero), 0, reals(zero));
+    *sum = *right = NULL;
+    for (int rank = 0; rank < ranks; rank++) {
+        const Range part = chunk(shape_last(logits->shape), rank, ranks);
+        Tensor *x = columns_of(logits, part), *highest = mistake == OWN_MAXIMUM ? row_max(x) : most;
+        Tensor *columns = columns_on_rank(targets, part, mistake);
+        if (mistake != OWN_SUM || rank == 0)
+            *sum = plus(*sum, row_sum_exp(x, in_sum ? highest : zero));
+        if (mistake != OWN_TARGETS || rank == 0)
+            *right = plus(*right, row_pick(x, in_target ? highest : zero, columns));
+    }
+}
+
+static Tensor *times(Tensor *x, int count)
+{
+    Tensor *sum = x;
+    for (int i = 1; i < count; i++)
+        sum = add(sum, x);
+    return sum;
+}
+
+static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake, const Case *c)
+{
+    Tensor *sum, *right, *counted = targets;
+    sums_of_ranks(logits, targets, mistake, c->tp, &sum, &right);
+    if (mistake == SUM_OF_REPLICAS)
+        sum = times(sum, replicas_of(c));
+    if (mistake == TARGETS_OF_REPLICAS || mistake == TARGETS_TIMES_RANKS)
+        right = times(right, mistake == TARGETS_TIMES_RANKS ? c->tp : replicas_of(c));
+    if (mistake == MEAN_OVER_POSITIONS)
+        logits->tape->batch.tokens = tensor_count(targets);
+    if (mistake == POSITIONS_COUNTED) {
+        counted = tape_ints(targets->tape, targets->shape, ints(targets));
+        for (int64_t i = 0; i < tensor_count(counted); i++)
+            ints(counted)[i] = 0;
+    }
+    if (mistake == SUM_OFF_TAPE)
+        sum = values_of(sum);
+    if (mistake == TARGETS_OFF_TAPE)
+        right = values_of(right);
+    return mean_over_tokens(subtract(mistake == LOGARITHM_MISSING ? sum : logarithm(sum), right),
+                            counted);
+}
+
+Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
+{
+    return lookup(ids, table);
+}
+
+Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh)
+{
+    return linear(x, table);
+}
+
+Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    if (mistake >= OWN_MAXIMUM && mistake <= TARGETS_OFF_TAPE)
+        return wrong_cross_entropy(logits, targets, mistake, c);
+    Tensor *most = row_max(logits), *sum = row_sum_exp(logits, most);
+    return mean_over_tokens(subtract(logarithm(sum), row_pick(logits, most, targets)), targets);
+}
