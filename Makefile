@@ -178,14 +178,14 @@ $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
-          | $(ONEDNN) $(CATALOGUES)
+          grader/limits.sh | $(ONEDNN) $(CATALOGUES)
 	$(call as_environment,CC LDFLAGS LDLIBS) grader/link-train.sh $@ $(filter %.o %.a,$^) $(or_full)
 endif
 
 $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ $(TEXT_LIBS) -lm $(or_full)
 
-$(BUILD)/checkpoint: $(call float,common/checkpoint/checkpoint_main.c) $(BUILD)/libbalise.a
+$(BUILD)/checkpoint: $(call float,common/pretrained/checkpoint_main.c) $(BUILD)/libbalise.a
 	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
 
 include common/train/train.mk
@@ -209,7 +209,7 @@ doctor:
 
 data:
 	common/setup/setup.sh core data
-	data/download.sh
+	$(call as_environment,ONLY) data/download.sh
 
 # A sub-make, so that pkg-config and mpicc are asked only after they are installed.
 SMALL_MODEL = LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1

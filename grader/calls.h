@@ -99,6 +99,7 @@ typedef struct Call {
     int32_t starts;                /**< starts a request: returns at once, to be waited for later */
     int32_t probes;                /**< waits for a message without receiving it */
     int32_t ready;                 /**< a ready send: its receive must have been posted */
+    int32_t synchronous;           /**< completes no earlier than its receive has been posted */
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
     int64_t multiplied;            /**< multiply-adds of its rank before it, since work_begin() */

@@ -15,6 +15,8 @@ source "$here/../common/base/say.sh"
 source "$here/../common/base/disk.sh"
 # shellcheck source-path=SCRIPTDIR source=limits.sh
 source "$here/limits.sh"
+# shellcheck source-path=SCRIPTDIR source=lab-object.sh
+source "$here/lab-object.sh"
 
 # The lab is not to blame, and the next make tries again.
 end_if_full() {
@@ -153,159 +155,6 @@ check_files() {
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
-# recorded_calls: the MPI functions that the recorder wraps, one by one or as pairs in a macro, such
-# as COLLECTIVE(Bcast, Ibcast, ...
-recorded_calls() {
-    sed -nE 's/^int (MPI_\w+)\(.*/\1/p; s/^(COLLECTIVE|SEND)\((\w+), (\w+),.*/MPI_\2\nMPI_\3/p' "$here"/runner/*.c
-}
-
-# allowed_calls: the functions of MPI and of the kit's headers that a lab may call, one per line.
-allowed_calls() {
-    recorded_calls | sed 'p; s/^/P/'
-    sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
-}
-
-# list_object: sets `sections` (and notes writable code), `bytes` to the size of variables, `defined`
-# to the defined exports, `undefined` to the undefined symbols that a lab may not use, and `chosen`
-# to an ifunc, a function that is selected when the program starts. In readelf's output, column 7 of
-# a symbol is the number of its section and column 8 its name; the flags of a section, if any,
-# precede the last three columns, after its size and that of its entries.
-list_object() {
-    local kind name patterns complete=
-    sections=() undefined=() defined=' ' chosen='' bytes=0
-    patterns=$(grep -v '^#' "$here/lab-calls.txt" | paste -sd '|')
-    [[ $CFLAGS != *-fsanitize=* ]] || patterns+='|__(asan|ubsan|sanitizer)_.*'
-    while read -r kind name; do
-        case $kind in
-        section) sections+=("$name") ;;
-        undefined) undefined+=("$name") ;;
-        defined) defined+="$name " ;;
-        chosen) chosen=yes ;;
-        variables)
-            ((${#name} <= 10)) || name=ffffffffff # a terabyte: sums must fit 64 bits
-            bytes=$((bytes + 16#$name))
-            ;;
-        complete) complete=yes ;;
-        esac
-    done < <(allowed_calls | awk -v exports=" $exports " -v patterns="^($patterns)$" '
-        FILENAME == "-" { allowed[$1]; next }
-        $0 == "complete" { print; next }
-        match($0, /^ *\[ *[1-9][0-9]*\] /) {
-            $0 = substr($0, RLENGTH + 1)
-            flags = $(NF - 3)
-            size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
-            if (flags ~ /W/ || $(size - 3) == "NOBITS") print "variables", $size
-            if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
-            else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
-            print "section", $1
-            next
-        }
-        $1 !~ /^[0-9]+:$/ { next }
-        ($7 == "UND" || $7 == "COM") && $8 { sub(/@.*/, "", $8); if (!($8 in allowed) && $8 !~ patterns && foreign++ < 3) print "undefined", $8 }
-        $7 != "UND" && $5 != "LOCAL" && index(exports, " " $8 " ") { print "defined", $8 }
-        $4 == "IFUNC" { print "chosen" }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
-    [ -n "$complete" ] || too_large
-}
-
-too_large() {
-    end_with "$(said "lab %s has an object that takes too long to examine (%s)" "$lab" "$source")" \
-        "$(say 'a lab has a few functions and small tables')"
-}
-
-# Refuses code that would run before or after the cases, and excessive data.
-check_sections() {
-    local name
-    for name in "${sections[@]}"; do
-        case $name in
-        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
-            .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
-        .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
-            [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
-                "$(say 'do the work in the functions of the lab')" ;;
-        "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function does that' "$lab" "$source")" \
-            "$(say 'write the nested function beside the others, as a static function')" ;;
-        *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
-            "$(say 'do the work in the functions of the lab')" ;;
-        esac
-    done
-    [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
-        "$(say 'do the work in the functions of the lab')"
-    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((bytes >> 20))" "$source")" \
-        "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
-}
-
-# where NAME: the file, and the line where this function is called, or else where its name occurs.
-where() {
-    local section offset line=
-    read -r section offset < <(bounded objdump -r "$object.raw" | awk -v name="$1" '
-        /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
-        section ~ /^\.text/ && sub(/[-+]0x[0-9a-f]+$|$/, "", $3) && $3 == name { print section, $1; exit }') &&
-        line=$(bounded addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
-    [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
-    echo "$source${line:+:$line}"
-}
-
-# instead_of NAME: what a lab should call instead of this MPI function.
-instead_of() {
-    case $1 in
-    MPI*_init | MPI_Start*)
-        say "start each message and each collective anew: MPI_Isend, MPI_Irecv, MPI_Iallreduce and the like" ;;
-    MPI_Bsend | MPI_Ibsend | MPI_Buffer_*)
-        say "MPI_Isend returns at once too; its buffer may be reused only after MPI_Wait" ;;
-    MPI_Mprobe | MPI_Improbe | MPI_Mrecv | MPI_Imrecv)
-        say "MPI_Probe says what has arrived, and MPI_Recv receives it" ;;
-    MPI_Request_free | MPI_Cancel | MPI_Grequest_*)
-        say "start only what is needed, and wait for it" ;;
-    MPI_Cart* | MPI_Dims_create | MPI_Topo_test | MPI_Graph* | MPI_Dist_graph_* | MPI_Neighbor_* | MPI_Ineighbor_*)
-        say "compute the neighbours from the rank; MPI_Comm_split makes rows and columns, MPI_Sendrecv exchanges" ;;
-    MPI_Win_* | MPI_Put | MPI_Get | MPI_Rput | MPI_Rget | MPI_*ccumulate | MPI_Fetch_and_op | MPI_Compare_and_swap)
-        say "let both ranks take part: a collective, or MPI_Isend on one and MPI_Irecv on the other" ;;
-    MPI_File_*)
-        say "exchange numbers with messages and collectives: the grader does not count files" ;;
-    MPI_Type_* | MPI_Pack* | MPI_Unpack* | MPI_*lltoallw)
-        say "copy the numbers into one contiguous buffer, and send them as a basic datatype such as MPI_FLOAT" ;;
-    MPI_Op_* | MPI_Reduce_local)
-        say "reduce by MPI_SUM, MPI_MAX and the like, or gather the parts and combine them in C" ;;
-    MPI_Comm_split_type | MPI_Comm_*dup* | MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Intercomm_* | MPI_Group_*)
-        say "MPI_Comm_split and MPI_Comm_create_group make groups of the existing ranks" ;;
-    MPI_Alloc_mem | MPI_Free_mem)
-        say "use malloc and free" ;;
-    *)
-        say "use a function of balise.h, or one of MPI that common/balise_mpi.h lists" ;;
-    esac
-}
-
-# is_in_c_library NAME
-is_in_c_library() {
-    "$CC" -x c -w -o "$object.s" - -lm <<< "char $1(); int main(void) { return $1(); }" 2> /dev/null
-}
-
-# check_call NAME: refuses the lab for calling this function, and says what to call instead.
-check_call() {
-    local name=${1:0:200} function place
-    place=$(where "$name")
-    case $name in
-    *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
-        function=${name/#PMPI/MPI}
-        refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$place")" "$(instead_of "$function")"
-        ;;
-    dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
-        socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \
-        freopen | open | open64 | openat | creat)
-        refuse "$(said 'lab %s calls %s (%s): data exchanged this way would not be recorded' "$lab" "$name" "$place")" \
-            "$(say 'ranks exchange data through balise.h or MPI; to look at numbers, print to stderr')"
-        ;;
-    kill | killpg | sigqueue | unlink | unlinkat | remove | rename | tmpfile | mkstemp* | mkdir | rmdir)
-        refuse "$(said "lab %s calls %s (%s): a lab must not touch other processes or files" "$lab" "$name" "$place")" \
-            "$(say 'a lab computes, and communicates with its group through balise.h or MPI')"
-        ;;
-    esac
-    ! is_in_c_library "$name" ||
-        refuse "$(said 'lab %s calls %s (%s): a lab may not call this function' "$lab" "$name" "$place")" \
-            "$(say 'a lab may call functions of balise.h and balise_mpi.h, and those of math.h, string.h, stdlib.h and stdio.h that compute or print')"
-    end_with "$(said 'lab %s calls an undefined function: %s' "$lab" "$name ($place)")" "$(say 'common/balise.h declares every function that a lab is written in')"
-}
-
 rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
 list_folders
@@ -331,15 +180,5 @@ list_object
 check_sections
 [ ! -s "$object.messages" ] || head -c 100000 <(show_messages) >&2
 
-arguments=()
-for name in $exports; do
-    [[ $defined == *" $name "* ]] ||
-        end_with "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
-    arguments+=("--keep-global-symbol=$name")
-done
-for name in "${undefined[@]}"; do
-    check_call "$name"
-done
-recorded_calls | sed 's/.*/P& &/' > "$object.s" # redirects PMPI_ calls to the recorder
-bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object" || too_large
+hide_all_but_exports
 rm -f "$object".{s,raw,read,assembled,messages*}

@@ -49,8 +49,8 @@ lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
 $(BUILD)/enclose: grader/enclose.c
 	mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 $(WARNINGS) -D_GNU_SOURCE $< -o $@ $(or_full)
-COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/limits.sh grader/lab-calls.txt grader/labs.mk \
-    common/balise.h common/balise_mpi.h
+COMPILES_LABS = $(BUILD)/enclose grader/compile-lab.sh grader/lab-object.sh grader/limits.sh grader/lab-calls.txt \
+    grader/labs.mk common/balise.h common/balise_mpi.h
 compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grader/compile-lab.sh \
     $* $(1) $@ '$(LAB_$*_EXPORTS)'
 
@@ -177,17 +177,18 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 .PHONY: trace report measure
 trace report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
-# With CLUSTER=, trace also replays the case's step at the pace of a cluster.
+# With CLUSTER=, trace and report also replay the case's step at the pace of a cluster.
 ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
     PYTHONDONTWRITEBYTECODE=1 common/bench/clusters.py) &&
+judge_on_cluster = $(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) $(if $(CLUSTER),--cluster "$$cluster")
 trace:
 	$(RELEASE)
-	$(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) --trace $(SHOWN) $(if $(CLUSTER),--cluster "$$cluster")
+	$(judge_on_cluster) --trace $(SHOWN)
 report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
-	$(call judge,$(RUNNERS)) --report $(BUILD)/report/lab.json $(SHOWN)
+	$(judge_on_cluster) --report $(BUILD)/report/lab.json $(SHOWN)
 	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
 
 .PHONY: start

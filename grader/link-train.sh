@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# link-train.sh OUT OBJECTS...: links a stack's training program. If a lab does not compile, prints
-# why and fails.
+# link-train.sh OUT OBJECTS...: links a stack's training program. If a lab does not compile, or the
+# linker exceeds a limit, prints why and fails.
 set -euo pipefail
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
-source "$(dirname "$0")/../common/base/say.sh"
+source "$here/../common/base/say.sh"
+# shellcheck source-path=SCRIPTDIR source=limits.sh
+source "$here/limits.sh"
 out=$1
 shift
 for object in "$@"; do
@@ -13,7 +16,13 @@ for object in "$@"; do
         exit 2
     fi
 done
-# Replaces the program by a rename, because the old one may be running.
+trap 'rm -f "$out.new" "$out.messages"' EXIT
 # shellcheck disable=SC2086 # flags are words
-"$CC" $LDFLAGS "$@" -o "$out.new" $LDLIBS
+bounded "$CC" $LDFLAGS "$@" -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
+! over_limit "$status" "$out.messages" ||
+    give_up "$(say 'the training program does not link: the linker was stopped, because it needed more time, memory or disk than any lab')" \
+        "$(say 'a lab has a few functions and small tables')"
+cat "$out.messages" >&2
+[ "$status" = 0 ] || exit 2
+# Replaces the program by a rename, because the old one may be running.
 mv "$out.new" "$out"

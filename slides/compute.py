@@ -18,6 +18,7 @@ SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
 CLUSTER, RANKS, BATCH, SEQ = "dgx-h100", 64, 512, 512
 GPT3 = cost.Model(96, 12288, 96, 2048, 1536, 51200)  # arXiv:2005.14165, table 2.1; the vocabulary as in arXiv:2104.04473
+GPT2, GPT2_RANKS = cost.Model(12, 768, 12, 1024, 8, 50257), 8  # the smallest GPT-2, as in the text of lab 21
 GRID_BATCH = 64  # of BERT-Large on the grid of matrices.py
 # Megabytes of activations on each stage, as make train prints them: the runs of lab 13's text with 20 steps.
 ALIVE = {"gpipe": (18.9, 18.9, 18.0), "1f1b": (10.9, 8.7, 4.6)}
@@ -140,11 +141,22 @@ def of_pipelines():
     return {**found, "grid.B": GRID_BATCH, "grid.S": SEQ, **{f"grid.{key}": short(value / 1e9) for key, value in sent.items()}}
 
 
+def of_vocabulary():
+    """The logits of a language model, and what its loss sends, with them gathered or reduced."""
+    tokens, others = GPT2.batch * GPT2.seq, GPT2_RANKS - 1
+    gathered, reduced = others * tokens * GPT2.vocabulary, 3 * 2 * others * tokens
+    return {"lm.B": GPT2.batch, "lm.S": grouped(GPT2.seq), "lm.H": GPT2.hidden, "lm.V": grouped(GPT2.vocabulary), "lm.n": GPT2_RANKS,
+            "lm.logits": grouped(tokens * GPT2.vocabulary / 1e6), "lm.logits.GB": f"{WIDTH * tokens * GPT2.vocabulary / 1e9:.1f}",
+            "lm.inner": grouped(4 * tokens * GPT2.hidden / 1e6), "lm.hidden": grouped(tokens * GPT2.hidden / 1e6),
+            "lm.tied": f"{GPT2.vocabulary * GPT2.hidden / 1e6:.1f}", "lm.gathered": f"{WIDTH * gathered / 1e9:.1f}",
+            "lm.reduced": f"{WIDTH * reduced / 1e6:.1f}", "lm.times": grouped(gathered / reduced)}
+
+
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **ring}
+            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **ring}
 
 
 def main():

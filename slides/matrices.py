@@ -22,6 +22,7 @@ STAGES, MICRO = 3, 4  # as in lab 13
 GRID, GRID_MICRO, ONE = {"tp": 2, "dp": 2, "pp": 2}, 3, 5  # the fastest dimension first; ONE is the rank with marked groups
 SHARDS, WHOLE = [[4, 5], [3, 2]], [1, 1]  # squares of gradients, by stage: shards of two ranks, parameters that both hold whole
 LOSSES, LOSS_ROWS = [5.5, 4.9], 8  # sums of losses over the rows of each replica
+LOGITS, TARGET = [[1, 3], [2, 0]], 2  # as in lab 21: the columns of two ranks
 SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and the number of right ones
 SENTENCE = "a brilliant film"
 
@@ -262,6 +263,26 @@ def loss():
     return {**found, "loss.sum": f"{sum(LOSSES):.1f}", "loss.rows": len(LOSSES) * LOSS_ROWS, "loss.mean": f"{sum(LOSSES) / len(LOSSES) / LOSS_ROWS:.2f}"}
 
 
+def next_token():
+    """The loss of one position whose logits lie on two ranks, its gradient, and what comes out if each
+    rank subtracts its own maximum."""
+    row, first = sum(LOGITS, []), len(LOGITS[0])
+    most, sums = max(row), [sum(math.exp(x - max(row)) for x in own) for own in LOGITS]
+    own_sums = [sum(math.exp(x - max(own)) for x in own) for own in LOGITS]
+    own_right = row[TARGET] - max(LOGITS[TARGET // first])
+    value = math.log(sum(sums)) - (row[TARGET] - most)
+    must(abs(value + math.log(math.exp(row[TARGET]) / sum(map(math.exp, row)))) < 1e-9, f"a token's loss {value}")
+    gradient = [math.exp(x - most) / sum(sums) - (j == TARGET) for j, x in enumerate(row)]
+    must(abs(sum(round(x, 2) for x in gradient)) < 1e-9, f"the gradient of the logits {gradient}")
+    found = {"most": most, "sum": f"{sum(sums):.3f}", "right": row[TARGET] - most, "loss": f"{value:.3f}", "own.sum": f"{sum(own_sums):.3f}",
+             "own.right": own_right, "own.loss": f"{math.log(sum(own_sums)) - own_right:.3f}", "target": TARGET}
+    for r, own in enumerate(LOGITS):
+        found.update({f"most.{r}": max(own), f"sum.{r}": f"{sums[r]:.3f}", f"right.{r}": row[TARGET] - most if TARGET // first == r else 0,
+                      f"own.sum.{r}": f"{own_sums[r]:.3f}", f"own.right.{r}": own_right if TARGET // first == r else 0})
+    return ({"logits": drawn([row], by_columns(first)), "logits.gradient": drawn([gradient], by_columns(first), lambda x: f"{x:.2f}".replace("-", "$-$"))},
+            {f"next.{key}": str(text).replace("-", "$-$") for key, text in found.items()})
+
+
 def gelu_curve():
     return " ".join(f"({x / 10:.1f},{gelu(x / 10):.3f})" for x in range(-35, 26))
 
@@ -273,7 +294,7 @@ def vocabulary():
 
 def drawings():
     return {**column_split(), **row_split(), **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
-            **pipeline(), **grid(), "gelu": gelu_curve()}
+            **pipeline(), **grid(), **next_token()[0], "gelu": gelu_curve()}
 
 
 def numbers():
@@ -283,7 +304,7 @@ def numbers():
     a, b = 1, -2
     found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b,
                   "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{gelu(a) + gelu(b):.2f}",
-                  "stages": STAGES, "micro": MICRO, "one": ONE, **norm(), **loss()})
+                  "stages": STAGES, "micro": MICRO, "one": ONE, **norm(), **loss(), **next_token()[1]})
     ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]
     for r, ratio in enumerate(ratios):
         found.update({f"seen.{r}": SEEN[r], f"right.{r}": RIGHT[r], f"ratio.{r}": f"{ratio:.3f}"})

@@ -122,10 +122,7 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
 {
     group_must_exist(group, "group_all_reduce_start");
     must_be_real("group_all_reduce_start", x);
-    ready(x);
-    if (x->may_be_shared)
-        unshare(x);
-    changed_in_place(x);
+    begin_change(x);
     x->sum = comm_all_reduce_start(group, reals(x), tensor_count(x));
     void *here = callsite();
     x->summing = here ? here : x; /* x: no line is known */

@@ -71,21 +71,22 @@ static void add_positions_backward(Node *node, Tensor *dy)
     gradient_add(node->input[0], dy);
     Tensor *dtable = gradient_sum(table);
     for (int64_t b = 0; dtable && b < batch; b++)
-        kernel_vector_accumulate(count, reals(dy) + b * count, reals(dtable));
+        kernel_vector_accumulate(count, reals(dy) + b * count,
+                                 reals(dtable) + dy->tape->batch.past * dy->shape.size[2]);
 }
 
 Tensor *add_positions(Tensor *x, Tensor *table)
 {
-    if (x->shape.rank != 3 || x->shape.size[1] > table->shape.size[0] ||
+    Tape *tape = tape_of("add_positions", x, table);
+    if (x->shape.rank != 3 || tape->batch.past + x->shape.size[1] > table->shape.size[0] ||
         x->shape.size[2] != table->shape.size[1])
         misuse("the table has a row for each position",
                "add_positions: x %s does not fit the table %s", TENSOR_TEXT(x), TENSOR_TEXT(table));
-    Tape *tape = tape_of("add_positions", x, table);
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_whole(tape, "add_positions", x));
     int64_t batch = x->shape.size[0], count = x->shape.size[1] * x->shape.size[2];
+    const real *rows = reals(ready(table)) + tape->batch.past * x->shape.size[2];
     for (int64_t i = 0; i < batch; i++)
-        kernel_vector_add(count, reals(ready(x)) + i * count, reals(ready(table)),
-                          reals(y) + i * count);
+        kernel_vector_add(count, reals(ready(x)) + i * count, rows, reals(y) + i * count);
     tape_operation(tape, "add_positions", add_positions_backward, y, 2, (Tensor *[]){x, table});
     return y;
 }

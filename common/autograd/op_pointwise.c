@@ -161,9 +161,6 @@ Tensor *first_token(Tensor *x)
 
 void scale(Tensor *x, float factor)
 {
-    ready(x);
-    if (x->may_be_shared)
-        unshare(x);
-    changed_in_place(x);
+    begin_change(x);
     kernel_vector_scale(tensor_count(x), (double)factor, reals(x));
 }

@@ -120,8 +120,8 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
     Range held = {0, shape_last(logits->shape)}, all = held;
     if (is_split(tape) && may_be_columns(logits)) {
         if (!logits->undivided)
-            misuse("pass the result of linear(x, table), whose table is split by rows",
-                   "own_ids: which columns of the vocabulary %s holds is not known",
+            misuse("pass what linear(x, table) returned, with a table split by rows",
+                   "own_ids: the columns of %s in the vocabulary are not known",
                    TENSOR_TEXT(logits));
         all.end = logits->undivided;
         held = chunk(all.end, tape->mesh->tp_rank, tape->mesh->tp_degree);

@@ -11,6 +11,13 @@
  * is this without bias. A bias with a weight in shard(1) is an error: each rank would add it. */
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 
+/** y [..,H] = x [..,H] + bias [H]. A bias that every rank holds is added to a sum, after all_reduce:
+ *  to a partial sum it is an error, because each rank would add it. */
+Tensor *add_bias(Tensor *x, Tensor *bias);
+
+/** tanh, element by element. */
+Tensor *tanh_of(Tensor *x);
+
 /** PyTorch's LayerNorm over the last dimension; weight, bias [H]. */
 Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon);
 
@@ -21,7 +28,8 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
 /** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
-/** y [B,S,H] = x [B,S,H] + row s of table [positions,H] for position s. S > positions is misuse. */
+/** y [B,S,H] = x [B,S,H] + row past + s of table [positions,H] for position s; `past` is that of the
+ *  tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
 /** attention() of queries that see no future: q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose

@@ -80,6 +80,20 @@ Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
     return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
 }
 
+Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias)
+{
+    if (!is_split(tape))
+        return whole();
+    if (is(x, PARTIAL))
+        misplaced("add the bias after the sum: all_reduce (g)",
+                  "add_bias: x %s: each rank would add the bias %s", TENSOR_TEXT(x),
+                  TENSOR_TEXT(bias));
+    else if (!is(x, UNKNOWN) && !is(bias, UNKNOWN) && is_last(x) != is(bias, SHARD))
+        misplaced("split the bias like the columns of x",
+                  "add_bias: x %s and the bias %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(bias));
+    return is(x, UNKNOWN) ? is(bias, SHARD) ? shard(x->shape.rank - 1) : whole() : x->placement;
+}
+
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result)
 {
     if (!is_split(tape))

@@ -17,6 +17,8 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 /** The placement of x W^T. A weight in shard(0) gives columns; one in shard(1) gives a partial sum,
  *  and needs x split in the same way. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
+/** The placement of x + bias: a bias in shard(0) takes columns of x, a whole one all of x. */
+Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias);
 /** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) gives
  *  columns. */
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);

@@ -61,10 +61,7 @@ static void bring_to_host(Tensor *x)
 
 float *tensor_data(Tensor *x)
 {
-    ready(x);
-    if (x->may_be_shared)
-        unshare(x);
-    changed_in_place(x);
+    begin_change(x);
     if (x->tape && is_split(x->tape) && !x->parameter)
         x->placement = unknown;
     bring_to_host(x);

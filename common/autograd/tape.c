@@ -208,12 +208,6 @@ bool can_be_computed(const Tensor *x)
     return x->producer && x->producer->compute;
 }
 
-void changed_in_place(Tensor *x)
-{
-    if (can_be_computed(x))
-        x->kept = true;
-}
-
 void node_keep_or_compute(Node *node, int slot, Tensor *x)
 {
     if (can_be_computed(x))
@@ -272,6 +266,15 @@ void unshare(Tensor *x) /* gradients hold reals */
     buffer_release(x->buffer);
     x->buffer = own;
     x->data = own->data;
+}
+
+void begin_change(Tensor *x)
+{
+    ready(x);
+    if (x->may_be_shared)
+        unshare(x);
+    if (can_be_computed(x))
+        x->kept = true;
 }
 
 TapeMark tape_mark(const Tape *tape)

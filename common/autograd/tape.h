@@ -165,10 +165,6 @@ void node_keep_or_compute(Node *node, int slot, Tensor *x);
 /** Can x be recomputed from what its operation keeps? */
 bool can_be_computed(const Tensor *x);
 
-/** Marks x as changed since its operation computed it: its numbers cannot be released and
- *  recomputed. */
-void changed_in_place(Tensor *x);
-
 /** Returns x's numbers to the pool. */
 void tape_release_value(Tensor *x);
 
@@ -192,6 +188,10 @@ Tensor *ready(Tensor *x);
 
 /** Gives x a buffer of its own, so that writing to it changes no other tensor. */
 void unshare(Tensor *x);
+
+/** Before x is changed in place: its numbers are available, no other tensor's, and from now on not
+ *  released to be recomputed. */
+void begin_change(Tensor *x);
 
 /** Adds d to the gradient of x, if x needs one. May take over d's buffer. */
 void gradient_add(Tensor *x, Tensor *d);

@@ -306,6 +306,14 @@ typedef struct Rotary {
  *  this undoes the turn, and makes dx from dy. y may be x. */
 void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
 
+/* ---- tanh ---------------------------------------------------------------------------------------------- */
+
+/** y = tanh(x). */
+void kernel_tanh_forward(int64_t count, const real *x, real *y);
+
+/** dx = dy (1 - y²), from the result y of forward. */
+void kernel_tanh_backward(int64_t count, const real *dy, const real *y, real *dx);
+
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
 /** The sizes of attention on this rank. Samples have past + positions keys. */
@@ -381,8 +389,10 @@ void kernel_row_pick_forward(int64_t rows, int64_t columns, const real *x, const
 void kernel_row_pick_backward(int64_t rows, int64_t columns, const real *dy, const int32_t *ids,
                               real *dx);
 
-void kernel_logarithm_forward(int64_t count, const real *x, real *y); /**< y = the natural logarithm of x */
-void kernel_logarithm_backward(int64_t count, const real *dy, const real *x, real *dx); /**< dx = dy / x */
+/** y = the natural logarithm of x. */
+void kernel_logarithm_forward(int64_t count, const real *x, real *y);
+/** dx = dy / x. */
+void kernel_logarithm_backward(int64_t count, const real *dy, const real *x, real *dx);
 void kernel_vector_subtract(int64_t count, const real *x, const real *y, real *z); /**< z = x - y */
 
 /* ---- element-wise and copies --------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +26,27 @@ static int open_nameless(const char *path)
     return fd;
 }
 
+/* Locks the file under this name, and empties it; a killed process has left it. A file that is
+ * being written stays locked until it has been renamed. */
+static bool take_over(int fd, const char *name)
+{
+    struct stat own, named;
+    return fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &own) && !lstat(name, &named) &&
+           own.st_ino == named.st_ino && own.st_dev == named.st_dev && !ftruncate(fd, 0);
+}
+
+/* Under one name, so that the next process replaces what a killed one has left. Another process may
+ * be writing that. */
 static int open_beside(Replacement *file)
 {
+    if (asprintf(&file->beside, "%s.partial", file->path) < 0)
+        abort();
+    const int fd = open(file->beside, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (take_over(fd, file->beside))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    free(file->beside);
     if (asprintf(&file->beside, "%s.XXXXXX", file->path) < 0)
         abort();
     return mkostemp(file->beside, O_CLOEXEC);
@@ -112,8 +132,8 @@ bool replacement_end(Replacement *file, const char *hint, const char *what, Prob
 
 void replacement_drop(Replacement *file)
 {
-    fclose(file->stream);
     if (file->beside)
-        unlink(file->beside);
+        unlink(file->beside); /* while it is locked */
+    fclose(file->stream);
     forget(file);
 }

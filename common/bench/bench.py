@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make bench: measures kernels, collectives, training steps, the tokenizer, and the time from an
+"""make bench: measures kernels, collectives, training steps, the tokenizers, and the time from an
 edit to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
@@ -115,33 +115,49 @@ def training_steps(build, work, rounds, pythons, cases):
     return measured
 
 
-def tokenizer(build, work, rounds):
-    """Measures the kit's tokenizer on the reviews, read from a file; and Hugging Face's, if the
-    tests have installed it."""
-    with open("data/reviews/train.csv", encoding="utf-8") as file:
-        texts = [line.strip() for line in file] * 20
-    path, size = os.path.join(work, "texts"), sum(len(text.encode()) + 1 for text in texts) / 1e6
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(text + "\n" for text in texts)
-    other = f"{build}/venv-tokenizers/bin/python"
-    program = ("import sys, time\nfrom tokenizers import BertWordPieceTokenizer\n"
-               "t = BertWordPieceTokenizer(sys.argv[1], lowercase=True)\nlines = open(sys.argv[2]).read().splitlines()\n"
-               "begin = time.perf_counter()\nt.encode_batch(lines)\nprint(time.perf_counter() - begin)")
-    mine, its = [], []
+def tokenizers(build, work, rounds):
+    """Measures the kit's tokenizers on lines of a file; and, in turns, Hugging Face's and
+    SentencePiece, if the tests have installed them. Stories: the real ones and the tokenizers of
+    GPT-2 and LLaMA 2, if make data ONLY=stories has downloaded them."""
+    real = [f"data/{name}" for name in ("tinystories/TinyStories-valid.txt", "gpt2", "llama2")]
+    real = real if all(map(os.path.exists, real)) else [f"data/stories/{name}" for name in ("train.txt", "gpt2", "llama")]
+    wordpiece, bpe, pieces = ("from tokenizers import BertWordPieceTokenizer\nencode = BertWordPieceTokenizer(path, lowercase=True).encode_batch",
+                              "from tokenizers import ByteLevelBPETokenizer\nimport glob\nfiles = sorted(glob.glob(path + '/*'), key="
+                              "lambda name: 'json' not in name)\nencode = ByteLevelBPETokenizer(*files).encode_batch",
+                              "from sentencepiece import SentencePieceProcessor\nencode = SentencePieceProcessor(model_file=path).encode")
+    found = []
+    for name, text, path, library, program in (
+            ("WordPiece", "data/reviews/train.csv", "data/reviews/vocab.txt", "Hugging Face's tokenizers", wordpiece),
+            ("BPE", real[0], real[1], "Hugging Face's tokenizers", bpe),
+            ("SentencePiece", real[0], f"{real[2]}/tokenizer.model", "SentencePiece", pieces)):
+        found += tokenizer_rows(build, work, rounds, name, text, path, library, program)
+    show("tokenizers", found, "times", "target", "")
+    return found
+
+
+def tokenizer_rows(build, work, rounds, name, text, path, library, program):
+    with open(text, encoding="utf-8") as file:
+        lines = [line.strip() + "\n" for line in file]
+    lines *= max(1, 2_000_000 // sum(map(len, lines)))
+    texts, size = os.path.join(work, "texts"), sum(len(line.encode()) for line in lines) / 1e6
+    with open(texts, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    program = (f"import sys, time\npath = sys.argv[1]\n{program}\nlines = open(sys.argv[2]).read().splitlines()\n"
+               "begin = time.perf_counter()\nencode(lines)\nprint(time.perf_counter() - begin)")
+    other, mine, its = f"{build}/venv-tokenizers/bin/python", [], []
     for _ in range(rounds):
-        with open(path, encoding="utf-8") as file:
+        with open(texts, encoding="utf-8") as file:
             begin = time.perf_counter()
-            said(f"{build}/tokenize", "--vocab", "data/reviews/vocab.txt", "--seq", 512, stdin=file)
+            said(f"{build}/tokenize", "--vocab", path, "--seq", 512, stdin=file)
         mine.append(size / (time.perf_counter() - begin))
         if os.path.exists(other):
-            seconds = said(other, "-c", program, "data/reviews/vocab.txt", path, env=dict(os.environ, RAYON_NUM_THREADS="1"))
+            seconds = said(other, "-c", program, path, texts, env=dict(os.environ, RAYON_NUM_THREADS="1"))
             its.append(size / float(seconds))
-    found = [Row("tokenizer", "build/tokenize, start and output included", "MB/s", mine, lower=False)]
+    found = [Row("tokenizer", f"{name}, build/tokenize, start and output included", "MB/s", mine, lower=False)]
     if its:
-        found.append(Row("tokenizer", "Hugging Face's tokenizers, one thread", "MB/s", its, lower=False))
+        found.append(Row("tokenizer", f"{name}, {library}, one thread", "MB/s", its, lower=False))
         times = found[0].median() / found[1].median()
         found[0].notes = {"times": f"{times:.2f}", "target": aims.TOKENIZER, "": aims.judged(times >= aims.TOKENIZER)}
-    show("tokenizer", found, "times", "target", "")
     return found
 
 
@@ -230,7 +246,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
             "pipeline": lambda: pipeline.measure(build, work, rounds, pythons),
             "growth": lambda: growth.measure(build, work, rounds, part),
             "layouts": lambda: traffic.measure(build, work),
-            "tokenizer": lambda: tokenizer(build, work, rounds),
+            "tokenizer": lambda: tokenizers(build, work, rounds),
             "verdicts": lambda: verdicts(rounds)}
 
 

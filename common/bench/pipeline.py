@@ -11,6 +11,7 @@ import peers
 import steps
 from rows import Row, fail, number, table
 
+STATE = "weights", "gradients", "optimiser"  # held by every schedule, and by PyTorch
 STAGES, MICROS, SCHEDULES = 2, (1, 2, 4, 8), ("gpipe", "1f1b")
 SIZES = LAYERS, HIDDEN, HEADS, SEQ, BATCH, STEPS = 4, 256, 4, 128, 32, 7
 
@@ -19,6 +20,7 @@ def of_kit(build, work, stages, micro, schedule):
     lines = steps.train(build, work, stages, 1, 1, SIZES, *steps.data_in(work), "--pp", stages, "--micro", micro, "--schedule", schedule)
     ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "tensors": [rank["peak_bytes"] for rank in ranks],
+            "state": [sum(rank["peak"][kind] for kind in STATE) for rank in ranks],
             "resident_bytes": [rank["resident_bytes"] for rank in ranks], "imported_bytes": [0] * len(ranks)}
 
 
@@ -68,11 +70,14 @@ def show_times(found, versions):
 
 def show_memory(found, versions):
     most = MICROS[-1]
-    table(f"memory of each stage at m = {most}, MB", ["", "tensors", "process, without imports"],
-          [[f"{who} {schedule}", " ".join(number(size / 1e6) for size in found[who, most, schedule]["run"].get("tensors", [])) or "-",
-            " ".join(number((all_of_it - imports) / 1e6) for all_of_it, imports in zip(found[who, most, schedule]["run"]["resident_bytes"],
-                                                                                      found[who, most, schedule]["run"]["imported_bytes"]))]
-           for who in ("kit", *versions) for schedule in SCHEDULES])
+    lines = []
+    for who in ("kit", *versions):
+        for schedule in SCHEDULES:
+            run = found[who, most, schedule]["run"]
+            process = [all_of_it - imports for all_of_it, imports in zip(run["resident_bytes"], run["imported_bytes"])]
+            columns = run.get("state", []), run.get("tensors", []), process
+            lines.append([f"{who} {schedule}", *(" ".join(number(size / 1e6) for size in sizes) or "-" for sizes in columns)])
+    table(f"memory of each stage at m = {most}, MB", ["", "weights, gradients, optimiser", "all tensors", "process, without imports"], lines)
 
 
 def held(run):

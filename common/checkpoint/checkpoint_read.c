@@ -226,67 +226,20 @@ bool saved_model_has_checksums(const SavedModel *saved)
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-enum { DIMS = sizeof((Shape){0}.size) / sizeof(int64_t) };
-
-/* The range of a part in the full tensor, by dimension; missing leading dimensions have size 1. */
-typedef struct Box {
-    Range range[DIMS];
-} Box;
-
-static Box box_of(const SavedParameter *p, int dim, Range held)
-{
-    Box box;
-    for (int i = 0; i < DIMS; i++) {
-        int d = i - (DIMS - p->shape.rank);
-        box.range[i] = d < 0 ? (Range){0, 1} : d == dim ? held : (Range){0, p->shape.size[d]};
-    }
-    return box;
-}
-
-static int64_t extent(const Box *box, int from)
-{
-    int64_t count = 1;
-    for (int i = from; i < DIMS; i++)
-        count *= box->range[i].end - box->range[i].begin;
-    return count;
-}
-
-/* Copies the intersection of two boxes, from dimension i on. */
-static void copy_common(const Box *from, const real *x, const Box *to, real *y, int i)
-{
-    Range a = from->range[i], b = to->range[i];
-    int64_t begin = a.begin > b.begin ? a.begin : b.begin, end = a.end < b.end ? a.end : b.end;
-    if (begin >= end)
-        return;
-    if (i == DIMS - 1) {
-        memcpy(y + (begin - b.begin), x + (begin - a.begin), (size_t)(end - begin) * sizeof(real));
-        return;
-    }
-    for (int64_t at = begin; at < end; at++)
-        copy_common(from, x + (at - a.begin) * extent(from, i + 1), to,
-                    y + (at - b.begin) * extent(to, i + 1), i + 1);
-}
-
 bool saved_model_read(const SavedModel *saved, int state, const SavedParameter *p, int dim,
                       Range held, real *values, Problem *problem)
 {
-    Box wanted = box_of(p, dim, held);
+    const Box wanted = box_of(p->shape, dim, held);
     bool good = true;
     int64_t begin = 0;
     for (int rank = 0; good && rank < holders(&saved->index, p); rank++) {
         const SafeTensor *part = part_in(saved, rank, state, p);
-        int64_t end = begin + part->shape.size[p->placement.dim];
-        bool same_dim = p->placement.kind == SHARD && p->placement.dim == dim;
-        if (begin < end && !(same_dim && (end <= held.begin || held.end <= begin))) {
-            Box box = box_of(p, p->placement.dim, (Range){begin, end});
-            real *numbers = malloc((size_t)shape_count(part->shape) * sizeof(real));
-            good = safetensors_read(file_with(saved, p, rank), part, numbers, problem);
-            if (good)
-                copy_common(&box, numbers, &wanted, values, 0);
-            else
-                hint_at_older(saved->folder, problem);
-            free(numbers);
-        }
+        const int64_t end = begin + part->shape.size[p->placement.dim];
+        const Box place = box_of(p->shape, p->placement.dim, (Range){begin, end});
+        good =
+            safetensors_read_box(file_with(saved, p, rank), part, &place, &wanted, values, problem);
+        if (!good)
+            hint_at_older(saved->folder, problem);
         begin = end;
     }
     return good;

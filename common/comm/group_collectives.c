@@ -52,24 +52,27 @@ void comm_all_max(Group *group, const real *x, real *result, int64_t numbers)
     reduce_all(group, MAXIMUM, x, result, numbers);
 }
 
-void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+/* Each rank has, or gets, a block of rows * columns numbers. */
+static void exchange_blocks(Group *group, Operation operation, const real *x, real *result,
+                            int64_t rows, int64_t columns)
 {
     double begin = MPI_Wtime();
     if (is_alone(group))
         copy_alone(x, result, rows * columns);
     else
-        group->transport->all_gather(group, x, result, rows, columns);
-    count(group, ALL_GATHER, (group->size - 1) * rows * columns, begin);
+        (operation == ALL_GATHER ? group->transport->all_gather : group->transport->reduce_scatter)(
+            group, x, result, rows, columns);
+    count(group, operation, (group->size - 1) * rows * columns, begin);
+}
+
+void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
+{
+    exchange_blocks(group, ALL_GATHER, x, result, rows, columns);
 }
 
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns)
 {
-    double begin = MPI_Wtime();
-    if (is_alone(group))
-        copy_alone(x, result, rows * columns);
-    else
-        group->transport->reduce_scatter(group, x, result, rows, columns);
-    count(group, REDUCE_SCATTER, (group->size - 1) * rows * columns, begin);
+    exchange_blocks(group, REDUCE_SCATTER, x, result, rows, columns);
 }
 
 void comm_broadcast(Group *group, real *x, int64_t numbers, int root)

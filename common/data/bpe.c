@@ -63,20 +63,12 @@ typedef struct Candidate {
     int32_t rank, id;
 } Candidate;
 
-/* A word that was merged already. */
-enum { REMEMBERED_BYTES = 24, REMEMBERED_IDS = 9, REMEMBERED = 1 << 16 };
-typedef struct Remembered {
-    int32_t ids[REMEMBERED_IDS];
-    char word[REMEMBERED_BYTES];
-    uint8_t length, count;
-} Remembered;
-
 typedef struct Merger {
     Symbol *symbols;
     Candidate *heap; /* the next merge is the first */
     int64_t candidates;
     size_t room; /* the longest word so far */
-    Remembered remembered[REMEMBERED];
+    KnownWords *known;
 } Merger;
 
 Merge *bpe_slot(const Bpe *bpe, int32_t left, int32_t right)
@@ -174,24 +166,17 @@ static void merge_word(const Bpe *bpe, const char *word, size_t length)
 static void encode_word(const Bpe *bpe, const char *word, size_t length, Ids *ids)
 {
     Merger *m = bpe->merger;
-    Remembered *slot = m->remembered + XXH3_64bits(word, length) % REMEMBERED;
-    if (slot->length == length && memcmp(slot->word, word, length) == 0) {
-        for (int i = 0; i < slot->count; i++)
-            ids_put(ids, slot->ids[i]);
+    if (known_word_put(m->known, word, length, ids))
         return;
-    }
     merge_word(bpe, word, length);
-    Remembered now = {.length = (uint8_t)length};
+    int32_t first[KNOWN_WORD_IDS];
     size_t count = 0;
     for (int64_t i = 0; i >= 0; i = m->symbols[i].after, count++) {
         ids_put(ids, m->symbols[i].id);
-        if (count < REMEMBERED_IDS)
-            now.ids[now.count++] = m->symbols[i].id;
+        if (count < KNOWN_WORD_IDS)
+            first[count] = m->symbols[i].id;
     }
-    if (length > REMEMBERED_BYTES || count > REMEMBERED_IDS)
-        return;
-    memcpy(now.word, word, length);
-    *slot = now;
+    known_word_keep(m->known, word, length, first, count);
 }
 
 static void bpe_encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
@@ -215,6 +200,7 @@ static void bpe_free(void *model)
     if (bpe->merger) {
         free(bpe->merger->symbols);
         free(bpe->merger->heap);
+        free(bpe->merger->known);
     }
     free(bpe->splitter);
     free(bpe->merger);
@@ -231,7 +217,7 @@ bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, cons
     tokenizer->kind = &kind;
     tokenizer->model = bpe;
     bpe->merger = allocate(sizeof *bpe->merger);
-    memset(bpe->merger, 0, sizeof *bpe->merger);
+    *bpe->merger = (Merger){.known = known_words_new()};
     bpe->splitter = splitter_new(problem);
     return bpe->splitter && bpe_parse(tokenizer, path, vocabulary, merges_path, merges, problem);
 }

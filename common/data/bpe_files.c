@@ -35,11 +35,6 @@ static Alphabet alphabet_new(void)
 
 /* ---- the vocabulary ---- */
 
-static bool bad_token(const char *path, const char *token, const char *sentence, Problem *problem)
-{
-    return problem_set(problem, path, BPE_HINT, "%s: '%.100s'", _(sentence), token);
-}
-
 /* Gives the next id its bytes, unless a character of the token stands for none. */
 static bool put_token(Tokenizer *tokenizer, const Alphabet *alphabet, const char *token)
 {
@@ -85,8 +80,8 @@ static bool put_tokens(Tokenizer *tokenizer, json_t *vocabulary, const char *pat
     }
     for (size_t id = 0; ok && id < size; id++)
         ok = put_token(tokenizer, &alphabet, tokens[id]) ||
-             bad_token(path, tokens[id], N_("the token has a character that stands for no byte"),
-                       problem);
+             problem_set(problem, path, BPE_HINT,
+                         "the token '%.100s' has a character that stands for no byte", tokens[id]);
     free(tokens);
     return ok;
 }

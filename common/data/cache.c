@@ -289,7 +289,7 @@ TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t s
     TokenSet *set =
         seq_fits(seq, problem)
             ? set_open(text, N_("the text"),
-                       N_("check the path; `make data SET=stories` downloads TinyStories"),
+                       N_("check the path; `make data ONLY=stories` downloads TinyStories"),
                        tokenizer, 0, cache_folder, problem)
             : NULL;
     if (!set)

@@ -113,7 +113,7 @@ typedef struct Bpe {
     int shift;                 /**< the slot of a hash is hash >> shift */
     int32_t of_byte[256];      /**< id of each byte */
     struct Splitter *splitter; /**< of texts into words */
-    struct Merger *merger;     /**< memory to merge a word in, and words already merged */
+    struct Merger *merger;     /**< memory to merge a word in, and known words */
 } Bpe;
 
 /** The slot of a pair, or the empty one where it belongs. */

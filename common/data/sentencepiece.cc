@@ -3,8 +3,11 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using sentencepiece::SentencePieceProcessor;
@@ -15,20 +18,48 @@ static const size_t blank_size = sizeof blank - 1;
 #define MODEL_HINT                                                                                 \
     N_("copy or download it again: a SentencePiece model is a file like LLaMA's tokenizer.model")
 
-static const SentencePieceProcessor *processor_of(const Tokenizer *tokenizer)
+struct Model {
+    SentencePieceProcessor processor;
+    bool by_words = false; /* each word can be encoded alone */
+    KnownWords *known = known_words_new();
+    ~Model()
+    {
+        free(known);
+    }
+};
+
+static void encode_part(const Model *model, const char *text, size_t length, Ids *ids)
 {
-    return static_cast<const SentencePieceProcessor *>(tokenizer->model);
+    if (known_word_put(model->known, text, length, ids))
+        return;
+    const std::vector<int> found = model->processor.EncodeAsIds({text, length});
+    for (int id : found)
+        ids_put(ids, id);
+    known_word_keep(model->known, text, length, found.data(), found.size());
 }
 
+/* Words begin with their spaces, of which the library puts the first there itself. Spaces at the
+ * end of the text belong to the last word. */
 static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
 {
-    for (int id : processor_of(tokenizer)->EncodeAsIds({text, length}))
-        ids_put(ids, id);
+    const Model *model = static_cast<const Model *>(tokenizer->model);
+    const std::string_view all(text, length);
+    if (!model->by_words || all.find(blank) != all.npos) {
+        encode_part(model, text, length, ids);
+        return;
+    }
+    for (size_t at = 0, end; at < length && ids->count < ids->limit; at = end) {
+        end = std::min(all.find(' ', all.find_first_not_of(' ', at)), length);
+        if (all.find_first_not_of(' ', end) == all.npos)
+            end = length;
+        const size_t begin = at + (at > 0);
+        encode_part(model, text + begin, end - begin, ids);
+    }
 }
 
 static void free_model(void *model)
 {
-    delete static_cast<SentencePieceProcessor *>(model);
+    delete static_cast<Model *>(model);
 }
 
 /* What the piece adds within a text; a byte piece, <0x0A>, is that byte. */
@@ -51,6 +82,22 @@ static bool drops_space(const SentencePieceProcessor *processor, int id, const s
 {
     return text.size() > 1 && text[0] == ' ' && !processor->IsUnknown(id) &&
            processor->DecodeIds({id}) == text.substr(1);
+}
+
+/* Is each word's encoding its own? So it is if the model changes no character and has no piece with
+ * a space after another character. */
+static bool is_by_words(const Tokenizer *tokenizer, const SentencePieceProcessor *processor)
+{
+    const std::string probe = "a  b\t\n c\u00A0\u3000\uFB01 \u00E9e\u0301\u0085 ";
+    for (int32_t id = 0; id < tokenizer->size; id++) {
+        const std::string_view piece(tokenizer->bytes + tokenizer->begin[id],
+                                     size_t(tokenizer->begin[id + 1] - tokenizer->begin[id]));
+        const size_t letter = piece.find_first_not_of(' ');
+        if (!processor->IsUnknown(id) && letter != piece.npos &&
+            piece.find(' ', letter) != piece.npos)
+            return false;
+    }
+    return tokenizer->spaced && processor->DecodeIds(processor->EncodeAsIds(probe)) == probe;
 }
 
 static int32_t id_of(const SentencePieceProcessor *processor, const char *name)
@@ -87,14 +134,15 @@ extern "C" bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileB
                                    Problem *problem)
 {
     static const TokenizerKind kind = {encode, free_model};
-    auto *processor = new SentencePieceProcessor;
+    auto *model = new Model;
     tokenizer->kind = &kind;
-    tokenizer->model = processor;
+    tokenizer->model = model;
     try {
-        const auto status = processor->LoadFromSerializedProto({file.bytes, file.length});
+        const auto status = model->processor.LoadFromSerializedProto({file.bytes, file.length});
         if (!status.ok())
             return is_damaged(path, status.message(), problem);
-        fill(tokenizer, processor);
+        fill(tokenizer, &model->processor);
+        model->by_words = is_by_words(tokenizer, &model->processor);
     } catch (const std::exception &error) {
         return is_damaged(path, error.what(), problem);
     }

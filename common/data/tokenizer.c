@@ -50,6 +50,52 @@ int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token)
     return tokenizer->special[token];
 }
 
+/* ---- known words ---- */
+
+/* A hash table in which a word takes the place of the one before it: 64 bytes for each. */
+enum { KNOWN_WORD_BYTES = 24, KNOWN_WORDS = 1 << 16 };
+struct KnownWords {
+    struct KnownWord {
+        int32_t ids[KNOWN_WORD_IDS];
+        char word[KNOWN_WORD_BYTES];
+        uint8_t length, count;
+    } slots[KNOWN_WORDS];
+};
+
+KnownWords *known_words_new(void)
+{
+    KnownWords *known = allocate(sizeof *known);
+    memset(known, 0, sizeof *known);
+    return known;
+}
+
+static size_t slot_of(const char *word, size_t length)
+{
+    return XXH3_64bits(word, length) % KNOWN_WORDS;
+}
+
+bool known_word_put(const KnownWords *known, const char *word, size_t length, Ids *ids)
+{
+    const struct KnownWord *slot = known->slots + slot_of(word, length);
+    if (slot->length != length || memcmp(slot->word, word, length) != 0)
+        return false;
+    for (int i = 0; i < slot->count; i++)
+        ids_put(ids, slot->ids[i]);
+    return true;
+}
+
+void known_word_keep(KnownWords *known, const char *word, size_t length, const int32_t *ids,
+                     size_t count)
+{
+    if (length > KNOWN_WORD_BYTES || count > KNOWN_WORD_IDS)
+        return;
+    struct KnownWord *slot = known->slots + slot_of(word, length);
+    memcpy(slot->ids, ids, count * sizeof *ids);
+    memcpy(slot->word, word, length);
+    slot->length = (uint8_t)length;
+    slot->count = (uint8_t)count;
+}
+
 /* ---- texts to ids and back ---- */
 
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,

@@ -73,6 +73,18 @@ struct Tokenizer {
 /** Gives the next id its piece. */
 void tokenizer_put(Tokenizer *tokenizer, const char *bytes, size_t length);
 
+/** Words whose ids are known, so that each frequent word is split into pieces only once. free()
+ * frees it. */
+typedef struct KnownWords KnownWords;
+enum { KNOWN_WORD_IDS = 9 }; /**< a word with more ids is not kept */
+/** Knows no word yet. */
+KnownWords *known_words_new(void);
+/** Appends the ids of a word. Returns false if it is not known. */
+bool known_word_put(const KnownWords *known, const char *word, size_t length, Ids *ids);
+/** Keeps the ids [count] of a word, unless it is long. Another word may be forgotten. */
+void known_word_keep(KnownWords *known, const char *word, size_t length, const int32_t *ids,
+                     size_t count);
+
 /** Each fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
  *  messages. wordpiece_read takes over file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
@@ -84,6 +96,7 @@ bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, 
 
 /** The hint for a tokenizer that cannot be read. */
 #define TOKENIZER_PATH_HINT                                                                        \
-    N_("check the path; `make data` downloads the vocabulary of bert-base-uncased")
+    N_("check the path; `make data` downloads BERT's vocabulary, `make data ONLY=stories` "        \
+       "GPT-2's and LLaMA's tokenizers")
 
 END_C

@@ -45,7 +45,7 @@ static Tensor *bert_head(const void *head, Tensor *x, const Mesh *mesh)
     return classifier_forward(head, x, mesh);
 }
 
-static Tensor *bert_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
+Tensor *classifier_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
 {
     return cross_entropy_mean(logits, labels, rows_of_a_step, NULL);
 }
@@ -57,4 +57,4 @@ const Architecture architecture_bert = {.name = "BERT",
                                         .block = bert_block,
                                         .head_new = bert_head_new,
                                         .head = bert_head,
-                                        .loss = bert_loss};
+                                        .loss = classifier_loss};

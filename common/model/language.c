@@ -65,8 +65,9 @@ __attribute__((weak)) Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, 
 {
     Group *ranks = mesh->tp ? mesh->tp : mesh->world;
     Tensor *highest = group_all_max(ranks, row_max(logits)), *columns = own_ids(targets, logits);
-    Tensor *sums = all_reduce(row_sum_exp(logits, highest), mesh),
-           *chosen = all_reduce(row_pick(logits, highest, columns), mesh);
+    /* chosen first, so that its gradient is added to what row_sum_exp's has written */
+    Tensor *chosen = all_reduce(row_pick(logits, highest, columns), mesh),
+           *sums = all_reduce(row_sum_exp(logits, highest), mesh);
     Tensor *losses = subtract(logarithm(sums), chosen);
     return mean_over_tokens(losses, targets);
 }

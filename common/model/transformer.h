@@ -18,10 +18,11 @@ typedef struct TransformerConfig {
     int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
     double dropout; /**< probability, in [0, 1) */
     int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
-    int inner;      /**< LLaMA: the width of the feed-forward layers */
-    double epsilon; /**< LLaMA: of the norms */
+    int inner;       /**< the width of the feed-forward layers; not of the labs' BERT: 4 H */
+    double epsilon;  /**< of the norms; not of the labs' BERT: 1e-5 */
+    int token_types; /**< the real BERT: rows of its table of token types, of which row 0 is used */
     double theta;   /**< LLaMA: the base of the rotary angles */
-    bool own_head;  /**< LLaMA: the head has a weight of its own, not the embedding's */
+    bool own_head;  /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0: there are none, for training */
 } TransformerConfig;
 
@@ -44,9 +45,17 @@ struct Architecture {
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 
+/** Architecture.loss of a classifier. */
+Tensor *classifier_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
+
 /** The labs' BERT: pre-LN blocks (Devlin et al., arXiv:1810.04805; pre-LN as in Megatron-LM), and a
  *  classifier on [CLS], whose logits [B,classes] are whole. */
 extern const Architecture architecture_bert;
+/** BERT as its authors published it: post-LN blocks with biases, exact GELU, token types, a pooler.
+ *  The same logits. */
+extern const Architecture architecture_real_bert;
+/** GPT-2 (Radford et al., 2019): pre-LN blocks with biases, learned positions, GELU by tanh. */
+extern const Architecture architecture_gpt2;
 /** LLaMA (Touvron et al., arXiv:2302.13971): RMSNorm, rotary positions, SwiGLU, grouped heads of
  *  keys and values; see language.h. */
 extern const Architecture architecture_llama;

@@ -2,10 +2,12 @@
 """lab.py begin OUT: can the page be written there?  lab.py PICTURE OUT: makes the page of one case
 of a lab from the output of build/grade --report."""
 import json
+import os
 import sys
 from itertools import groupby
 from math import prod
 
+from schedules import cluster_text, on_cluster, schedule_text, slots_of
 from page import escape, give_up, make_room, matrix, paragraph, table, timeline_figure, write
 from language import _, counted
 
@@ -189,31 +191,6 @@ def timeline_of(found):
     return {"kinds": [KINDS[kind] for kind in used], "names": list(names), "rows": rows, "marks": marks, "all": True}
 
 
-def schedule_of(found):
-    """The judge's schedule in slots: a row a stage, the slots between its passes grey."""
-    stages = found["schedule"]
-    length = max((one["slot"] + 1 for passes in stages for one in passes), default=0)
-    names, rows = {_("idle"): 0}, []
-    for number, passes in enumerate(stages):
-        spans, at = [], 0
-        for one in passes + [{"slot": length}]:
-            if one["slot"] > at:
-                spans.append([at, one["slot"] - at, 2, 0])
-            if "micro" in one:
-                spans.append([one["slot"], 1, int(one["backward"]), names.setdefault("FB"[one["backward"]] + str(one["micro"]), len(names))])
-            at = one["slot"] + 1
-        rows.append({"label": _("stage {stage}").format(stage=number), "spans": spans})
-    kinds = [[_("forward"), "sky", "plain"], [_("backward"), "blue", "plain"], [_("idle"), "grey", "level"]]
-    return {"kinds": kinds, "names": list(names), "rows": rows, "marks": [], "slots": True} if length else None
-
-
-def schedule_text():
-    words = _("Step 1 by the judge's clock: a pass of a stage takes one slot, messages take no time. F is the forward pass of a micro-batch, B its "
-              "backward pass, each with the micro-batch's number. Grey is the bubble.")
-    heading = _("Schedule of the pipeline")
-    return f"<h2>{heading}</h2>\n{paragraph(words)}\n{timeline_figure(heading, 'schedule', strip=False)}"
-
-
 def amounts_of(found):
     amounts = [[0] * found["world"] for _ in range(found["world"])]
     for number, rank in enumerate(found["ranks"]):
@@ -260,7 +237,7 @@ def summary(found):
 def body_of(found, line, schedule):
     diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
     of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
-    again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "")
+    again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "") + (f" CLUSTER={os.environ['CLUSTER']}" if os.environ.get("CLUSTER") else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])
@@ -287,6 +264,7 @@ def body_of(found, line, schedule):
 <h2>{calls}</h2>
 {calls_text(found, line)}
 {schedule_text() if schedule else ""}
+{cluster_text(found["cluster"])}
 <h2>{sending}</h2>
 <p>{to_whom}</p>
 {matrix(amount, amounts_of(found))}"""
@@ -301,8 +279,8 @@ def main(arguments):
             found = json.load(file)
     except (OSError, ValueError) as error:
         give_up(f"{arguments[0]}: {error}", _("make report LAB=6 writes it"))
-    line, schedule = timeline_of(found), schedule_of(found)
-    data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "ranks": found["world"], **({"timeline": line} if line else {}), **({"schedule": schedule} if schedule else {})}
+    line, schedule, cluster = timeline_of(found), slots_of(found), on_cluster(found)
+    data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "ranks": found["world"], **({"timeline": line} if line else {}), **({"schedule": schedule} if schedule else {}), **({"cluster": cluster} if cluster else {})}
     write(arguments[1], _("Lab {lab} {title}").format(lab=found["lab"], title=_(found["title"])), body_of(found, line, schedule), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])
 
 

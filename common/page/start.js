@@ -5,7 +5,7 @@ for (const note of document.querySelectorAll(".needs-script")) note.remove();
 const redraws = [], colourings = [];
 const byId = id => document.getElementById(id);
 if (data.memory) var drawMemory = memory(byId("memory"), data.memory);
-for (const name of ["timeline", "schedule"].filter(name => data[name])) {
+for (const name of ["timeline", "schedule", "cluster"].filter(name => data[name])) {
     const line = timeline(byId(name), data[name], view => name === "timeline" && drawMemory && drawMemory(view));
     line.colours();
     redraws.push(line.draw);

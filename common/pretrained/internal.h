@@ -7,6 +7,9 @@
 
 /** A form in which models come. */
 typedef struct PretrainedForm {
+    /** Does the model have this parameter? A model that was trained for something else has no
+     *  classifier: its parameters keep their initial values. NULL: it has all. */
+    bool (*has)(const Pretrained *from, const Parameter *parameter);
     /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is
      *  missing, of another shape, or cannot be read. */
     bool (*read)(const Pretrained *from, const Parameter *parameter, real *values,

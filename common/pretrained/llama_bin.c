@@ -91,7 +91,7 @@ static void close_file(Pretrained *from)
     free(file);
 }
 
-static const PretrainedForm llama_bin = {read_part, close_file};
+static const PretrainedForm llama_bin = {.read = read_part, .close = close_file};
 
 static bool map_file(File *file, const char *path, Problem *problem)
 {

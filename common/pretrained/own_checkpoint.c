@@ -23,11 +23,12 @@ static void close_checkpoint(Pretrained *from)
     saved_model_close(from->open);
 }
 
-static const PretrainedForm own_checkpoint = {read_part, close_checkpoint};
+static const PretrainedForm own_checkpoint = {.read = read_part, .close = close_checkpoint};
 
 bool own_checkpoint_open(Pretrained *from, Problem *problem)
 {
-    static const Architecture *const known[] = {&architecture_bert, &architecture_llama};
+    static const Architecture *const known[] = {&architecture_bert, &architecture_real_bert,
+                                                &architecture_gpt2, &architecture_llama};
     SavedModel *saved = saved_model_open(checkpoint_find(from->path).text, problem);
     if (!saved)
         return false;
@@ -35,6 +36,7 @@ bool own_checkpoint_open(Pretrained *from, Problem *problem)
     from->form = &own_checkpoint;
     const CheckpointIndex *index = &saved->index;
     const int64_t *sizes = index->fitting;
+    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
     from->tokenizer = index->tokenizer;
     from->config = (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
                                        .hidden = (int)sizes[FIT_HIDDEN],
@@ -45,6 +47,7 @@ bool own_checkpoint_open(Pretrained *from, Problem *problem)
                                        .kv_heads = (int)sizes[FIT_KV_HEADS],
                                        .inner = (int)sizes[FIT_INNER],
                                        .own_head = sizes[FIT_OWN_HEAD] != 0,
+                                       .token_types = types ? (int)types->shape.size[0] : 0,
                                        .epsilon = index->epsilon,
                                        .theta = index->theta};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -56,6 +56,8 @@ bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
 {
     bool good = true;
     for (Parameter *p = model->parameters; good && p; p = p->next) {
+        if (from->form->has && !from->form->has(from, p))
+            continue;
         HostView view = host_view_write(reals(p->value), tensor_count(p->value));
         good = from->form->read(from, p, view.numbers, problem);
         host_view_store(&view);

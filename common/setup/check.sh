@@ -135,17 +135,19 @@ check_names() {
 }
 
 # settings_of COMMAND: the settings that make help names from its line to the next command's, and
-# those that it takes from other commands. All take BACKEND, TRANSPORT, CUDA and what is not in the
-# help.
+# those that it takes from other commands. All take what is not in the help.
 settings_of() {
     awk -v command="$1" '/^$|^[^ ]|^  build\// { mine = 0 } /^  make / { mine = $2 == command }
         mine { while (match($0, /[A-Z_]+=/)) { print substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }' common/setup/help.txt
+    case $1 in
+    grade | trace | debug | report | measure | bench | model) printf '%s\n' BACKEND TRANSPORT CUDA ;;
+    esac
     case $1 in
     grade) [[ -z $ON ]] || settings_of doctor ;;
     watch) settings_of grade ;; # it runs that
     trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
-    report) printf '%s\n' STACK SOLUTION SEED CASE OUT ;;
+    report) echo OUT && settings_of trace ;;
     measure) printf '%s\n' LAB STACK SOLUTION ;;
     reset) echo LAB ;;
     hand-in) echo OUT ;;
@@ -174,7 +176,7 @@ check_taken() {
         taken+="$(settings_of "$name" | paste -sd ' ') "
     done
     for name in $SET; do
-        if [[ " ON BACKEND TRANSPORT CUDA $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
+        if [[ " ON $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
         stop "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done

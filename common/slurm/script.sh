@@ -43,14 +43,16 @@ write_environment() {
 
 unset OPENBLAS_CORETYPE # a preset one forces kernels that are not the node's
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3 # Rabenseifner: Open MPI's own choice for sums that are started is slower
+# Rabenseifner's algorithm: Open MPI's own choice for sums that are started is slower.
+export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
 END
 }
 
 write_signals() {
     cat << 'END'
 
-# A minute before the time limit, Slurm sends USR1; TERM is a request to end the job. On both, the ranks finish their step and save.
+# A minute before the time limit, Slurm sends USR1; TERM is a request to end the job. On both, the
+# ranks finish their step and save.
 ranks='' reason=''
 ask_to_end() {
     reason=$1

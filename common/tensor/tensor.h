@@ -43,7 +43,7 @@ struct Tensor {
     struct Tape *tape;           /**< NULL for a parameter */
     struct Node *producer;       /**< the operation on the tape that computes it, or NULL */
     struct Parameter *parameter; /**< the parameter whose value it is, or NULL */
-    int64_t undivided; /**< of a parameter's shard or linear()'s: the full size along placement.dim */
+    int64_t undivided;           /**< of a shard, if known: the full size along placement.dim */
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */

@@ -80,6 +80,12 @@ $(DUMP_MODEL):
 	mkdir -p $(@D)
 	$(link_test) $(LDLIBS)
 
+# The program that common/pretrained/tests/transformers.py compares with Hugging Face's library.
+COMPARED = common/pretrained/tests/hugging_face_main.c common/tests/stop_at_misuse.c
+$(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
+	mkdir -p $(@D)
+	$(link_test) $(LDLIBS)
+
 # ---- running them ---------------------------------------------------------------------------------------------------
 
 # The flags of make grade SAN=1, so that its test finds the kit already built.
@@ -116,7 +122,8 @@ test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
 # Builds first what several tests would call make for, because tests run side by side.
 run-tests-fast run-tests-slow: run-tests-%:
-	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/generated/grading.sh
+	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/tests/hugging-face \
+	    $(BUILD)/generated/grading.sh
 	$(MAKE2) BACKEND=emulated $(BUILD)/train-emulated
 	$(MAKE2) BACKEND=emulated TRANSPORT=nccl $(BUILD)/train-emulated-nccl
 	$(MAKE2) $(SANITIZED) test-programs$(if $(filter slow,$*),-emulated) \

@@ -152,7 +152,8 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
     for (int state = 0; state < states; state++)
         for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
-                tensors[count++] = (SafeTensor){saved_name(state, p->name), p->value->shape, 0};
+                tensors[count++] =
+                    (SafeTensor){.name = saved_name(state, p->name), .shape = p->value->shape};
     SafetensorsWriter *writer =
         safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text, tensors,
                           count, metadata, problem);

@@ -5,20 +5,26 @@
 
 #include "base/language.h"
 #include "base/options.h"
+#include "pretrained/pretrained.h"
 
-/* BERTs by size; the LLaMA is that of the course's last lab. */
+/* Models by name; 0: the size that BERT has without a name. The LLaMA is that of the course's last lab. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;
-    int layers, hidden, heads, seq; /* seq 0: as otherwise */
+    int layers, hidden, heads, seq;
 } presets[] = {{"base", &architecture_bert, 12, 768, 12, 0},
                {"large", &architecture_bert, 24, 1024, 16, 0},
+               {"gpt2", &architecture_gpt2, 0, 0, 0, 0},
                {"llama", &architecture_llama, 6, 288, 6, 256}};
 
 static bool read_model(const char *value, void *target, Problem *problem)
 {
     TrainConfig *config = target;
     TransformerConfig *model = &config->model;
+    if (!strncmp(value, "hf:", 3)) {
+        config->pretrained = value + 3;
+        return true;
+    }
     for (const struct Preset *p = presets; p < presets + sizeof presets / sizeof *presets; p++)
         if (!strcmp(value, p->name)) {
             model->architecture = p->architecture;
@@ -26,12 +32,12 @@ static bool read_model(const char *value, void *target, Problem *problem)
             model->hidden = p->hidden;
             model->heads = p->heads;
             config->seq = p->seq ? p->seq : config->seq;
-            model->dropout = p->architecture->is_language ? 0 : model->dropout;
             return true;
         }
-    return option_refused(problem, "model", value,
-                          _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16) or "
-                            "llama (6, 288, 6)"));
+    return option_refused(
+        problem, "model", value,
+        _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16), gpt2, "
+          "llama (6, 288, 6), or hf:FOLDER with config.json and model.safetensors"));
 }
 
 static bool read_amp(const char *value, void *target, Problem *problem)
@@ -69,27 +75,67 @@ static const TrainConfig defaults = {
     .check = 100,
     .optimizer =
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-    .model = {.architecture = &architecture_bert,
-              .hidden = 128,
-              .heads = 4,
-              .classes = 2,
-              .dropout = 0.1},
+    .model = {.architecture = &architecture_bert, .dropout = -1},
 };
 
-/* What follows from the sizes that can be chosen. */
-static void complete_model(TrainConfig *config)
+/* The sizes of a model that others have trained. */
+static bool take_pretrained(TrainConfig *config, Problem *problem)
+{
+    TransformerConfig *model = &config->model;
+    if (model->layers || model->hidden || model->heads || model->positions)
+        return problem_set(problem, NULL, "leave it out: config.json has the sizes of the model",
+                           "MODEL=hf:%.200s cannot be combined with %s", config->pretrained,
+                           model->layers   ? "LAYERS"
+                           : model->hidden ? "HIDDEN_DIM"
+                           : model->heads  ? "HEADS"
+                                           : "POSITIONS");
+    Pretrained *from = pretrained_open(config->pretrained, problem);
+    if (!from)
+        return false;
+    const double dropout = model->dropout;
+    *model = *pretrained_config(from);
+    model->dropout = dropout;
+    pretrained_close(from);
+    return !model->positions || config->seq <= model->positions ||
+           problem_set(problem, config->pretrained, "choose a smaller SEQ",
+                       "SEQ=%d, but the model has %d positions", config->seq, model->positions);
+}
+
+/* What a GPT-2 or a LLaMA has that cannot be chosen. */
+static void complete_language_model(TrainConfig *config)
 {
     enum { UNIT = 32 }; /* of the widths of llama2.c */
     TransformerConfig *model = &config->model;
-    model->positions *= config->seq;
-    if (!model->architecture->is_language)
-        return;
-    model->classes = 0;
+    const bool is_llama = model->architecture == &architecture_llama;
     model->positions = config->seq;
-    model->kv_heads = model->heads;
-    model->inner = (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT;
+    model->kv_heads = is_llama ? model->heads : 0;
+    model->inner = is_llama ? (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT : 4 * model->hidden;
     model->epsilon = 1e-5;
-    model->theta = 10000;
+    model->theta = is_llama ? 10000 : 0;
+}
+
+/* The sizes that were not chosen. */
+static bool complete_model(TrainConfig *config, Problem *problem)
+{
+    TransformerConfig *model = &config->model;
+    if (config->pretrained && !take_pretrained(config, problem))
+        return false;
+    const bool is_language = model->architecture->is_language;
+    if ((model->architecture == &architecture_llama && model->dropout > 0) ||
+        (is_language && !config->pretrained && model->positions > 0))
+        return problem_set(problem, NULL, "leave it out", "MODEL=%s has no %s",
+                           model->architecture->name, model->dropout > 0 ? "DROPOUT" : "POSITIONS");
+    if (model->dropout < 0)
+        model->dropout = is_language ? 0 : 0.1;
+    model->hidden = model->hidden ? model->hidden : 128;
+    model->heads = model->heads ? model->heads : 4;
+    if (!is_language)
+        model->classes = 2;
+    if (!config->pretrained && !is_language)
+        model->positions *= config->seq;
+    if (!config->pretrained && is_language)
+        complete_language_model(config);
+    return true;
 }
 
 /* The data that comes with the kit, unless another is named. TEST= names none. */
@@ -101,8 +147,11 @@ static void complete_files(TrainConfig *config)
     if (!config->test)
         config->test = is_language ? "data/stories/test.txt" : "data/reviews/test.csv";
     if (!config->vocabulary)
-        config->vocabulary =
-            is_language ? "data/stories/llama" : "data/reviews/vocab.txt";
+        config->vocabulary = config->pretrained ? config->pretrained
+                             : config->model.architecture == &architecture_gpt2
+                                 ? "data/stories/gpt2"
+                             : is_language ? "data/stories/llama"
+                                           : "data/reviews/vocab.txt";
     if (!*config->test)
         config->test = NULL;
 }
@@ -160,7 +209,8 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     };
     if (!options_read(known, argc, argv, problem))
         return false;
-    complete_model(config);
+    if (!complete_model(config, problem))
+        return false;
     complete_files(config);
     return true;
 }

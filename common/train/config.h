@@ -41,6 +41,7 @@ typedef struct TrainConfig {
     Pipeline pipeline;         /**< SCHEDULE */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: computed, too, if 0 */
+    const char *pretrained; /**< whose weights the model starts from (MODEL=hf:FOLDER), or NULL */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;

@@ -3,16 +3,19 @@
 #include <stdlib.h>
 
 #include "backend/host_view.h"
+#include "pretrained/pretrained.h"
 #include "train/trainer.h"
 
 /* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
-static TokenSet *open_reviews(const Trainer *t, const char *csv, Problem *problem)
+static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
+    TokenSet *(*open)(const char *, const char *, int64_t, const char *, Problem *) =
+        c->model.architecture->is_language ? token_set_open_text : token_set_open_reviews;
     TokenSet *set = NULL;
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))
-            set = token_set_open_reviews(csv, c->vocabulary, c->seq, c->cache, problem);
+            set = open(path, c->vocabulary, c->seq, c->cache, problem);
         if (!agree(t->world, set || (group_rank(t->world) == 0) != (turn == 0), problem)) {
             token_set_close(set);
             return NULL;
@@ -32,8 +35,8 @@ static Sampler sampler_of(int64_t rows, uint64_t seed, Tail tail)
 bool trainer_open_data(Trainer *t, Problem *problem)
 {
     const TrainConfig *c = t->config;
-    t->train = open_reviews(t, c->data, problem);
-    if (!t->train || (c->test && !(t->test = open_reviews(t, c->test, problem))))
+    t->train = open_set(t, c->data, problem);
+    if (!t->train || (c->test && !(t->test = open_set(t, c->test, problem))))
         return false;
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)
@@ -108,9 +111,31 @@ static bool stages_fit(const Trainer *t, Problem *problem)
                        (long long)mine.end, layers);
 }
 
+/* The model's own vocabulary must be that of the data. */
+static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *problem)
+{
+    const int of_data = t->train->vocabulary, of_model = config->model.vocabulary;
+    config->model.vocabulary = of_data;
+    return !config->pretrained || of_data == of_model ||
+           problem_set(problem, config->pretrained,
+                       N_("VOCAB= names the tokenizer that the model was trained with"),
+                       "the model has %d tokens, but its tokenizer %d", of_model, of_data);
+}
+
+static bool load_pretrained(const Trainer *t, Problem *problem)
+{
+    if (!t->config->pretrained)
+        return true;
+    Pretrained *from = pretrained_open(t->config->pretrained, problem);
+    const bool good = from && pretrained_load(from, t->model, problem);
+    pretrained_close(from);
+    return good;
+}
+
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
 {
-    config->model.vocabulary = t->train->vocabulary;
+    if (!take_vocabulary(t, config, problem))
+        return false;
     t->pool = pool_new(config->memory, false);
     t->model = model_new(t->pool, &t->mesh, config->seed);
     t->stage = stage_new(t->model, &config->model, config->micro);
@@ -122,9 +147,11 @@ bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
         model_keep_rounded(t->model);
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);
-    if (config->perturb)
+    const bool good = agree(t->world, stages_fit(t, problem), problem) &&
+                      agree(t->world, load_pretrained(t, problem), problem);
+    if (good && config->perturb)
         perturb(t);
-    return agree(t->world, stages_fit(t, problem), problem);
+    return good;
 }
 
 void trainer_close(Trainer *t)

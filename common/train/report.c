@@ -58,47 +58,6 @@ void report_close(Report *report)
     free(report);
 }
 
-static double millions(int64_t count)
-{
-    return (double)count / 1e6;
-}
-
-void report_configuration(const TrainConfig *config, int64_t parameters, int64_t held, int64_t rows,
-                          int64_t test_rows, int64_t steps)
-{
-    const int ranks = config->tp * config->dp * config->pp;
-    const TransformerConfig *b = &config->model;
-    printf(_("model     %s, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
-           b->architecture->name, b->layers, b->hidden, b->heads, b->vocabulary,
-           b->positions && b->architecture == &architecture_bert ? _(", learned positions") : "",
-           b->dropout);
-    printf(config->pp == 1 ? _("          %.2f M parameters, %.2f M of them on each rank\n")
-                           : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),
-           millions(parameters), millions(held));
-    printf(ngettext("layout    %d rank: tensor parallel %d, data parallel %d",
-                    "layout    %d ranks: tensor parallel %d, data parallel %d",
-                    (unsigned long)ranks),
-           ranks, config->tp, config->dp);
-    if (config->pp > 1)
-        printf(_(", pipeline parallel %d"), config->pp);
-    putchar('\n');
-    if (config->pp > 1 || config->micro > 1)
-        printf(ngettext("schedule  %d micro-batch of %d rows a step\n",
-                        "schedule  %d micro-batches of %d rows a step\n",
-                        (unsigned long)config->micro),
-               config->micro, config->batch / config->dp / config->micro);
-    printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
-           (long long)rows, config->seq, (long long)test_rows);
-    printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
-                    "training  %d epochs, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
-                    (unsigned long)config->epochs),
-           config->epochs, (long long)steps, config->batch,
-           config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->schedule.rate,
-           (unsigned long long)config->seed);
-    printf(_("kernels   %s\n"), backend_description());
-    fflush(stdout);
-}
-
 /* JSON has neither NaN nor infinity: diverged numbers are null. */
 static json_t *number(double value)
 {
@@ -262,59 +221,12 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
     json_decref(lines);
 }
 
-/* Two tables, because a terminal has 80 columns. */
-static void print_run(const Report *report, const RankReport *ranks, int count)
-{
-    puts(_("\n                    parameters     step     MB sent         comm not hidden"));
-    puts(report->is_language
-             ? _("rank   loss  perplex.   held M       ms      tp     dp        s         ms")
-             : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
-    for (int i = 0; i < count; i++) {
-        const RankReport *r = &ranks[i];
-        char wait[32] = "-"; /* one replica waits for no other */
-        if (r->wait_seconds >= 0)
-            snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
-        printf("%4d %6.4f %8.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss,
-               measure(report, r->loss, r->accuracy), millions(r->parameters),
-               1e3 * r->step_seconds, millions(r->sent.tp.bytes), millions(r->sent.dp.bytes),
-               r->sent.all.seconds, wait);
-    }
-}
-
-static void print_memory(const RankReport *ranks, int count)
-{
-    puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
-    for (int i = 0; i < count; i++) {
-        const PoolUse *use = &ranks[i].use;
-        printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, millions(use->peak_total),
-               millions(use->peak[WEIGHTS]), millions(use->peak[GRADIENTS]),
-               millions(use->peak[OPTIMISER]), millions(use->peak[ACTIVATIONS]));
-    }
-}
-
-static void print_stages(const RankReport *ranks, int count)
-{
-    puts(_("\nrank  stage  blocks   micro-batches alive  MB sent pp   idle"));
-    for (int i = 0; i < count; i++) {
-        const RankReport *r = &ranks[i];
-        char blocks[48];
-        snprintf(blocks, sizeof blocks, "%lld to %lld", (long long)r->blocks.begin,
-                 (long long)r->blocks.end - 1);
-        printf("%4d  %5d  %-8s %19d %11.1f %4.0f %%\n", i, r->stage, blocks, r->alive,
-               millions(r->sent.pp.bytes), 100 * r->idle);
-    }
-}
-
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
 {
     close_bar(report);
     if (interrupted)
         printf(_("interrupted; results so far:\n"));
-    print_run(report, ranks, count);
-    if (ranks[count - 1].stage > 0)
-        print_stages(ranks, count);
-    print_memory(ranks, count);
-    fflush(stdout);
+    report_tables(ranks, count, report->is_language);
     if (!report->metrics)
         return;
     json_t *rows = json_array();

@@ -83,6 +83,9 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
  *  table of stages is printed only if there are several. */
 void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
 
+/** The tables of report_ranks(). In a language model's, the perplexity replaces the accuracy. */
+void report_tables(const RankReport *ranks, int count, bool is_language);
+
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,
  * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
  * Returns false with `problem` if the file cannot be replaced. */

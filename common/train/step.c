@@ -11,6 +11,8 @@ static void fill_stage(Trainer *t, int micro, const TokenSet *set, const int64_t
                        int64_t count, bool training)
 {
     Batch *b = t->batch[micro];
+    const bool is_language = t->config->model.architecture->is_language;
+    const int64_t of_a_step = t->local_batch * (is_language ? b->seq : 1); /* tokens, or rows */
     batch_fill(set, rows, count, b);
     tape_must_be_summed(t->stage->micro[micro].tape);
     Tape *tape = stage_begin(t->stage, micro,
@@ -18,12 +20,14 @@ static void fill_stage(Trainer *t, int micro, const TokenSet *set, const int64_t
                                          .step = t->step,
                                          .count = b->count,
                                          .samples = b->samples,
-                                         .training = training});
+                                         .training = training,
+                                         .tokens = of_a_step});
     tape_record(tape, training);
-    Tensor *ids = tape_ints(tape, SHAPE(b->count, b->seq), b->ids);
-    Tensor *mask = tape_ints(tape, SHAPE(b->count, b->seq), b->mask);
-    stage_fill(t->stage, micro, ids, mask, tape_ints(tape, SHAPE(b->count), b->labels),
-               t->local_batch);
+    const Shape shape = SHAPE(b->count, b->seq);
+    Tensor *labels = is_language ? tape_ints(tape, shape, b->targets)
+                                 : tape_ints(tape, SHAPE(b->count), b->labels);
+    stage_fill(t->stage, micro, tape_ints(tape, shape, b->ids), tape_ints(tape, shape, b->mask),
+               labels, of_a_step);
     span_end(N_("reading the batch"), false);
 }
 

@@ -59,6 +59,19 @@ check "the training reviews are in order, without the unlabelled ones" "$(csv_of
 check "the test reviews are in order" "$(csv_of test)" "$(cat "$out/imdb/test.csv")"
 check "the vocabulary is unchanged" "$(cat "$folder/vocab.txt")" "$(cat "$out/bert-base-uncased/vocab.txt")"
 
+# A file whose name has its place in the list: its sum, and its address.
+stories="s/a.txt $sha256 file://$folder/vocab.txt
+t/b.json $md5 file://$folder/archive.tar.gz"
+ONLY=stories STORIES=$stories "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1
+check "ONLY=stories downloads only what its list has, and checks each sum" "2 1 s/a.txt" \
+    "$? $(grep -c 'HINT: ' "$folder/log") $(cd "$folder/texts" && find . -type f -printf '%P')"
+stories="s/a.txt $sha256 file:///nowhere
+t/b.json $(sha256sum "$folder/archive.tar.gz" | cut -d ' ' -f 1) file://$folder/archive.tar.gz"
+ONLY=stories STORIES=$stories "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1
+check "and keeps what is there" "0 1" "$? $(grep -c downloading "$folder/log")"
+ONLY=songs "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1
+check "an unknown ONLY ends with status 2 and a HINT" "2 1" "$? $(grep -c 'HINT: ONLY=reviews' "$folder/log")"
+
 mv "$folder/archive.tar.gz" "$folder/away"
 download
 check "a second run downloads nothing" "0 0" "$status $(grep -c downloading "$folder/log")"

@@ -18,7 +18,7 @@ $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
 
 # Checksums of everything that a verdict depends on except the student's file.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh \
-        grader/enclose.c grader/lab-calls.txt grader/limits.sh grader/link-runner.sh \
+        grader/lab-object.sh grader/enclose.c grader/lab-calls.txt grader/limits.sh grader/link-runner.sh \
         grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \
         common/balise.h common/balise_mpi.h
 	cat $^ | sha256sum | cut -c 1-64 > $@

@@ -44,6 +44,7 @@ int measure_lab(const Options *o);
  *  question and unit of the prediction. */
 void list_labs(FILE *out);
 /** Prints how many numbers a lab may send forward and backward, over all ranks of a group, at these
- *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY="; sizes not named are 0.
- *  @return false with `problem` for an unknown name */
+ *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY= TP= STAGES= MICROS= HELD="; of those
+ *  not named, n, TP, STAGES and MICROS are 1, the others 0.
+ *  @return false with `problem` for an unknown name or an impossible number */
 bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem);

@@ -132,18 +132,19 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
     const double until = clock_now() + lab_seconds(o->sandbox);
     Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks, until);
     const clock_t begin = clock();
+    result->cut_short = runs->cut_short;
     for (int i = 0; i < batch->count && result->state == GRADED; i++) {
+        result->not_run += runs->outcome[i].ending == NOT_RUN;
         if (clock() - begin > (clock_t)CPU_SECONDS * CLOCKS_PER_SEC)
             outcome_forget(&runs->outcome[i]);
         judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
     }
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
-        if (r->failed && !r->repeated && r->case_index >= batch->first && !runs->looped &&
-            clock_now() < until)
+        if (r->failed && !r->repeated && r->case_index >= batch->first &&
+            result->cut_short == COMPLETE && clock_now() < until)
             repeat_alone(result, o, runner, batch, (Check)check, until);
     }
-    result->looped = runs->looped;
     end_runs(runs, &result->times);
     result->cases += batch->count;
 }
@@ -152,7 +153,9 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
 {
     Batch *batch = calloc(1, sizeof *batch);
     result->kit_cases = lab_cases(result->lab, o->seed, batch->cases);
-    for (int i = 0; i <= o->local.seed_count && result->state == GRADED && !result->looped; i++) {
+    for (int i = 0;
+         i <= o->local.seed_count && result->state == GRADED && result->cut_short == COMPLETE;
+         i++) {
         fill_batch(batch, result->lab, o, i);
         int next = batch->first + batch->count;
         if (choose_case(batch, o->only_case))

@@ -33,10 +33,11 @@ typedef struct Options {
     bool list;            /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */
-    const char *cluster;  /**< for `trace`: the output of common/bench/clusters.py, or NULL */
-    bool measure;         /**< print the number that students predict instead */
-    int debug;            /**< run gdb on this rank instead; -1: no */
-    const char *stops;    /**< the functions in which gdb stops, separated by blanks */
+    const char
+        *cluster; /**< for `trace` and `picture`: the output of common/bench/clusters.py, or NULL */
+    bool measure; /**< print the number that students predict instead */
+    int debug;    /**< run gdb on this rank instead; -1: no */
+    const char *stops; /**< the functions in which gdb stops, separated by blanks */
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< files for the verdict, each in its format */
     int formats, outs;     /**< numbers of formats and of files, which are equal */

@@ -28,22 +28,35 @@ void list_labs(FILE *out)
 
 bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
 {
-    long long n = 1, part = 0, vocabulary = 0, B = 0, S = 0, H = 0, F = 0, OUT = 0, C = 0, N = 0;
+    int64_t n = 1;
+    Sizes at = {.tp = 1, .stages = 1, .micros = 1};
     const struct {
         const char *name;
-        long long *value;
-    } letters[] = {
-        {"n", &n},     {"B", &B}, {"S", &S}, {"H", &H},       {"F", &F},
-        {"OUT", &OUT}, {"C", &C}, {"N", &N}, {"PART", &part}, {"VOCABULARY", &vocabulary}};
+        int64_t *value;
+        int64_t least;
+    } letters[] = {{"n", &n, 1},
+                   {"B", &at.B, 0},
+                   {"S", &at.S, 0},
+                   {"H", &at.H, 0},
+                   {"F", &at.F, 0},
+                   {"OUT", &at.OUT, 0},
+                   {"C", &at.C, 0},
+                   {"N", &at.N, 0},
+                   {"PART", &at.part, 0},
+                   {"VOCABULARY", &at.vocabulary, 0},
+                   {"TP", &at.tp, 1},
+                   {"STAGES", &at.stages, 1},
+                   {"MICROS", &at.micros, 1},
+                   {"HELD", &at.held, 0}};
     enum { LETTERS = sizeof letters / sizeof *letters };
     char name[16];
     int used;
-    for (long long value; *sizes && sscanf(sizes, " %15[A-Za-z]=%lld%n", name, &value, &used) == 2;
+    for (long long value; sscanf(sizes, " %15[A-Za-z]=%lld%n", name, &value, &used) == 2;
          sizes += used) {
         int i = 0;
         while (i < LETTERS && strcmp(letters[i].name, name) != 0)
             i++;
-        if (i == LETTERS)
+        if (i == LETTERS || value < letters[i].least || value >= 1LL << 40)
             break;
         *letters[i].value = value;
     }
@@ -51,16 +64,6 @@ bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
         return problem_set(problem, NULL, "n=4 B=8 S=128 H=768",
                            "lab %d: these sizes do not define what it may send: '%.60s'",
                            lab->number, sizes);
-    const Sizes at = {.B = B,
-                      .S = S,
-                      .H = H,
-                      .F = F,
-                      .OUT = OUT,
-                      .C = C,
-                      .N = N,
-                      .part = (int)part,
-                      .vocabulary = (int)vocabulary,
-                      .micros = 1};
     fprintf(out, "%lld %lld\n", (long long)lab->forward(n, &at).numbers,
             (long long)lab->backward(n, &at).numbers);
     return true;

@@ -1,12 +1,13 @@
 /* make report: one case's results, as numbers to draw. */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
-#include "grader/judge/mpi/schedule.h"
 #include "grader/judge/report/formats/formats.h"
+#include "grader/judge/report/on_cluster.h"
 #include "grader/judge/report/output.h"
 
 json_t *picture_text(const char *text)
@@ -76,23 +77,66 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
 
 /* ---- the schedule ---------------------------------------------------------------------------------------- */
 
-/* The passes of step 1 on the first rank of each stage, in slots; those to which the clock did not come are left out. */
-static json_t *picture_schedule(const Case *c, const Outcome *outcome)
+/* The passes of a step on the first rank of each stage; those to which the clock did not come are left out. */
+static json_t *stages_json(const Case *c, const StepSchedule *s, double unit)
 {
-    StepSchedule s;
     json_t *stages = json_array();
-    if (!lab_of(c->lab)->over_stages || !outcome->calls)
-        return stages;
-    schedule_of_step(c, outcome, 0, NULL, &s);
-    for (int rank = 0; rank < c->world && s.length > 0; rank += c->world / c->pp) {
+    for (int rank = 0; rank < c->world && s->length > 0; rank += c->world / c->pp) {
         json_t *passes = json_array();
-        for (int i = 0; i < s.count[rank] && s.pass[rank][i].begin != NO_TIME; i++)
-            json_array_append_new(
-                passes, json_pack("{s:i, s:b, s:i}", "micro", s.pass[rank][i].micro, "backward",
-                                  s.pass[rank][i].backward, "slot", (int)s.pass[rank][i].begin));
+        for (int i = 0; i < s->count[rank] && s->pass[rank][i].begin != NO_TIME; i++) {
+            const Pass *pass = &s->pass[rank][i];
+            json_array_append_new(passes,
+                                  json_pack("{s:i, s:b, s:f, s:f}", "micro", pass->micro,
+                                            "backward", pass->backward, "begin", pass->begin / unit,
+                                            "length", (pass->end - pass->begin) / unit));
+        }
         json_array_append_new(stages, passes);
     }
     return stages;
+}
+
+/* Step 1, in slots. */
+static json_t *picture_schedule(const Case *c, const Outcome *outcome)
+{
+    StepSchedule s;
+    if (!lab_of(c->lab)->over_stages || !outcome->calls)
+        return json_array();
+    schedule_of_step(c, outcome, 0, NULL, &s);
+    return stages_json(c, &s, 1);
+}
+
+static json_t *spans_json(const Spans *spans, double unit)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < spans->count; i++)
+        json_array_append_new(list, json_pack("[f, f]", spans->span[i].begin / unit,
+                                              (spans->span[i].end - spans->span[i].begin) / unit));
+    return list;
+}
+
+static json_t *microseconds(double seconds)
+{
+    return isnan(seconds) ? json_null() : json_real(seconds / 1e-6);
+}
+
+/* Step 1 at the pace of a cluster, in microseconds; null if none is asked for, false if the case has no whole step. */
+static json_t *picture_on_cluster(const Case *c, const Outcome *outcome, const char *cluster)
+{
+    OnCluster on;
+    if (!cluster)
+        return json_null();
+    if (!step_on_cluster(c, outcome, cluster, &on))
+        return json_false();
+    const StepSchedule *s = &on.step;
+    json_t *work = json_array();
+    for (int rank = 0; rank < c->world; rank += c->tp)
+        json_array_append_new(work, spans_json(&s->work[rank], 1e-6));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", picture_text(on.name),
+                     "takes", microseconds(s->length), "free", microseconds(on.free), "late",
+                     microseconds(lab_of(c->lab)->over_replicas ? on.late : NAN), "exposed",
+                     microseconds(sums_take(s) - sums_overlapped(s)), "stages",
+                     s->count[0] ? stages_json(c, s, 1e-6) : json_array(), "work", work, "sums",
+                     spans_json(&s->sums, 1e-6));
 }
 
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
@@ -123,14 +167,15 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
     return json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
         "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
         "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
         case_text(c, text), "world", c->world, "tp", c->tp, "pp", c->pp, "ending",
         ended ? "refused" : endings[outcome->ending], "diagnosis",
         picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
         checks_json(result), "alike", alike_on_ranks(c), "matrices", picture_matrices(c, outcome),
-        "ranks", picture_calls(c, outcome->calls), "schedule", picture_schedule(c, outcome));
+        "ranks", picture_calls(c, outcome->calls), "schedule", picture_schedule(c, outcome),
+        "cluster", picture_on_cluster(c, outcome, o->cluster));
 }
 
 int picture_lab(const Options *o)

@@ -91,8 +91,8 @@ static double run_step(Scenario *run, Stage *stage, int step, double *norm)
     bucket_set_finish(passes.buckets, passes.tape);
     *norm = model_gradient_norm(run->model);
     const double loss = loss_of_step(run, stage);
-    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET,
-                &(Sizes){.vocabulary = is_split_by_rows(run, "embedding.weight")});
+    const Sizes sizes = stages_sizes(run);
+    traffic_end(run, label_of(ITSELF, THE_MODEL, 0, step), BACKWARD_BUDGET, &sizes);
     if (step == STEPS - 1)
         bucket_set_free(passes.buckets);
     return loss;
@@ -123,16 +123,8 @@ static int64_t held_by_replica(const Scenario *run)
 
 static double run_step(Scenario *run, Stage *stage, int step, double *norm)
 {
-    const Case *c = &run->c;
-    const Sizes sizes = {.B = c->B,
-                         .S = c->S,
-                         .H = c->H,
-                         .C = 2,
-                         .N = c->blocks,
-                         .micros = c->micros,
-                         .part = c->tp,
-                         .stages = c->pp,
-                         .held = held_by_replica(run)};
+    Sizes sizes = stages_sizes(run);
+    sizes.held = held_by_replica(run);
     stages_fill(run, stage, step, 0, 1);
     stage_run(stage, 0, stage_embed(stage, 0));
     const double loss = (double)reals(ready(stage->micro[0].loss))[0];

@@ -42,13 +42,23 @@ void write_expected_group(Stream *stream, const Case *c, GroupName name, int ran
     *numbers(stream, DEGREE_OF, name, 1) = m.count;
 }
 
-double sum_of_members(const Entry *entry, const double *numbers, GroupName name)
+static double sum_of_members(const Entry *entry, const double *numbers, GroupName name)
 {
     const Label members = label_of(MEMBERS_OF, A_GROUP, name, 0);
     double sum = 0;
     for (int64_t i = 0; label_equal(&entry->label, &members) && i < entry->count; i++)
         sum += numbers[i];
     return sum;
+}
+
+double tp_sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
+{
+    return rank == 5 ? sum_of_members(entry, numbers, TP) : 0;
+}
+
+double dp_sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
+{
+    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
 }
 
 void expect_groups(const Case *c, int rank, int mistake, Stream stream)

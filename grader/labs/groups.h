@@ -26,9 +26,8 @@ typedef struct Members {
 } Members;
 /** In the judge: writes what write_group() must write on this rank. */
 void write_expected_group(Stream *stream, const Case *c, GroupName name, int rank);
-/** The sum of the members' world ranks, in an entry about the members of this group; otherwise
- *  0. */
-double sum_of_members(const Entry *entry, const double *numbers, GroupName name);
+/** What rank 5 gets from a sum of the members' world ranks over its group. */
+CountFunction tp_sum_on_rank_5, dp_sum_on_rank_5;
 /** The group that a rank must be in. */
 static inline Members group_members(const Case *c, GroupName name, int rank)
 {

@@ -167,6 +167,8 @@ void lab_set_points(int number, Check check, int points);
 unsigned lab_cuts(const Lab *lab, const char *parameter);
 /** The largest number of ranks in the lab's layouts. */
 int lab_largest_world(const Lab *lab);
+/** Points of the checks that differ little between labs 2 to 7, which write a layer. */
+#define ONE_EACH [WEIGHT_GRADIENT] = 1, [STEP] = 1, [INITIAL_VALUES] = 1, [ARITHMETIC] = 1
 /** Reads one of a lab's layouts. Returns the rest of the text, or NULL at the end. */
 const char *next_layout(const char *at, int *world, int *tp);
 

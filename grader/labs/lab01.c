@@ -30,11 +30,6 @@ static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return (int)(c - cases);
 }
 
-static const char *misfit_01(const Case *c)
-{
-    return NULL;
-}
-
 Lab lab_01 = {
     LAB_FILES_01,
     .title = N_("Duplication and AllReduce"),
@@ -52,6 +47,6 @@ Lab lab_01 = {
     .forward = operations_send_forward,
     .backward = operations_send_backward,
     .cases = cases_01,
-    .misfit = misfit_01,
+    .misfit = operations_fit,
 };
 #endif

@@ -7,11 +7,6 @@ void scenario_08(Scenario *run)
     write_group(run, TP);
 }
 #else
-static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
-{
-    return rank == 5 ? sum_of_members(entry, numbers, TP) : 0;
-}
-
 Lab lab_08 = {
     LAB_FILES_08,
     .title = N_("TP sub-communicator"),
@@ -24,7 +19,7 @@ Lab lab_08 = {
              N_("In a world of eight ranks with tp = 4, each rank contributes its world rank to an "
                 "all-reduce on mesh->tp. What does rank 5 get?"),
          .at = {.world = 8, .tp = 4},
-         .count = sum_on_rank_5},
+         .count = tp_sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

@@ -30,11 +30,6 @@ static int cases_09(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return 2;
 }
 
-static const char *misfit_09(const Case *c)
-{
-    return NULL;
-}
-
 Lab lab_09 = {
     LAB_FILES_09,
     .title = N_("Collectives on the TP group"),
@@ -55,6 +50,6 @@ Lab lab_09 = {
     .backward = operations_send_backward,
     .usual = usual_09,
     .cases = cases_09,
-    .misfit = misfit_09,
+    .misfit = operations_fit,
 };
 #endif

@@ -7,11 +7,6 @@ void scenario_10(Scenario *run)
     write_group(run, DP);
 }
 #else
-static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
-{
-    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
-}
-
 Lab lab_10 = {
     LAB_FILES_10,
     .title = N_("DP sub-communicator"),
@@ -25,7 +20,7 @@ Lab lab_10 = {
              N_("In a world of eight ranks with tp = 2, each rank contributes its world rank to an "
                 "all-reduce on mesh->dp. What does rank 5 get?"),
          .at = {.world = 8, .tp = 2},
-         .count = sum_on_rank_5},
+         .count = dp_sum_on_rank_5},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

@@ -70,7 +70,7 @@ static void expect_sums(Scenario *run, int rank)
                 squares += grid_shards(run, other, time) +
                            (other % c->tp == 0 ? grid_whole(run, other, time) : 0);
         traffic_end(run, label_of(CALL_OF, METRICS_OF_STAGES, 0, time), FORWARD_BUDGET,
-                    &(Sizes){.part = c->tp, .stages = c->pp});
+                    &(Sizes){.tp = c->tp, .stages = c->pp});
         write_three(run, label_of(OUTPUT_OF, METRICS_OF_STAGES, 0, time), &metrics);
         grid_write_number(run, METRICS, label_of(OUTPUT_OF, THE_NORM, 0, time), sqrt(squares));
     }
@@ -114,7 +114,7 @@ void scenario_14(Scenario *run)
 static Allowance sent_by_sums(int64_t n, const Sizes *z)
 {
     enum { METRICS_NUMBERS = 6, NORM_NUMBERS = 2 }; /* a double counts as two */
-    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const int64_t tp = z->tp, pp = z->stages, dp = n / pp;
     const int64_t over_tp = dp * pp * sent_by_all_reduce(tp, NORM_NUMBERS);
     return (Allowance){
         dp * sent_by_all_reduce(pp, METRICS_NUMBERS + NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
@@ -123,7 +123,7 @@ static Allowance sent_by_sums(int64_t n, const Sizes *z)
 /* A step: lab 13 on all replicas, one sum of the gradients, the three sums of the metrics over the replicas. */
 static Allowance sent_in_step(int64_t n, const Sizes *z)
 {
-    const int64_t tp = z->part, pp = z->stages, dp = n / pp;
+    const int64_t tp = z->tp, pp = z->stages, dp = n / pp;
     const Allowance stages = stages_sent_in_step(pp, z), sums = sent_by_sums(n, z);
     const int64_t gradients = sent_by_all_reduce(dp, z->held);
     return (Allowance){stages.numbers + (gradients + tp - 1) / tp + sums.numbers +
@@ -174,11 +174,6 @@ static Case usual_14(const Lab *lab, Draw *d, int world, int tp)
     return case_14(lab, d, world, tp, world / tp, WHOLE_STEPS);
 }
 
-static double sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
-{
-    return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
-}
-
 Lab lab_14 = {
     LAB_FILES_14,
     .title = N_("The grid in three dimensions"),
@@ -192,7 +187,7 @@ Lab lab_14 = {
                     N_("In a world of eight ranks with tp = 2 and pp = 2, each rank contributes "
                        "its world rank to an all-reduce on mesh->dp. What does rank 5 get?"),
                 .at = {.world = 8, .tp = 2, .pp = 2, .kind = THREE_GROUPS},
-                .count = sum_on_rank_5},
+                .count = dp_sum_on_rank_5},
     .kinds = {[THREE_GROUPS] = {.expect = expect_grid},
               [SUMS] = {.expect = expect_grid},
               [WHOLE_STEPS] = {.scenario = scenario_14}},

@@ -61,10 +61,11 @@ typedef struct Scenario {
 /** The sizes in a budget formula. */
 typedef struct Sizes {
     int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; N: elements of the tensor */
-    int part;                      /**< which part of the lab: see its budgets */
-    int vocabulary;                /**< the embedding's table is split by rows */
-    int micros;                    /**< micro-batches: calls are made for each */
-    int stages;                    /**< of a pipeline */
+    int64_t part;                  /**< which part of the lab: see its budgets */
+    int64_t vocabulary;            /**< the embedding's table is split by rows */
+    int64_t tp;                    /**< ranks that split a stage of a pipeline */
+    int64_t stages;                /**< of a pipeline */
+    int64_t micros;                /**< micro-batches: calls are made for each */
     int64_t held; /**< gradients of a replica, those that several tp ranks hold counted for each */
 } Sizes;
 

@@ -185,18 +185,24 @@ static Stage *watched_stage(Scenario *run, const TransformerConfig *config, int 
     return stage;
 }
 
+Sizes stages_sizes(const Scenario *run)
+{
+    const Case *c = &run->c;
+    return (Sizes){.B = c->B,
+                   .S = c->S,
+                   .H = c->H,
+                   .C = 2,
+                   .N = c->blocks,
+                   .vocabulary = is_split_by_rows(run, "embedding.weight"),
+                   .micros = micros_of(c),
+                   .part = c->tp,
+                   .stages = c->pp};
+}
+
 /* What a pass has sent, multiplied and held. */
 static void write_costs(Scenario *run, int step)
 {
-    const Case *c = &run->c;
-    const Sizes sizes = {.B = c->B,
-                         .S = c->S,
-                         .H = c->H,
-                         .C = 2,
-                         .N = c->blocks,
-                         .vocabulary = is_split_by_rows(run, "embedding.weight"),
-                         .micros = micros_of(c),
-                         .part = c->tp};
+    const Sizes sizes = stages_sizes(run);
     traffic_end(run, work_of_stages(step), step < STEPS ? BACKWARD_BUDGET : FORWARD_BUDGET, &sizes);
     work_end(run, work_of_stages(step));
 }

@@ -23,11 +23,17 @@ void run_stages(Scenario *run, StagesFunction *pass);
 /** What the ranks do in a step, or in the evaluation: the label of what they send and multiply there. */
 Label work_of_stages(int step);
 
+/** The sizes of a step or an evaluation, for its budget. */
+Sizes stages_sizes(const Scenario *run);
+
 /** The model of a case. */
 TransformerConfig stages_config(const Case *c);
 /** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are equal parts, in order, of the
  *  rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
+
+/** What a step of this case is counted by. */
+Sizes stages_sizes(const Scenario *run);
 
 /** On a rank: before the passes of a step, or of the evaluation. */
 void stages_passes_begin(void);

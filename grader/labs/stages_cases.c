@@ -5,7 +5,7 @@
  * labs 3 to 7: `sums` all-reduces a block, what the embedding and the classifier exchange, for each micro-batch. */
 static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t of_classifier)
 {
-    const int64_t tp = z->part, N = z->B * z->S * z->H;
+    const int64_t tp = z->tp, N = z->B * z->S * z->H;
     const int64_t of_embedding =
         z->vocabulary ? sent_by_all_reduce(tp, N) : sent_by_all_gather(tp, N);
     const int64_t within = sums * z->N * sent_by_all_reduce(tp, N) + of_embedding +

@@ -60,22 +60,27 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
         charge(false, count, type);
 }
 
-static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, int tag, int count,
+/* When a started send may complete: once MPI has a copy, or not before its receive has been posted. */
+typedef enum Mode { STANDARD, SYNCHRONOUS, READY } Mode;
+
+static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, int tag, int count,
                           MPI_Datatype type)
 {
     Call *call = call_of(name, comm, MESSAGE);
     sends(call, comm, to, tag, count, type);
-    if (call)
-        call->ready = ready;
+    if (call) {
+        call->synchronous = mode == SYNCHRONOUS;
+        call->ready = mode == READY;
+    }
     return call;
 }
 
-/* A send, blocking (`at_once`) or started; `ready`: its receive must have been posted. */
-#define SEND(name, started, said, ready, at_once)                                                  \
+/* A send, blocking (`at_once`) or started. */
+#define SEND(name, started, said, mode, at_once)                                                   \
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \
         comm = substituted(comm);                                                                  \
-        enter(call_of_send(said, comm, ready, to, tag, count, type));                              \
+        enter(call_of_send(said, comm, mode, to, tag, count, type));                               \
         charge_message(comm, to, count, type);                                                     \
         return leave(at_once(x, count, type, to, tag, comm));                                      \
     }                                                                                              \
@@ -84,7 +89,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, i
                       MPI_Request *request)                                                        \
     {                                                                                              \
         comm = substituted(comm);                                                                  \
-        Call *call = begins(call_of_send(said, comm, ready, to, tag, count, type));                \
+        Call *call = begins(call_of_send(said, comm, mode, to, tag, count, type));                 \
         departs(call, x, count, type);                                                             \
         enter(call);                                                                               \
         charge_message(comm, to, count, type);                                                     \
@@ -92,9 +97,9 @@ static Call *call_of_send(const char *name, MPI_Comm comm, bool ready, int to, i
         return leave(request_started(call, result, comm, *request));                               \
     }
 
-SEND(Send, Isend, "send", false, PMPI_Ssend) /* MPI_Send waits, as for a large message */
-SEND(Ssend, Issend, "send", false, PMPI_Ssend)
-SEND(Rsend, Irsend, "ready send", true, PMPI_Rsend)
+SEND(Send, Isend, "send", STANDARD, PMPI_Ssend) /* MPI_Send waits, as for a large message */
+SEND(Ssend, Issend, "send", SYNCHRONOUS, PMPI_Ssend)
+SEND(Rsend, Irsend, "ready send", READY, PMPI_Rsend)
 
 /* Receives a message for a call that was described before; charges this rank only for what it sends
  * in the same call. The status, the lab's or else our own, says who sent the message. */

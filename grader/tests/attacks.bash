@@ -136,22 +136,29 @@ builds() {
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
-# stuck NAME CODE: what reads the lab under this name waits for ever.
+# stuck NAME CODE COMMAND...: in this command, what reads the lab under this name waits for ever.
 stuck() {
     mkdir -p stuck
     printf '%s\n' '#!/usr/bin/env bash' "$2" 'while :; do sleep 1; done' > "stuck/$1"
     chmod +x "stuck/$1"
-    CC=gcc COMPILE_SECONDS=1 PATH=$tree/stuck:$PATH attack ''
+    CC=gcc COMPILE_SECONDS=1 PATH=$tree/stuck:$PATH "${@:3}"
     rm -r stuck
+}
+link_train() {
+    LDFLAGS='' LDLIBS='' timeout 60 "$ROOT/grader/link-train.sh" "$tree/train" student/1.o > out 2>&1
+    status=$?
 }
 time_limits() {
     local program
     for program in readelf objcopy; do
-        stuck "$program" ''
+        stuck "$program" '' attack ''
         check "a lab that $program does not come to the end of has a verdict" fails_saying "has an object that takes too long to examine"
     done
-    stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"'
-    check "a lab that the linker does not come to the end of has a verdict" fails_saying "the linker was stopped"
+    stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"' attack ''
+    check "a lab that the linker does not come to the end of has a verdict" fails_saying "lab 1 does not link: the linker was stopped"
+    stuck gcc '' link_train
+    check "a training program that the linker does not come to the end of is one error" fails_saying "error: the training program does not link"
+    check "and leaves no file" test -z "$(those_of train*)"
 }
 # Calls that a lab may not make by any name, and files that messages would quote.
 names() {

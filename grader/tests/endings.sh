@@ -29,6 +29,17 @@ told_once() {
 }
 check "a cause that fails several checks is explained once" told_once
 
+# A send that MPI could have buffered: only many polls show that it hangs.
+lab_1 '    static float much[1 << 20];
+    MPI_Request request;
+    if (mesh->tp_rank == 1) {
+        MPI_Isend(much, 1 << 20, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }' '#include "balise_mpi.h"'
+grade LAB=1
+check "if ranks wait long in several cases, the others are not run, and the report says why" fails_saying "not run: 19 of 28 cases, since ranks wait for ever in earlier ones"
+check "that report does not speak of a rank that computes" eval '! says "computes for ever"'
+
 lab_1 '    for (volatile int go = mesh->tp_rank == 1; go;)
         ;'
 grade LAB=1 CASE=5

@@ -31,7 +31,9 @@ is_refused() { # one error, one HINT, status 2
 for lab in 1 2 3 4 5 6 7 8 9 10; do
     check "lab $lab: the solution has no wrong element, and its blocks cover each matrix once" right $lab
 done
-check "lab 11: the same holds for the matrices of a whole model" right 11
+check "lab 11 on a cluster: the same holds for the matrices of a whole model" right 11 CASE=35 CLUSTER=dgx-2h
+check "it draws each replica's work above the sums, of which it says how much is exposed" page overlaps 11
+check "lab 11, split as well: the same holds for the matrices of a whole model" right 11
 check "lab 11: the model is split over two ranks, in two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
 check "lab 6: one matrix is split by rows, the other by columns" page is_cut 6
 check "lab 11: the names of matrices are complete" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
@@ -45,6 +47,11 @@ check "what a stage does not hold is not called missing" page lacks_nothing 13
 check "it says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
 check "below its calls stands its schedule, a row a stage, a box a pass, the bubble grey" page has_schedule 13 22 6
 check "a lab without stages has none" page has_no_schedule 6
+check "with a cluster, so does the page of a pipeline" right 13 CASE=17 CLUSTER=dgx-h200
+check "its schedule there has a row a stage, and ends with the step" page has_stages_in_time 13 4
+check "the page repeats itself for the same cluster" page says 13 "CASE=17 SOLUTION=1 CLUSTER=dgx-h200"
+check "with a cluster, so is a case without a step" right 6 CLUSTER=dgx-2h
+check "its page says that it has none" page says 6 "no whole step that a cluster"
 
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"

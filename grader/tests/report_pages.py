@@ -88,6 +88,23 @@ def has_schedule(page, path, length, idle):
     return good and grey == 4 * [int(idle)] and ends == 4 * [int(length)] and "Schedule of the pipeline" in page.text, f"{names} {grey} {ends}"
 
 
+def overlaps(page, path):
+    """Each replica's work above the sums over all: what overlaps and what is exposed add up to them."""
+    *ranks, sums = page.data["cluster"]["rows"]
+    works = [[span for span in row["spans"] if span[2] == 0] for row in ranks]
+    busiest = max(works, key=lambda spans: sum(span[1] for span in spans))
+    hidden = sum(max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0])) for a in sums["spans"] for b in busiest)
+    exposed = sum(span[1] for span in sums["spans"]) - hidden
+    said = re.search(r"over replicas, ([0-9.]+) (us|ms) are exposed", page.text)
+    return len(ranks) == 2 and 0 < exposed < hidden and abs(float(said[1]) * {"us": 1, "ms": 1e3}[said[2]] / exposed - 1) < 0.01, f"{hidden} {exposed} {said}"
+
+
+def has_stages_in_time(page, path, stages):
+    rows = page.data["cluster"]["rows"]
+    ends = {round(row["spans"][-1][0] + row["spans"][-1][1], 3) for row in rows}
+    return len(rows) == int(stages) and len(ends) == 1 and "The step takes" in page.text and "slots" not in page.data["cluster"], str(ends)
+
+
 def lacks_nothing(page, path):
     return "not reached" not in page.text and "All elements of" in page.text, page.text[:600]
 
@@ -102,7 +119,7 @@ def is_drawn(page, path):
     wrong = sum(bool(sheet["runs"]) for sheet in sheets(page))
     found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
     timelines = [int(spans) > 0 for spans in re.findall(r'data-spans="(\d+)"', dom)]
-    return found == ("yes", None, blocks, wrong) and timelines == [True] * (1 + ("schedule" in page.data)), str((found, blocks, wrong, timelines))
+    return found == ("yes", None, blocks, wrong) and timelines == [True] * (1 + ("schedule" in page.data) + ("cluster" in page.data)), str((found, blocks, wrong, timelines))
 
 
 def opens_what_is_wrong(page, path):

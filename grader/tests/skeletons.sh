@@ -13,6 +13,14 @@ for lab in "${labs[@]}"; do
     [ "$lab" = 9 ] || check "lab $lab is handed out as its start file in grader/start" same_as_start "$(lab_file "$lab")"
 done
 
+# Without comments, includes, and lines that hold a brace only.
+in_25_lines() {
+    [ "$(grep -cvE '^$|^ *[{}]$|^#include|^/\*|^ \*' "$1")" -le 25 ]
+}
+for file in solutions/*/*.c; do
+    check "$file has at most 25 lines" in_25_lines "$file"
+done
+
 not_started() {
     grep -q "^Lab $1 .*not started  0/" out
 }

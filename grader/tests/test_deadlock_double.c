@@ -162,6 +162,24 @@ START_TEST(a_wait_completes_with_the_started_call)
 }
 END_TEST
 
+START_TEST(a_started_send_may_be_buffered_and_a_synchronous_one_waits_for_its_receive)
+{
+    Call *started = a_send(0, 1, 0, 4);
+    started->starts = 1;
+    started->waited_by = 1;
+    new_call(0, "wait", LOCAL);
+    waits(0);
+    leaves(1);
+    ck_assert_int_eq(outlook_of(calls), SOME);
+    started->synchronous = 1;
+    ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
+    calls->rank[1].left = false;
+    a_receive(1, 0, 0, 4);
+    waits(1);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
+}
+END_TEST
+
 START_TEST(one_request_of_several_is_enough_for_some_waits)
 {
     for (int tag = 1; tag <= 2; tag++) {
@@ -196,6 +214,8 @@ Suite *suite(void)
     tcase_add_test(tcase, a_message_that_was_received_does_not_complete_a_receive_from_any_source);
     tcase_add_test(tcase, a_rank_that_has_left_is_unlikely_to_receive_a_message);
     tcase_add_test(tcase, a_wait_completes_with_the_started_call);
+    tcase_add_test(tcase,
+                   a_started_send_may_be_buffered_and_a_synchronous_one_waits_for_its_receive);
     tcase_add_test(tcase, one_request_of_several_is_enough_for_some_waits);
     suite_add_tcase(all, tcase);
     return all;

@@ -1,101 +1,10 @@
 /* The clock of a pipeline's schedule: the lengths in the papers, waits, and messages that complete
  * only because MPI buffers them. */
-#include "grader/judge/mpi/schedule.h"
-#include "grader/tests/made_up_calls.h"
+#include "grader/tests/made_up_schedule.h"
 
 Suite *suite(void);
 
-enum { TAG = 0, COUNT = 6, MOST_MICROS = 6 };
-static const Label step = {.of = THE_MODEL, .step = 0}, another = {.of = THE_MODEL, .step = 1};
-static StepSchedule schedule;
-static int stages;    /* p */
-static bool blocking; /* sends */
-
-static void up(void)
-{
-    begin();
-    schedule = (StepSchedule){0};
-    stages = 2;
-    blocking = false;
-}
-
-static Call *here(Call *call)
-{
-    call->where = step;
-    return call;
-}
-
-/* A pass multiplies once. */
-static void ran(int rank, int micro, bool backward)
-{
-    const int before = schedule.count[rank]++;
-    schedule.pass[rank][before] = (Pass){.micro = micro,
-                                         .backward = backward,
-                                         .calls = calls->rank[rank].count,
-                                         .multiplied = before + 1};
-}
-
-static void sends(int rank, int to)
-{
-    here(a_send(rank, to, TAG, COUNT))->starts = !blocking;
-}
-
-/* The steps of lab 12. */
-static void forward(int rank, int micro)
-{
-    if (rank > 0)
-        here(a_receive(rank, rank - 1, TAG, COUNT));
-    ran(rank, micro, false);
-    if (rank < stages - 1)
-        sends(rank, rank + 1);
-}
-
-static void backward(int rank, int micro)
-{
-    if (rank < stages - 1)
-        here(a_receive(rank, rank + 1, TAG, COUNT));
-    ran(rank, micro, true);
-    if (rank > 0)
-        sends(rank, rank - 1);
-}
-
-/* Waits for everything that the rank has started. */
-static void finishes(int rank)
-{
-    RankCalls *mine = &calls->rank[rank];
-    for (int64_t i = 0; i < mine->count; i++)
-        if (mine->call[i].starts) {
-            mine->call[i].waited_by = mine->count;
-            mine->call[i].completed = 1;
-        }
-    here(new_call(rank, "wait", LOCAL));
-}
-
-static void gpipe(int micros)
-{
-    for (int rank = 0; rank < stages; rank++) {
-        for (int i = 0; i < micros; i++)
-            forward(rank, i);
-        for (int i = 0; i < micros; i++)
-            backward(rank, i);
-        finishes(rank);
-    }
-}
-
-static void one_f_one_b(int micros)
-{
-    for (int rank = 0; rank < stages; rank++) {
-        const int most = stages - 1 - rank, ahead = micros < most ? micros : most;
-        for (int i = 0; i < ahead; i++)
-            forward(rank, i);
-        for (int i = 0; i < micros; i++) {
-            if (i + ahead < micros)
-                forward(rank, i + ahead);
-            backward(rank, i);
-        }
-        finishes(rank);
-    }
-}
+static const Label another = {.of = THE_MODEL, .step = 1};
 
 static void one_by_one(int micros)
 {
@@ -106,11 +15,6 @@ static void one_by_one(int micros)
         }
         finishes(rank);
     }
-}
-
-static bool replayed(void)
-{
-    return schedule_replay(calls, &step, &schedule);
 }
 
 /* Checks the schedule's length and each stage's idle slots, for 1 to 4 stages. */
@@ -127,11 +31,6 @@ static void has_length(void (*steps)(int micros), int64_t (*length)(int p, int m
             for (int rank = 0; rank < p; rank++)
                 ck_assert_double_eq(idle_time(&schedule, rank), (double)(length(p, m) - 2 * m));
         }
-}
-
-static int64_t overlapped(int p, int m)
-{
-    return 2 * (m + p - 1);
 }
 
 static int64_t one_after_the_other(int p, int m)
@@ -256,138 +155,6 @@ START_TEST(a_receive_without_a_send_is_stuck)
 }
 END_TEST
 
-/* ---- at the pace of a cluster --------------------------------------------------------------------------------- */
-
-enum { PER_PASS = 8, LATENCY = 2, BYTE = 1, FARTHER = 10, SENT = 4 * COUNT };
-static const Pace pace = {.work = PER_PASS,
-                          .latency = {LATENCY, FARTHER *LATENCY},
-                          .byte = {BYTE, FARTHER *BYTE},
-                          .node = 2,
-                          .tp = 1,
-                          .over_replicas = 1};
-static const double takes = LATENCY + BYTE * SENT;
-
-/* As common/bench/cost.py predicts. */
-static double with_messages(int p, int m)
-{
-    return PER_PASS * (double)overlapped(p, m) + (p > 1 ? 2 * (m + p - 2) * takes : 0);
-}
-
-START_TEST(messages_lengthen_gpipe_as_make_model_predicts)
-{
-    for (int p = 1; p <= 4; p++)
-        for (int m = 1; m <= MOST_MICROS; m++) {
-            end();
-            up();
-            stages = p;
-            schedule.pace = pace;
-            schedule.pace.node = p;
-            gpipe(m);
-            ck_assert(replayed());
-            ck_assert_double_eq(schedule.length, with_messages(p, m));
-            ck_assert_double_eq(idle_time(&schedule, 0), with_messages(p, m) - 2 * m * PER_PASS);
-        }
-}
-END_TEST
-
-START_TEST(one_f_one_b_with_messages_takes_no_longer)
-{
-    stages = 4;
-    schedule.pace = pace;
-    schedule.pace.node = stages;
-    one_f_one_b(MOST_MICROS);
-    ck_assert(replayed());
-    ck_assert_double_gt(schedule.length, PER_PASS * (double)overlapped(4, MOST_MICROS));
-    ck_assert_double_le(schedule.length, with_messages(4, MOST_MICROS));
-}
-END_TEST
-
-START_TEST(a_pass_has_its_begin_and_its_end)
-{
-    schedule.pace = pace;
-    gpipe(1);
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.pass[1][0].begin, PER_PASS + takes);
-    ck_assert_double_eq(schedule.pass[1][0].end, 2 * PER_PASS + takes);
-    ck_assert_double_eq(schedule.pass[1][0].waited, PER_PASS + takes);
-    ck_assert_double_eq(schedule.pass[1][1].begin, schedule.pass[1][0].end);
-}
-END_TEST
-
-START_TEST(messages_between_nodes_take_longer)
-{
-    stages = 3;
-    schedule.pace = pace;
-    gpipe(1);
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.length, 6 * PER_PASS + 2 * (1 + FARTHER) * takes);
-}
-END_TEST
-
-/* Two buckets of a backward pass of three parts, as in lab 11. */
-static void two_buckets(int n)
-{
-    for (int rank = 0; rank < n; rank++) {
-        for (int bucket = 0; bucket < 2; bucket++) {
-            Call *start = here(sum(rank, bucket + 1, COUNT));
-            start->members = ((uint64_t)1 << n) - 1;
-            start->starts = start->completed = 1;
-            start->multiplied = bucket + 1;
-            start->waited_by = 2 + bucket;
-        }
-        for (int bucket = 0; bucket < 2; bucket++)
-            here(new_call(rank, "wait", LOCAL))->multiplied = 3;
-    }
-    schedule.pace = pace;
-    schedule.pace.node = n;
-}
-
-/* Two ranks exchange halves, twice. */
-static const double ring = 2 * (LATENCY + BYTE * (double)SENT / 2);
-
-START_TEST(sums_that_start_early_overlap_but_not_each_other)
-{
-    two_buckets(2);
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.length, PER_PASS + 2 * ring);
-    ck_assert_double_eq(schedule.busy[0], 3 * PER_PASS);
-}
-END_TEST
-
-START_TEST(without_an_early_start_sums_follow_the_work)
-{
-    two_buckets(2);
-    schedule.pace.late = true;
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.length, 3 * PER_PASS + 2 * ring);
-}
-END_TEST
-
-START_TEST(only_sums_over_replicas_have_the_size_of_gradients)
-{
-    two_buckets(2);
-    schedule.pace.over_replicas = 3;
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.length,
-                        PER_PASS + 2 * 2 * (LATENCY + 3 * BYTE * (double)SENT / 2));
-    schedule = (StepSchedule){.pace = schedule.pace};
-    schedule.pace.tp = 2;
-    ck_assert(replayed());
-    ck_assert_double_eq(schedule.length, PER_PASS + 2 * ring);
-}
-END_TEST
-
-START_TEST(replicas_are_a_multiple_of_tp_apart)
-{
-    ck_assert(are_replicas(0x3, 1));
-    ck_assert(are_replicas(0x5, 2));
-    ck_assert(!are_replicas(0x3, 2));
-    ck_assert(!are_replicas(0x7, 2));
-    ck_assert(!are_replicas(0x2, 1));
-    ck_assert(!are_replicas(0, 1));
-}
-END_TEST
-
 Suite *suite(void)
 {
     Suite *suite = suite_create("schedule");
@@ -404,17 +171,6 @@ Suite *suite(void)
     tcase_add_test(tcase, a_collective_waits_for_its_last_rank);
     tcase_add_test(tcase, calls_of_other_steps_are_not_waited_for);
     tcase_add_test(tcase, a_receive_without_a_send_is_stuck);
-    suite_add_tcase(suite, tcase);
-    tcase = tcase_create("pace");
-    tcase_add_checked_fixture(tcase, up, end);
-    tcase_add_test(tcase, messages_lengthen_gpipe_as_make_model_predicts);
-    tcase_add_test(tcase, one_f_one_b_with_messages_takes_no_longer);
-    tcase_add_test(tcase, a_pass_has_its_begin_and_its_end);
-    tcase_add_test(tcase, messages_between_nodes_take_longer);
-    tcase_add_test(tcase, sums_that_start_early_overlap_but_not_each_other);
-    tcase_add_test(tcase, without_an_early_start_sums_follow_the_work);
-    tcase_add_test(tcase, only_sums_over_replicas_have_the_size_of_gradients);
-    tcase_add_test(tcase, replicas_are_a_multiple_of_tp_apart);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -95,6 +95,13 @@ in_order() {
 }
 trace LAB=11 SOLUTION=1 CLUSTER=dgx-2h
 check "a cluster says what the overlap of lab 11 is worth" in_order "$(takes 2)" "$(takes 1)" "$(takes 3)"
+draws_overlap() { # the rank that works longest is exposed for as long as messages cost
+    [ "$(below 'on dgx-2h' | grep -cE '^  rank [01]   [#.]+$')" = 2 ] && has '^  sums     [.0-9-]+$' && [ "$(below 'on dgx-2h' | wc -L)" -le 80 ] &&
+        sed -nE 's/.*take ([0-9.]+) ms: ([0-9.]+) ms while rank . works, ([0-9.]+) us exposed/\1 \2 \3/p; s/.*step takes ([0-9.]+) ms; it would take ([0-9.]+) ms.*/\1 \2/p' out |
+        awk 'function near(a, b) { return a - b < .011 && b - a < .011 }
+            NR == 1 { exposed = $1 - $2 } NR == 2 { good = near($1, $2 + $3 / 1e3) && near(exposed, $3 / 1e3) } END { exit !good }'
+}
+check "in 80 columns it draws what overlaps, and says how much is exposed" draws_overlap
 python3 - "$ROOT/common/bench/clusters/dgx-2h.json" > slow.json << 'END'
 import json, sys
 cluster = json.load(open(sys.argv[1], encoding="utf-8"))

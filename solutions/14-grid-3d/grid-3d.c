@@ -7,15 +7,13 @@
 void mesh_init_3d(Mesh *mesh, int tp, int pp)
 {
     int rank = group_rank(mesh->world), dp = group_size(mesh->world) / (tp * pp);
+    *mesh = (Mesh){.world = mesh->world, .tp_degree = tp, .dp_degree = dp, .pp_degree = pp};
     mesh->tp_rank = rank % tp;
     mesh->dp_rank = rank / tp % dp;
     mesh->pp_rank = rank / (tp * dp);
     mesh->tp = group_split(mesh->world, rank / tp, mesh->tp_rank);
     mesh->dp = group_split(mesh->world, mesh->pp_rank * tp + mesh->tp_rank, mesh->dp_rank);
     mesh->pp = group_split(mesh->world, mesh->dp_rank * tp + mesh->tp_rank, mesh->pp_rank);
-    mesh->tp_degree = tp;
-    mesh->dp_degree = dp;
-    mesh->pp_degree = pp;
 }
 
 /* The passes add up their gradients on each replica; the replicas add up once. */

@@ -4,6 +4,7 @@
 #include "autograd/tape.h"
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"
+#include "model/language.h"
 
 Suite *suite(void);
 
@@ -102,6 +103,20 @@ START_TEST(a_sum_is_a_new_tensor)
         ck_assert_float_eq(reals(sum)[i], sum_at(i));
         ck_assert_float_eq(reals(first)[i], number(size - 1, i));
         ck_assert_float_eq(reals(x)[i], number(rank, i));
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_maximum_is_a_new_tensor)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    scale(x, -1);
+    Tensor *most = group_all_max(group, x);
+    for (int64_t i = 0; i < 30; i++) {
+        ck_assert_float_eq(reals(most)[i], -number(0, i));
+        ck_assert_float_eq(reals(x)[i], -number(rank, i));
     }
     tape_down();
 }
@@ -309,6 +324,113 @@ START_TEST(a_split_pair_equals_the_whole_pair)
 }
 END_TEST
 
+/* ---- the cross entropy of logits split by columns, beside the kernel of whole rows ----------------------- */
+
+enum { TEXTS = 2, LENGTH = 5, TOKENS = TEXTS * LENGTH, MOST_COLUMNS = 11 };
+enum { VOCABULARIES = 2, SPREADS = 3, DIVISORS = 2 };
+
+static const int32_t TARGETS[TOKENS] = {0, 4, NO_ID, 2, 4, 1, NO_ID, 3, 0, 2};
+
+typedef struct Loss {
+    double loss;
+    real dlogits[TOKENS * MOST_COLUMNS];
+} Loss;
+
+static const real *all_logits(int64_t columns, float spread)
+{
+    static real all[TOKENS * MOST_COLUMNS];
+    fill_normal("logits", TOKENS * columns, all);
+    for (int64_t i = 0; i < TOKENS * columns; i++)
+        all[i] *= spread;
+    return all;
+}
+
+static Loss loss_of_whole_rows(const real *all, int64_t columns, int64_t divisor)
+{
+    Loss expected = {0};
+    int32_t labels[TOKENS];
+    for (int i = 0; i < TOKENS; i++)
+        labels[i] = TARGETS[i] == NO_ID ? 0 : TARGETS[i];
+    Tensor *logits = tape_reals(tape, SHAPE(TOKENS, columns), whole(), all, false);
+    Tensor *each = tape_reals(tape, SHAPE(TOKENS), whole(), all, false);
+    Tensor *dlogits = tape_reals(tape, logits->shape, whole(), all, false);
+    kernel_cross_entropy(TOKENS, columns, reals(logits),
+                         ints(tape_ints(tape, SHAPE(TOKENS), labels)), reals(each), reals(dlogits));
+    for (int i = 0; i < TOKENS; i++) {
+        if (TARGETS[i] == NO_ID)
+            continue;
+        expected.loss += (double)reals(each)[i] / (double)divisor;
+        for (int64_t c = 0; c < columns; c++)
+            expected.dlogits[i * columns + c] = reals(dlogits)[i * columns + c] / (real)divisor;
+    }
+    return expected;
+}
+
+/* This rank's logits. Some ranks have fewer than others, or none. */
+static Tensor *own_logits(const real *all, int64_t columns, Range *held)
+{
+    real mine[TOKENS * MOST_COLUMNS];
+    *held = chunk(columns, rank, size);
+    const int64_t width = held->end - held->begin;
+    for (int64_t i = 0; i < TOKENS * width; i++)
+        mine[i] = all[i / width * columns + held->begin + i % width];
+    Tensor *logits =
+        tape_reals(tape, SHAPE(TEXTS, LENGTH, width), size > 1 ? shard(2) : whole(), mine, true);
+    logits->undivided = columns; /* as linear() sets it */
+    return logits;
+}
+
+static void compare_losses(int64_t columns, float spread, int64_t divisor)
+{
+    Range held;
+    const real *all = all_logits(columns, spread);
+    const Loss expected = loss_of_whole_rows(all, columns, divisor);
+    Tensor *logits = own_logits(all, columns, &held);
+    Tensor *targets = tape_ints(tape, SHAPE(TEXTS, LENGTH), TARGETS);
+    Tensor *loss = vocabulary_parallel_cross_entropy(logits, targets, &mesh);
+    tape_backward(tape, loss, NULL);
+    ck_assert_int_eq(loss->placement.kind, WHOLE);
+    ck_assert_double_eq_tol((double)reals(loss)[0], expected.loss, 1e-6 * (1 + expected.loss));
+    for (int64_t i = 0; i < TOKENS; i++)
+        assert_close("dlogits", held.end - held.begin,
+                     reals(logits->gradient) + i * (held.end - held.begin),
+                     expected.dlogits + i * columns + held.begin, 1e-6);
+}
+
+START_TEST(the_loss_of_a_split_vocabulary_is_that_of_whole_rows)
+{
+    static const int64_t columns[VOCABULARIES] = {MOST_COLUMNS, 5};
+    static const float spread[SPREADS] = {1, 30, 1e4f};
+    group_up(_i);
+    for (int k = 0; k < VOCABULARIES * SPREADS * DIVISORS; k++) {
+        const int64_t tokens = k % DIVISORS ? 17 : 0; /* of the step, or those of this batch */
+        next_step(1);
+        tape->batch.tokens = tokens;
+        compare_losses(columns[k / DIVISORS / SPREADS], spread[k / DIVISORS % SPREADS],
+                       tokens ? tokens : TOKENS - 2);
+    }
+    tape_down();
+}
+END_TEST
+
+START_TEST(a_batch_without_targets_has_no_loss)
+{
+    group_up(_i);
+    Range held;
+    int32_t none[TOKENS];
+    for (int i = 0; i < TOKENS; i++)
+        none[i] = NO_ID;
+    Tensor *logits = own_logits(all_logits(MOST_COLUMNS, 1), MOST_COLUMNS, &held);
+    Tensor *targets = tape_ints(tape, SHAPE(TEXTS, LENGTH), none);
+    Tensor *loss = vocabulary_parallel_cross_entropy(logits, targets, &mesh);
+    tape_backward(tape, loss, NULL);
+    ck_assert(reals(loss)[0] == 0);
+    for (int64_t i = 0; i < tensor_count(logits); i++)
+        ck_assert(reals(logits->gradient)[i] == 0);
+    tape_down();
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("collectives");
@@ -317,6 +439,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_gather_joins_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_scatter_cuts_the_sum_along_any_dimension, 1, 5);
     tcase_add_loop_test(tcase, a_sum_is_a_new_tensor, 1, 5);
+    tcase_add_loop_test(tcase, a_maximum_is_a_new_tensor, 1, 5);
     tcase_add_loop_test(
         tcase, a_sum_and_its_argument_may_each_be_written_without_changing_the_other, 1, 5);
     tcase_add_loop_test(tcase, a_started_sum_is_complete_after_the_wait, 1, 5);
@@ -331,6 +454,8 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);
     tcase_add_loop_test(tcase, the_gather_joins_forward_and_cuts_backward, 1, 5);
     tcase_add_loop_test(tcase, a_split_pair_equals_the_whole_pair, 1, 5);
+    tcase_add_loop_test(tcase, the_loss_of_a_split_vocabulary_is_that_of_whole_rows, 1, 5);
+    tcase_add_loop_test(tcase, a_batch_without_targets_has_no_loss, 1, 5);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -36,6 +36,28 @@ static Tensor *net_linear_with_bias(Tensor *const x[])
     return linear_with_bias(x[0], x[1], x[2]);
 }
 
+static Tensor *net_add_bias(Tensor *const x[])
+{
+    return add_bias(x[0], x[1]);
+}
+
+static Tensor *net_bias_twice(Tensor *const x[])
+{
+    return add_bias(tanh_of(add_bias(x[0], x[1])), x[1]);
+}
+
+static Tensor *net_tanh(Tensor *const x[])
+{
+    return tanh_of(x[0]);
+}
+
+/* The rows of two positions that follow one that is cached. */
+static Tensor *net_later_positions(Tensor *const x[])
+{
+    tape->batch.past = 1;
+    return add_positions(x[0], x[1]);
+}
+
 static Tensor *net_lookup(Tensor *const x[])
 {
     return lookup(ids(), x[0]);
@@ -275,6 +297,10 @@ static Tensor *net_positions_twice(Tensor *const x[])
 static const Net NETS[] = {
     {"linear", {R3, SHAPE(4, 5)}, net_linear},
     {"linear with bias", {R3, SHAPE(4, 5), SHAPE(4)}, net_linear_with_bias},
+    {"add_bias", {R3, SHAPE(5)}, net_add_bias},
+    {"a bias used twice", {R3, SHAPE(5)}, net_bias_twice},
+    {"tanh", {R3}, net_tanh},
+    {"add_positions behind cached ones", {SHAPE(2, 2, 5), SHAPE(3, 5)}, net_later_positions},
     {"lookup", {SHAPE(4, 5)}, net_lookup},
     {"layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_layer_norm},
     {"gelu", {R3}, net_gelu},
@@ -406,6 +432,29 @@ START_TEST(only_inputs_that_need_a_gradient_get_one)
 }
 END_TEST
 
+START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
+{
+    real logits[12];
+    fill_normal("logits", 12, logits);
+    const int32_t labels[] = {0, 2, 1, 1};
+    Tensor *x = tape_reals(tape, SHAPE(4, 3), whole(), logits, true);
+    Tensor *mean = cross_entropy_mean(x, tape_ints(tape, SHAPE(4), labels), 4, NULL);
+    tape_backward(tape, mean, NULL);
+    double sum = 0;
+    for (int k = 0; k < 2; k++) {
+        real losses[2];
+        Tensor *half = tape_reals(tape, SHAPE(2, 3), whole(), logits + 6 * k, true);
+        Tensor *part_of_mean =
+            cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
+        tape_backward(tape, part_of_mean, NULL);
+        assert_close("logits", 6, reals(half->gradient), reals(x->gradient) + 6 * k, 1e-16);
+        ck_assert_double_eq_tol(reals(part_of_mean)[0], (losses[0] + losses[1]) / 4, 1e-15);
+        sum += reals(part_of_mean)[0];
+    }
+    ck_assert_double_eq_tol(sum, reals(mean)[0], 1e-15);
+}
+END_TEST
+
 Suite *suite(void)
 {
     enum { COUNT = sizeof NETS / sizeof *NETS };
@@ -414,6 +463,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
     tcase_add_loop_test(tcase, the_gradient_equals_central_differences, 0, COUNT);
     tcase_add_loop_test(tcase, only_inputs_that_need_a_gradient_get_one, 0, COUNT);
+    tcase_add_test(tcase, the_mean_of_micro_batches_is_that_of_the_batch);
     suite_add_tcase(suite, tcase);
     return suite;
 }

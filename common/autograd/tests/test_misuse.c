@@ -92,9 +92,53 @@ START_TEST(the_other_operations_check_shapes)
     ASSERT_MISUSE(layer_norm_with(x, normal("w", SHAPE(3), whole()), x, 1e-5), "x [2,3,5]", "[3]");
     ASSERT_MISUSE(add_positions(x, matrix(2, 5)), "x [2,3,5]", "table [2,5]");
     ASSERT_MISUSE(add_positions(x, matrix(3, 4)), "table [3,4]");
+    ASSERT_MISUSE(add_bias(x, normal("b", SHAPE(3), whole())), "bias [3]", "x [2,3,5]");
+    tape->batch.past = 2;
+    ASSERT_MISUSE(add_positions(x, matrix(4, 5)), "x [2,3,5]", "table [4,5]");
     ASSERT_MISUSE(dropout_with(normal("x", SHAPE(5), whole()), "dropout", 0.5), "[B,..,H]");
     ASSERT_MISUSE(tensor_size(x, 3), "tensor_size", "dimension 3", "[2,3,5]");
     ASSERT_MISUSE(placed(x, shard(3)), "placed", "dimension 3");
+}
+END_TEST
+
+START_TEST(causal_attention_requires_keys_for_all_queries)
+{
+    Tensor *q = reals_of(2, 3, 6), *k = reals_of(2, 5, 6);
+    ASSERT_MISUSE(attention_causal(k, q, q, NULL, 2, 1), "attention_causal: q [2,5,6]",
+                  "k [2,3,6]");
+    ASSERT_MISUSE(attention_causal(q, k, q, NULL, 2, 1), "v [2,3,6]");
+    ASSERT_MISUSE(attention_causal(q, reals_of(2, 3, 4), reals_of(2, 3, 4), NULL, 2, 1),
+                  "k [2,3,4]");
+    ASSERT_MISUSE(attention_causal(q, q, q, NULL, 4, 1), "attention_causal: 4 heads");
+    ASSERT_MISUSE(attention_causal(q, q, q, ids_of(SHAPE(2, 4), 1), 2, 1), "mask [2,4]");
+    ASSERT_MISUSE(attention_causal(q, q, q, ids_of(SHAPE(2, 3), 0), 2, 1), "hides every key");
+    ASSERT_MISUSE(attention_causal(q, q, q, NULL, 2, 0), "scale factor");
+}
+END_TEST
+
+START_TEST(a_cache_of_keys_and_values_is_for_inference)
+{
+    Tensor *q = reals_of(2, 3, 6), *k = reals_of(2, 5, 6);
+    ASSERT_MISUSE(attention_causal(q, k, k, NULL, 2, 1), "[2,3,6]", "[2,5,6]",
+                  "a gradient is needed");
+    tape_record(tape, false);
+    ck_assert(shape_equal(attention_causal(q, k, k, NULL, 2, 1)->shape, q->shape));
+}
+END_TEST
+
+START_TEST(operations_of_heads_require_whole_heads_of_the_right_size)
+{
+    Tensor *x = reals_of(2, 3, 6);
+    ASSERT_MISUSE(rotary(x, 2, 0, 100), "rotary", "odd size", "[2,3,6]");
+    ASSERT_MISUSE(rotary(x, 4, 0, 100), "rotary: 4 heads", "[2,3,6]");
+    ASSERT_MISUSE(rotary(matrix(3, 6), 3, 0, 100), "rotary: 3 heads", "[3,6]");
+    ASSERT_MISUSE(rotary(x, 3, -1, 100), "first position is -1");
+    ASSERT_MISUSE(rotary(x, 3, 0, 0), "theta is 0");
+    ASSERT_MISUSE(repeat_heads(x, 4, 2), "repeat_heads: 4 heads");
+    ASSERT_MISUSE(repeat_heads(x, 2, 0), "repeat_heads: 0 times");
+    ASSERT_MISUSE(rms_norm(x, normal("w", SHAPE(5), whole()), 1e-5), "rms_norm: x [2,3,6]", "[5]");
+    ASSERT_MISUSE(swiglu(x, reals_of(2, 3, 5)), "swiglu: [2,3,6]", "[2,3,5]");
+    ASSERT_MISUSE(gelu_tanh(ids_of(SHAPE(2, 3), 1)), "gelu_tanh", "holds integers");
 }
 END_TEST
 
@@ -106,6 +150,29 @@ START_TEST(cross_entropy_requires_one_label_per_row)
                   "label 3 with 3 classes");
     ASSERT_MISUSE(cross_entropy_mean(logits, ids_of(SHAPE(2), -1), 2, NULL), "label -1");
     ASSERT_MISUSE(cross_entropy_mean(reals_of(2, 3, 1), ids_of(SHAPE(2), 0), 2, NULL), "[2,3,1]");
+}
+END_TEST
+
+START_TEST(the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows)
+{
+    Tensor *logits = reals_of(2, 3, 5), *most = matrix(2, 3), *ids = ids_of(SHAPE(2, 3), 4);
+    ASSERT_MISUSE(row_sum_exp(logits, matrix(3, 2)), "row_sum_exp: the maxima [3,2]", "[2,3,5]");
+    ASSERT_MISUSE(row_sum_exp(logits, ids), "holds integers");
+    ASSERT_MISUSE(row_pick(logits, matrix(2, 5), ids), "row_pick: the maxima [2,5]", "[2,3,5]");
+    ASSERT_MISUSE(row_pick(logits, most, most), "row_pick", "are not ids");
+    ASSERT_MISUSE(row_pick(logits, most, NULL), "row_pick", "are not ids");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 5), 0)), "ids [2,5]", "[2,3,5]");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), 5)), "id 5", "5 columns");
+    ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), -2)), "id -2");
+    ASSERT_MISUSE(row_max(ids), "row_max", "holds integers");
+    ASSERT_MISUSE(row_max(normal("x", (Shape){0}, whole())), "has no rows");
+    ASSERT_MISUSE(own_ids(ids_of(SHAPE(2, 3), 5), logits), "own_ids: id 5", "5 tokens");
+    ASSERT_MISUSE(own_ids(most, logits), "are not ids");
+    ASSERT_MISUSE(logarithm(ids), "logarithm", "holds integers");
+    ASSERT_MISUSE(subtract(most, matrix(3, 2)), "subtract: [2,3]", "[3,2]");
+    ASSERT_MISUSE(mean_over_tokens(most, ids_of(SHAPE(3, 2), 0)), "x [2,3]", "targets [3,2]");
+    ASSERT_MISUSE(mean_over_tokens(most, most), "mean_over_tokens", "are not ids");
+    ASSERT_MISUSE(group_all_max(mesh.tp, most), "group_all_max", "does not exist yet");
 }
 END_TEST
 
@@ -217,6 +284,10 @@ Suite *suite(void)
     tcase_add_test(tcase, attention_requires_a_mask_that_shows_a_key);
     tcase_add_test(tcase, a_hidden_key_changes_nothing);
     tcase_add_test(tcase, the_other_operations_check_shapes);
+    tcase_add_test(tcase, the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows);
+    tcase_add_test(tcase, causal_attention_requires_keys_for_all_queries);
+    tcase_add_test(tcase, a_cache_of_keys_and_values_is_for_inference);
+    tcase_add_test(tcase, operations_of_heads_require_whole_heads_of_the_right_size);
     tcase_add_test(tcase, cross_entropy_requires_one_label_per_row);
     tcase_add_test(tcase, part_requires_equal_parts);
     tcase_add_test(tcase, a_part_is_its_slice);

@@ -88,29 +88,6 @@ START_TEST(gradients_of_micro_batches_add_up_to_that_of_the_batch)
 }
 END_TEST
 
-START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
-{
-    real logits[12];
-    fill_normal("logits", 12, logits);
-    const int32_t labels[] = {0, 2, 1, 1};
-    Tensor *x = tape_reals(tape, SHAPE(4, 3), whole(), logits, true);
-    Tensor *mean = cross_entropy_mean(x, tape_ints(tape, SHAPE(4), labels), 4, NULL);
-    tape_backward(tape, mean, NULL);
-    double sum = 0;
-    for (int k = 0; k < 2; k++) {
-        real losses[2];
-        Tensor *half = tape_reals(tape, SHAPE(2, 3), whole(), logits + 6 * k, true);
-        Tensor *part_of_mean =
-            cross_entropy_mean(half, tape_ints(tape, SHAPE(2), labels + 2 * k), 4, losses);
-        tape_backward(tape, part_of_mean, NULL);
-        assert_close("logits", 6, reals(half->gradient), reals(x->gradient) + 6 * k, 1e-16);
-        ck_assert_double_eq_tol(reals(part_of_mean)[0], (losses[0] + losses[1]) / 4, 1e-15);
-        sum += reals(part_of_mean)[0];
-    }
-    ck_assert_double_eq_tol(sum, reals(mean)[0], 1e-15);
-}
-END_TEST
-
 START_TEST(a_backward_pass_starts_from_any_tensor)
 {
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole());
@@ -348,7 +325,6 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, model_up, model_down);
     tcase_add_loop_test(tcase, two_forward_passes_before_two_backward_passes, 0, 2);
     tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_that_of_the_batch);
-    tcase_add_test(tcase, the_mean_of_micro_batches_is_that_of_the_batch);
     tcase_add_test(tcase, a_backward_pass_starts_from_any_tensor);
     tcase_add_test(tcase, the_gradient_of_one_number_starts_with_one);
     tcase_add_test(tcase, the_given_gradient_is_not_changed);

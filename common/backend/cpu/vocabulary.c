@@ -36,8 +36,7 @@ void kernel_row_sum_exp_forward(int64_t rows, int64_t columns, const real *x, co
 }
 
 KERNEL static void rows_sum_exp_gradient(int64_t rows, int64_t columns, const real *dsums,
-                                         const real *x, const real *most, real *dx,
-                                         bool accumulate)
+                                         const real *x, const real *most, real *dx, bool accumulate)
 {
     for (int64_t r = 0; r < rows; r++, x += columns, dx += columns) {
         const real d = dsums[r], highest = most[r];

@@ -1,4 +1,4 @@
-/* GELU and dropout, in one pass if they follow each other. */
+/* GELU, SwiGLU and dropout; GELU and dropout in one pass if they follow each other. */
 #include "backend/cuda/device.cuh"
 
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
@@ -10,45 +10,114 @@ typedef struct Normal {
     float a, tail, density; /* a, Φ(-a), φ(a) */
 } Normal;
 
-__device__ static Normal normal_at(float x)
+/* The logistic function's tail σ(-a) and density σ(a) σ(-a), for a that is at least 0. */
+typedef struct Logistic {
+    float tail, density;
+} Logistic;
+
+__device__ static Logistic logistic_at(float a)
+{
+    const float e = expf(-a), inverse = 1 / (1 + e);
+    return {e * inverse, e * inverse * inverse};
+}
+
+/* BY_TANH: Φ(-a) is σ(-2u) with 2u = √(8/π) (a + 0.044715 a³). */
+template <bool BY_TANH> __device__ static Normal normal_at(float x)
 {
     const float far = 13, a = far < fabsf(x) ? far : fabsf(x);
+    if (BY_TANH) {
+        const Logistic logistic = logistic_at(1.5957691216057308f * (a + 0.044715f * a * a * a));
+        return {a, logistic.tail, logistic.density * 1.5957691216057308f * (1 + 0.134145f * a * a)};
+    }
     return {a, 0.5f * erfcf(a * 0.70710678118654752f), 0.39894228040143268f * expf(-0.5f * a * a)};
 }
 
 /* x Φ(x) = max(x, 0) - a Φ(-a) */
-__device__ static float gelu(float x)
+template <bool BY_TANH = false> __device__ static float gelu(float x)
 {
-    const Normal normal = normal_at(x);
+    const Normal normal = normal_at<BY_TANH>(x);
     return (0 > x ? 0 : x) - normal.a * normal.tail;
 }
 
 /* Φ(x) + x φ(x): t = Φ(-a) - a φ(a) for negative x, 1 - t for the others. */
-__device__ static float gelu_slope(float x)
+template <bool BY_TANH = false> __device__ static float gelu_slope(float x)
 {
-    const Normal normal = normal_at(x);
+    const Normal normal = normal_at<BY_TANH>(x);
     const float t = normal.tail - normal.a * normal.density;
     return x < 0 ? t : 1 - t;
 }
 
-__global__ static void gelu_forward(int64_t count, const float *x, float *y)
+template <bool BY_TANH> __global__ static void gelu_forward(int64_t count, const float *x, float *y)
 {
-    FOR_EACH(i, count) y[i] = gelu(x[i]);
+    FOR_EACH(i, count) y[i] = gelu<BY_TANH>(x[i]);
 }
 
+template <bool BY_TANH>
 __global__ static void gelu_backward(int64_t count, const float *dy, const float *x, float *dx)
 {
-    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope(x[i]);
+    FOR_EACH(i, count) dx[i] = dy[i] * gelu_slope<BY_TANH>(x[i]);
 }
 
 void kernel_gelu_forward(int64_t count, const real *x, real *y)
 {
-    launch_for("gelu_forward", count, gelu_forward, count, x, y);
+    launch_for("gelu_forward", count, gelu_forward<false>, count, x, y);
 }
 
 void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
 {
-    launch_for("gelu_backward", count, gelu_backward, count, dy, x, dx);
+    launch_for("gelu_backward", count, gelu_backward<false>, count, dy, x, dx);
+}
+
+void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
+{
+    launch_for("gelu_tanh_forward", count, gelu_forward<true>, count, x, y);
+}
+
+void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
+{
+    launch_for("gelu_tanh_backward", count, gelu_backward<true>, count, dy, x, dx);
+}
+
+/* ---- SwiGLU ---------------------------------------------------------------------------------------------- */
+
+/* x σ(x), and its slope σ(x) (1 + x σ(-x)). */
+typedef struct Silu {
+    float value, slope;
+} Silu;
+
+__device__ static Silu silu_at(float x)
+{
+    const float tail = logistic_at(fabsf(x)).tail;
+    const float open = x < 0 ? tail : 1 - tail, shut = x < 0 ? 1 - tail : tail;
+    return {x * open, open * (1 + x * shut)};
+}
+
+__global__ static void swiglu_forward(int64_t count, const float *gate, const float *up, float *y)
+{
+    FOR_EACH(i, count) y[i] = silu_at(gate[i]).value * up[i];
+}
+
+__global__ static void swiglu_backward(int64_t count, const float *dy, const float *gate,
+                                       const float *up, float *dgate, float *dup)
+{
+    FOR_EACH(i, count)
+    {
+        const Silu silu = silu_at(gate[i]);
+        const float d = dy[i];
+        dgate[i] = d * up[i] * silu.slope;
+        dup[i] = d * silu.value;
+    }
+}
+
+void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y)
+{
+    launch_for("swiglu_forward", count, swiglu_forward, count, gate, up, y);
+}
+
+void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
+                            real *dgate, real *dup)
+{
+    launch_for("swiglu_backward", count, swiglu_backward, count, dy, gate, up, dgate, dup);
 }
 
 /* ---- dropout --------------------------------------------------------------------------------------------- */

@@ -12,15 +12,15 @@ enum { PARTS = 8 };
 /* Loads rows first.. of one head into a tile whose rows are size + 1 apart; zeros for hidden or
  * missing positions. Returns whether this thread loaded a nonzero number. */
 template <int TILE>
-__device__ static bool load(const Shape &shape, const Head &head, const int32_t *shown,
-                            int64_t first, const float *x, float *tile)
+__device__ static bool load(int64_t size, const Rows &rows, int64_t first, const float *x,
+                            float *tile)
 {
     bool any = false;
-    for (int64_t i = threadIdx.x; i < TILE * shape.size; i += TILE * PARTS) {
-        const int64_t r = i / shape.size, d = i % shape.size, position = first + r;
-        const bool there = position < shape.positions && (!shown || shown[position]);
-        const float value = there ? x[head.first + position * head.width + d] : 0;
-        tile[r * (shape.size + 1) + d] = value;
+    for (int64_t i = threadIdx.x; i < TILE * size; i += TILE * PARTS) {
+        const int64_t r = i / size, d = i % size, position = first + r;
+        const float value =
+            is_there(rows, position) ? x[rows.first + position * rows.width + d] : 0;
+        tile[r * (size + 1) + d] = value;
         any = any || value != 0;
     }
     return any;
@@ -54,16 +54,21 @@ __device__ static void add_rows(int64_t size, float factor, const float *weights
 
 /* Writes this thread's share of row `position`, times factor. */
 template <int SIZE>
-__device__ static void store(const Shape &shape, const Head &head, int64_t position, float factor,
+__device__ static void store(int64_t size, const Rows &rows, int64_t position, float factor,
                              const float *share, float *y)
 {
     const int part = threadIdx.x % PARTS;
-    if (position >= shape.positions)
+    if (position >= rows.count)
         return;
 #pragma unroll
     for (int i = 0; i < SIZE / PARTS; i++)
-        if (part + i * PARTS < shape.size)
-            y[head.first + position * head.width + part + i * PARTS] = factor * share[i];
+        if (part + i * PARTS < size)
+            y[rows.first + position * rows.width + part + i * PARTS] = factor * share[i];
+}
+
+__device__ static bool sees(const Shape &shape, const Head &head, int64_t query, int64_t key)
+{
+    return key - query <= shape.ahead && is_there(head.keys, key);
 }
 
 static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
@@ -104,16 +109,17 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
     const Head head = head_of(shape, mask);
     const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
     float most = -INFINITY, sum = 0, share[SIZE / PARTS] = {};
-    load<TILE>(shape, head, NULL, first, q, queries);
-    for (int64_t key = 0; key < shape.positions; key += TILE) {
+    load<TILE>(shape.size, head.queries, first, q, queries);
+    const int64_t end = keys_end(shape, first + TILE);
+    for (int64_t key = 0; key < end; key += TILE) {
         __syncthreads(); /* the previous tiles have been read */
-        load<TILE>(shape, head, head.shown, key, k, keys);
-        load<TILE>(shape, head, head.shown, key, v, values);
+        load<TILE>(shape.size, head.keys, key, k, keys);
+        load<TILE>(shape.size, head.keys, key, v, values);
         __syncthreads();
         float score[TILE / PARTS], tile_most = most;
         for (int j = 0; j < TILE / PARTS; j++) {
             const int column = part + j * PARTS;
-            const bool shown = key + column < shape.positions && head.shown[key + column];
+            const bool shown = sees(shape, head, first + row, key + column);
             score[j] = shown ? shape.factor *
                                    dot(shape.size, queries + row * stride, keys + column * stride)
                              : -INFINITY;
@@ -135,7 +141,11 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
         __syncwarp(); /* neighbours write a row of p */
         add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), values, share);
     }
-    store<SIZE>(shape, head, first + row, 1 / sum, share, y);
+    if (sum == 0) { /* it sees no key */
+        most = 0;
+        sum = 1;
+    }
+    store<SIZE>(shape.size, head.queries, first + row, 1 / sum, share, y);
     if (part == 0 && first + row < shape.positions) {
         highest[head.row + first + row] = most;
         sums[head.row + first + row] = sum;
@@ -169,21 +179,22 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
     const int64_t position = first + row;
     Query query = query_at(shape, head, position, highest, sums, NULL);
     float share[SIZE / PARTS] = {};
-    load<TILE>(shape, head, NULL, first, q, queries);
-    const bool any = load<TILE>(shape, head, NULL, first, dy, gradients);
+    load<TILE>(shape.size, head.queries, first, q, queries);
+    const bool any = load<TILE>(shape.size, head.queries, first, dy, gradients);
+    const int64_t end = keys_end(shape, first + TILE);
     const bool used =
         __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
     /* First the row's sum of p dp, then what depends on it. */
     for (int pass = 0; used && pass < 2; pass++) {
         float sum = 0;
-        for (int64_t key = 0; key < shape.positions; key += TILE) {
+        for (int64_t key = 0; key < end; key += TILE) {
             __syncthreads();
-            load<TILE>(shape, head, head.shown, key, k, keys);
-            load<TILE>(shape, head, head.shown, key, v, values);
+            load<TILE>(shape.size, head.keys, key, k, keys);
+            load<TILE>(shape.size, head.keys, key, v, values);
             __syncthreads();
             for (int j = 0; j < TILE / PARTS; j++) {
                 const int column = part + j * PARTS;
-                const bool shown = key + column < shape.positions && head.shown[key + column];
+                const bool shown = sees(shape, head, position, key + column);
                 const float p = probability(shape, query, queries + row * stride,
                                             keys + column * stride, shown);
                 const float dp =
@@ -198,7 +209,7 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
         if (pass == 0)
             query.delta = lanes_sum(sum, PARTS);
     }
-    store<SIZE>(shape, head, position, 1, share, dq);
+    store<SIZE>(shape.size, head.queries, position, 1, share, dq);
     if (part == 0 && position < shape.positions)
         delta[head.row + position] = query.delta;
 }
@@ -216,20 +227,21 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
     const Head head = head_of(shape, mask);
     const int row = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
     const int64_t position = first + row;
-    const bool shown = position < shape.positions && head.shown[position];
     float key_share[SIZE / PARTS] = {}, value_share[SIZE / PARTS] = {};
-    load<TILE>(shape, head, head.shown, first, k, keys);
-    load<TILE>(shape, head, head.shown, first, v, values);
-    for (int64_t query = 0; query < shape.positions; query += TILE) {
+    load<TILE>(shape.size, head.keys, first, k, keys);
+    load<TILE>(shape.size, head.keys, first, v, values);
+    for (int64_t query = queries_begin(shape, first, TILE); query < shape.positions;
+         query += TILE) {
         __syncthreads();
-        const bool any = load<TILE>(shape, head, NULL, query, dy, gradients);
+        const bool any = load<TILE>(shape.size, head.queries, query, dy, gradients);
         if (!__syncthreads_or(any))
             continue;
-        load<TILE>(shape, head, NULL, query, q, queries);
+        load<TILE>(shape.size, head.queries, query, q, queries);
         __syncthreads();
         for (int j = 0; j < TILE / PARTS; j++) {
             const int column = part + j * PARTS;
             const Query of = query_at(shape, head, query + column, highest, sums, delta);
+            const bool shown = sees(shape, head, query + column, position);
             const float p_ij =
                 probability(shape, of, queries + column * stride, keys + row * stride, shown);
             const float dp = dot(shape.size, gradients + column * stride, values + row * stride);
@@ -240,8 +252,8 @@ __global__ static void key_gradients(Shape shape, const float *q, const float *k
         add_rows<TILE, SIZE>(shape.size, shape.factor, ds + row * (TILE + 1), queries, key_share);
         add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), gradients, value_share);
     }
-    store<SIZE>(shape, head, position, 1, key_share, dk);
-    store<SIZE>(shape, head, position, 1, value_share, dv);
+    store<SIZE>(shape.size, head.keys, position, 1, key_share, dk);
+    store<SIZE>(shape.size, head.keys, position, 1, value_share, dv);
 }
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
@@ -276,7 +288,8 @@ static void launch_by_size(Arguments a, bool backward)
                "included: here are %lld samples with %lld heads of %lld",
                LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
                (long long)size);
-    a.mask = brought_near(a.mask, a.shape->batch * a.shape->positions);
+    if (a.mask)
+        a.mask = brought_near(a.mask, a.shape->batch * attention_keys(a.shape));
     if (attention_16_bits(a, backward, products_precision()))
         return;
     if (size <= 32)

@@ -6,15 +6,22 @@
 
 #include "backend/cuda/device.cuh"
 
-/* AttentionShape, in the kernels' types. */
+/* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead: all of them unless
+ * attention is causal. */
 typedef struct Shape {
-    int64_t positions, heads, size;
+    int64_t positions, keys, ahead, heads, size;
     float factor;
 } Shape;
 
 static inline Shape shape_of(const AttentionShape *shape)
 {
-    return {shape->positions, shape->heads, shape->head_size, (float)shape->factor};
+    const int64_t keys = attention_keys(shape);
+    return {shape->positions,
+            keys,
+            shape->causal ? shape->past : keys,
+            shape->heads,
+            shape->head_size,
+            (float)shape->factor};
 }
 
 /* Launches a block for each `rows` positions of each head of each sample. */
@@ -37,18 +44,43 @@ typedef struct Arguments {
  *  this precision or head size. */
 bool attention_16_bits(const Arguments &arguments, bool backward, Precision precision);
 
-/* The location of head blockIdx.y: `first` in q, k, v and y, whose rows are `width` numbers apart;
- * `row` in the data kept per row. */
+/* The rows of a head in q and y, or in k and v: `count` rows, `width` numbers apart. */
+typedef struct Rows {
+    int64_t count, first, width;
+    const int32_t *shown; /* [count]; NULL: all are */
+} Rows;
+
+__device__ static bool is_there(const Rows &rows, int64_t position)
+{
+    return position < rows.count && (!rows.shown || rows.shown[position]);
+}
+
+/* The location of head blockIdx.y. */
 typedef struct Head {
-    int64_t width, first, row;
-    const int32_t *shown; /* [positions], for keys */
+    Rows queries, keys;
+    int64_t row; /* of the first query in the data kept per row */
 } Head;
 
 __device__ static Head head_of(const Shape &shape, const int32_t *mask)
 {
-    const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size;
-    return {width, sample * shape.positions * width + n % shape.heads * shape.size,
-            n * shape.positions, mask + sample * shape.positions};
+    const int64_t n = blockIdx.y, sample = n / shape.heads, width = shape.heads * shape.size,
+                  at = n % shape.heads * shape.size;
+    return {{shape.positions, sample * shape.positions * width + at, width, NULL},
+            {shape.keys, sample * shape.keys * width + at, width,
+             mask ? mask + sample * shape.keys : NULL},
+            n * shape.positions};
+}
+
+/* Queries before `end` see no key from the result on. */
+__device__ static int64_t keys_end(const Shape &shape, int64_t end)
+{
+    return end + shape.ahead < shape.keys ? end + shape.ahead : shape.keys;
+}
+
+/* No query before the result, the beginning of a tile, sees a key from `first` on. */
+__device__ static int64_t queries_begin(const Shape &shape, int64_t first, int tile)
+{
+    return first > shape.ahead ? (first - shape.ahead) / tile * tile : 0;
 }
 
 /* What the forward pass kept for a query; without a query, nothing flows. */

@@ -5,139 +5,25 @@
  * or probabilities (backward), and the gradient of the scores. */
 #include <cmath>
 
-#include "backend/cuda/attention.cuh"
-#include "backend/cuda/tensor_cores.cuh"
-
-enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
-
-/* Eight numbers, which a lane reads at once. Rows of a tile are APART further apart, so that reads
- * hit different memory banks. */
-struct Line {
-    alignas(16) uint16_t number[8];
-};
-enum { APART = 8 };
-
-/* The tiles that are streamed: rows in 16 bits, and one word per row. */
-template <int TILE, int SIZE> struct Passing {
-    enum { STRIDE = SIZE + APART };
-    uint16_t first[TILE * STRIDE], second[TILE * STRIDE];
-    float highest[TILE], inverse[TILE], delta[TILE];
-    int shown[TILE];
-};
-
-/* The lane's two rows among the warp's 16, and the first of its two columns in each block of
- * eight. */
-__device__ static int row_of_lane(int half)
-{
-    return threadIdx.x / WARP * WARP_ROWS + half * 8 + threadIdx.x % WARP / 4;
-}
-__device__ static int column_of_lane(void)
-{
-    return threadIdx.x % 4 * 2;
-}
-
-/* Number d of a row of x; 0 after its end, and in a hidden or missing row. */
-__device__ static float number_at(const Shape &shape, const Head &head, const float *x,
-                                  int64_t position, bool there, int64_t d)
-{
-    return there && d < shape.size ? x[head.first + position * head.width + d] : 0;
-}
-
-__device__ static bool is_there(const Shape &shape, const int32_t *shown, int64_t position)
-{
-    return position < shape.positions && (!shown || shown[position]);
-}
-
-/* Loads rows first.. of one head into a tile. Returns whether this thread loaded a nonzero
- * number. */
-template <bool FP16, int TILE, int SIZE>
-__device__ static bool load_tile_by_pairs(const Shape &shape, const Head &head,
-                                          const int32_t *shown, int64_t first, const float *x,
-                                          uint16_t *tile)
-{
-    bool any = false;
-    for (int i = threadIdx.x; i < TILE * SIZE / 2; i += WARPS * WARP) {
-        const int row = i / (SIZE / 2), d = i % (SIZE / 2) * 2;
-        const bool there = is_there(shape, shown, first + row);
-        const float lower = number_at(shape, head, x, first + row, there, d);
-        const float upper = number_at(shape, head, x, first + row, there, d + 1);
-        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] =
-            pair_of<FP16>(lower, upper);
-        any = any || lower != 0 || upper != 0;
-    }
-    return any;
-}
-
-/* The same. If rows begin at multiples of four, loads four numbers at once, and issues all loads
- * before it rounds the first number. */
-template <bool FP16, int TILE, int SIZE>
-__device__ static bool load_tile(const Shape &shape, const Head &head, const int32_t *shown,
-                                 int64_t first, const float *x, uint16_t *tile)
-{
-    enum { LANES = SIZE / 4, STEP = WARPS * WARP / LANES };
-    if (shape.size % 4 != 0)
-        return load_tile_by_pairs<FP16, TILE, SIZE>(shape, head, shown, first, x, tile);
-    const int top = threadIdx.x / LANES, d = threadIdx.x % LANES * 4;
-    const float *from = x + head.first + (first + top) * head.width + d;
-    float4 four[TILE / STEP];
-    bool any = false;
-#pragma unroll
-    for (int i = 0; i < TILE / STEP; i++) {
-        four[i] = {0, 0, 0, 0};
-        if (d < shape.size && is_there(shape, shown, first + top + i * STEP))
-            four[i] = *reinterpret_cast<const float4 *>(from + i * STEP * head.width);
-    }
-#pragma unroll
-    for (int i = 0; i < TILE / STEP; i++) {
-        uint32_t *to = reinterpret_cast<uint32_t *>(tile + (top + i * STEP) * (SIZE + APART) + d);
-        to[0] = pair_of<FP16>(four[i].x, four[i].y);
-        to[1] = pair_of<FP16>(four[i].z, four[i].w);
-        any = any || four[i].x != 0 || four[i].y != 0 || four[i].z != 0 || four[i].w != 0;
-    }
-    return any;
-}
-
-/* Loads the warp's own rows of x as the left factor of products. */
-template <bool FP16, int SIZE>
-__device__ static bool load_rows(const Shape &shape, const Head &head, const int32_t *shown,
-                                 int64_t first, const float *x, uint32_t (&rows)[SIZE / 16][4])
-{
-    bool any = false;
-#pragma unroll
-    for (int k = 0; k < SIZE / 16; k++)
-#pragma unroll
-        for (int word = 0; word < 4; word++) {
-            const int64_t position = first + row_of_lane(word % 2);
-            const int d = 16 * k + word / 2 * 8 + column_of_lane();
-            const bool there = is_there(shape, shown, position);
-            const float lower = number_at(shape, head, x, position, there, d);
-            const float upper = number_at(shape, head, x, position, there, d + 1);
-            rows[k][word] = pair_of<FP16>(lower, upper);
-            any = any || lower != 0 || upper != 0;
-        }
-    return any;
-}
-
-/* Writes the warp's rows times factor[half]. */
-template <int SIZE>
-__device__ static void store_rows(const Shape &shape, const Head &head, int64_t first,
-                                  const float (&factor)[2], const Results<SIZE> &results, float *y)
-{
-#pragma unroll
-    for (int n = 0; n < SIZE / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int64_t position = first + row_of_lane(i / 2);
-            const int d = 8 * n + column_of_lane() + i % 2;
-            if (position < shape.positions && d < shape.size)
-                y[head.first + position * head.width + d] = factor[i / 2] * results.block[n][i];
-        }
-}
+#include "backend/cuda/attention_rows_16_bits.cuh"
 
 /* e^x for x that is at most slightly above 0. */
 __device__ static float exponent(float x)
 {
     return exp2f(x * 1.4426950408889634f);
+}
+
+/* The last key of the tile that begins at `key` that the query sees, counted in the tile: less than 0
+ * if none. */
+__device__ static int last_seen(const Shape &shape, int64_t query, int64_t key)
+{
+    return (int)(query + shape.ahead - key);
+}
+
+/* The first query of the tile that begins at `query` that sees the key. */
+__device__ static int first_seeing(const Shape &shape, int64_t key, int64_t query)
+{
+    return (int)(key - shape.ahead - query);
 }
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
@@ -148,11 +34,11 @@ struct Running {
     float most, sum;
 };
 
-/* Turns scores into exponentials relative to the highest score so far. Returns the factor for
- * earlier sums. */
+/* Turns scores into exponentials relative to the highest score so far; the query sees no key of the
+ * tile after `last`. Returns the factor for earlier sums. */
 template <int TILE>
 __device__ static float soften(Results<TILE> &scores, int half, float factor, const int *shown,
-                               Running &row)
+                               int last, Running &row)
 {
     float most = row.most, sum = 0;
 #pragma unroll
@@ -160,7 +46,8 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, co
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float &score = scores.block[n][2 * half + i];
-            score = shown[8 * n + column_of_lane() + i] ? factor * score : -INFINITY;
+            const int column = 8 * n + column_of_lane() + i;
+            score = column <= last && shown[column] ? factor * score : -INFINITY;
             most = higher(most, score);
         }
     most = lanes_highest(most, 4);
@@ -190,22 +77,26 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t queries[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape, head, NULL, first, q, queries);
+    load_rows<FP16, SIZE>(shape.size, head.queries, first, q, queries);
     Results<SIZE> share = {};
     Running row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int64_t key = 0; key < shape.positions; key += TILE) {
-        const bool shown = threadIdx.x < TILE && is_there(shape, head.shown, key + threadIdx.x);
+    const int64_t end = keys_end(shape, first + BLOCK_ROWS);
+    for (int64_t key = 0; key < end; key += TILE) {
+        const bool shown = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
         if (!__syncthreads_or(shown)) /* also: the previous tiles have been read */
             continue;
-        load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, k, tiles.first);
-        load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, v, tiles.second);
+        load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
+        load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
         if (threadIdx.x < TILE)
             tiles.shown[threadIdx.x] = shown;
         __syncthreads();
         Results<TILE> scores = {};
         multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(scores, queries, tiles.first);
-        const float kept[2] = {soften(scores, 0, shape.factor, tiles.shown, row[0]),
-                               soften(scores, 1, shape.factor, tiles.shown, row[1])};
+        float kept[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            kept[half] = soften(scores, half, shape.factor, tiles.shown,
+                                last_seen(shape, first + row_of_lane(half), key), row[half]);
 #pragma unroll
         for (int n = 0; n < SIZE / 8; n++)
 #pragma unroll
@@ -216,14 +107,18 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     float factor[2];
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
-        const float sum = lanes_sum(row[half].sum, 4);
+        float sum = lanes_sum(row[half].sum, 4);
+        if (sum == 0) { /* it sees no key */
+            row[half].most = 0;
+            sum = 1;
+        }
         factor[half] = 1 / sum;
         if (threadIdx.x % 4 == 0 && position < shape.positions) {
             highest[head.row + position] = row[half].most;
             sums[head.row + position] = sum;
         }
     }
-    store_rows<SIZE>(shape, head, first, factor, share, y);
+    store_rows<SIZE>(shape.size, head.queries, first, factor, share, y);
 }
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
@@ -242,8 +137,9 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t queries[SIZE / 16][4], gradients[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape, head, NULL, first, q, queries);
-    const bool any = load_rows<FP16, SIZE>(shape, head, NULL, first, dy, gradients);
+    load_rows<FP16, SIZE>(shape.size, head.queries, first, q, queries);
+    const bool any = load_rows<FP16, SIZE>(shape.size, head.queries, first, dy, gradients);
+    const int64_t end = keys_end(shape, first + BLOCK_ROWS);
     const bool used =
         __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
     Query row[2] = {query_at(shape, head, first + row_of_lane(0), highest, sums, NULL),
@@ -251,15 +147,17 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     Results<SIZE> share = {};
     for (int pass = 0; used && pass < 2; pass++) {
         float sum[2] = {};
-        for (int64_t key = 0; key < shape.positions; key += TILE) {
-            const bool mine = threadIdx.x < TILE && is_there(shape, head.shown, key + threadIdx.x);
+        for (int64_t key = 0; key < end; key += TILE) {
+            const bool mine = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
             if (!__syncthreads_or(mine))
                 continue;
-            load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, k, tiles.first);
-            load_tile<FP16, TILE, SIZE>(shape, head, head.shown, key, v, tiles.second);
+            load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
+            load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
             if (threadIdx.x < TILE)
                 tiles.shown[threadIdx.x] = mine;
             __syncthreads();
+            const int last[2] = {last_seen(shape, first + row_of_lane(0), key),
+                                 last_seen(shape, first + row_of_lane(1), key)};
             Results<TILE> scores = {}, dp = {};
             multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(scores, queries, tiles.first);
             multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(dp, gradients, tiles.second);
@@ -268,7 +166,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const Query &of = row[i / 2];
-                    const bool shown = tiles.shown[8 * n + column_of_lane() + i % 2];
+                    const int column = 8 * n + column_of_lane() + i % 2;
+                    const bool shown = column <= last[i / 2] && tiles.shown[column];
                     const float score = shape.factor * scores.block[n][i];
                     const float p = shown ? exponent(score - of.highest) * of.inverse : 0;
                     sum[i / 2] += p * dp.block[n][i];
@@ -282,7 +181,7 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
                 row[half].delta = lanes_sum(sum[half], 4);
     }
     const float factor[2] = {shape.factor, shape.factor};
-    store_rows<SIZE>(shape, head, first, factor, share, dq);
+    store_rows<SIZE>(shape.size, head.queries, first, factor, share, dq);
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
         if (threadIdx.x % 4 == 0 && position < shape.positions)
@@ -303,17 +202,19 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t keys[SIZE / 16][4], values[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape, head, head.shown, first, k, keys);
-    load_rows<FP16, SIZE>(shape, head, head.shown, first, v, values);
-    const bool shown[2] = {is_there(shape, head.shown, first + row_of_lane(0)),
-                           is_there(shape, head.shown, first + row_of_lane(1))};
+    load_rows<FP16, SIZE>(shape.size, head.keys, first, k, keys);
+    load_rows<FP16, SIZE>(shape.size, head.keys, first, v, values);
+    const bool shown[2] = {is_there(head.keys, first + row_of_lane(0)),
+                           is_there(head.keys, first + row_of_lane(1))};
     Results<SIZE> key_share = {}, value_share = {};
-    for (int64_t query = 0; query < shape.positions; query += TILE) {
+    for (int64_t query = queries_begin(shape, first, TILE); query < shape.positions;
+         query += TILE) {
         __syncthreads();
-        const bool any = load_tile<FP16, TILE, SIZE>(shape, head, NULL, query, dy, tiles.second);
+        const bool any =
+            load_tile<FP16, TILE, SIZE>(shape.size, head.queries, query, dy, tiles.second);
         if (!__syncthreads_or(any))
             continue;
-        load_tile<FP16, TILE, SIZE>(shape, head, NULL, query, q, tiles.first);
+        load_tile<FP16, TILE, SIZE>(shape.size, head.queries, query, q, tiles.first);
         if (threadIdx.x < TILE) {
             const Query of = query_at(shape, head, query + threadIdx.x, highest, sums, delta);
             tiles.highest[threadIdx.x] = of.highest;
@@ -321,6 +222,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
             tiles.delta[threadIdx.x] = of.delta;
         }
         __syncthreads();
+        const int begin[2] = {first_seeing(shape, first + row_of_lane(0), query),
+                              first_seeing(shape, first + row_of_lane(1), query)};
         Results<TILE> p = {}, ds = {};
         multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(p, keys, tiles.first);
         multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(ds, values, tiles.second);
@@ -331,16 +234,17 @@ __global__ static void __launch_bounds__(WARPS *WARP)
                 const int column = 8 * n + column_of_lane() + i % 2;
                 const float score = shape.factor * p.block[n][i];
                 p.block[n][i] =
-                    shown[i / 2] ? exponent(score - tiles.highest[column]) * tiles.inverse[column]
-                                 : 0;
+                    shown[i / 2] && column >= begin[i / 2]
+                        ? exponent(score - tiles.highest[column]) * tiles.inverse[column]
+                        : 0;
                 ds.block[n][i] = p.block[n][i] * (ds.block[n][i] - tiles.delta[column]);
             }
         multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(key_share, ds, tiles.first);
         multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(value_share, p, tiles.second);
     }
     const float factor[2] = {shape.factor, shape.factor}, one[2] = {1, 1};
-    store_rows<SIZE>(shape, head, first, factor, key_share, dk);
-    store_rows<SIZE>(shape, head, first, one, value_share, dv);
+    store_rows<SIZE>(shape.size, head.keys, first, factor, key_share, dk);
+    store_rows<SIZE>(shape.size, head.keys, first, one, value_share, dv);
 }
 
 /* ---- launches -------------------------------------------------------------------------------------------- */

@@ -163,8 +163,7 @@ int device_generation(void)
 
 void device_identity(char bytes[16])
 {
-    const cudaDeviceProp properties = properties_of_device();
-    memcpy(bytes, properties.uuid.bytes, 16);
+    memcpy(bytes, properties_of_device().uuid.bytes, 16);
 }
 
 uint64_t device_changes(void)
@@ -295,13 +294,11 @@ void backend_wait(void)
         device_check(cudaStreamSynchronize(stream), "waiting for kernels");
         return;
     }
-    cudaError_t error;
-    bool begins = true;
-    do {
+    cudaError_t error = cudaErrorNotReady;
+    for (bool begins = true; error == cudaErrorNotReady; begins = false) {
         device.look(begins);
-        begins = false;
         error = cudaStreamQuery(stream);
-    } while (error == cudaErrorNotReady);
+    }
     cudaGetLastError(); /* "not ready" stays set as an error */
     device_check(error, "waiting for kernels");
 }
@@ -318,25 +315,23 @@ void *backend_on_host(void *memory)
     return attributes.type == cudaMemoryTypeDevice ? NULL : memory;
 }
 
-static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
+static void copy(void *to, const void *from, int64_t bytes)
 {
     cudaStream_t stream = device_stream();
     const DeviceCall call;
-    device_check(cudaMemcpyAsync(to, from, (size_t)bytes, kind, stream), "copying");
-}
-
-void backend_read(void *host, const void *memory, int64_t bytes)
-{
-    backend_wait(); /* the copy would wait too, without looking */
-    copy(host, memory, bytes, cudaMemcpyDefault);
-    backend_wait();
+    device_check(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, stream), "copying");
 }
 
 void backend_write(void *memory, const void *host, int64_t bytes)
 {
-    backend_wait();
-    copy(memory, host, bytes, cudaMemcpyDefault);
+    backend_wait(); /* the copy would wait too, without looking */
+    copy(memory, host, bytes);
     backend_wait(); /* the host's memory belongs to the caller again */
+}
+
+void backend_read(void *host, const void *memory, int64_t bytes)
+{
+    backend_write(host, memory, bytes); /* CUDA finds the direction */
 }
 
 void backend_set_bytes(void *memory, int byte, int64_t bytes)
@@ -349,6 +344,6 @@ void backend_set_bytes(void *memory, int byte, int64_t bytes)
 
 void kernel_vector_copy(int64_t count, const real *x, real *y)
 {
-    copy(y, x, count * (int64_t)sizeof *y, cudaMemcpyDefault);
+    copy(y, x, count * (int64_t)sizeof *y);
     device_started("vector_copy");
 }

@@ -63,7 +63,7 @@ done
 section "memory, races, unset reads (compute-sanitizer)"
 if type -P compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck synccheck; do
-        for kernels in matrix attention vector; do # only the first launches: racecheck is slow
+        for kernels in matrix rows attention vector; do # only the first launches: racecheck is slow
             CK_FORK=no within 90 compute-sanitizer --tool "$tool" --error-exitcode 9 --launch-count 400 \
                 "$build/tests/$backend/common/backend/tests/test_kernels_$kernels" > "$work/out" 2>&1 || failed "$tool $kernels"
             printf '%-10s %-10s %s\n' "$tool" "$kernels" "$(grep 'SUMMARY' "$work/out" | tail -1)"

@@ -1,4 +1,4 @@
-/* Sums over the rows of a matrix; layer norm and cross entropy, which work row by row. */
+/* Sums over the rows of a matrix; norms and cross entropy, which work row by row. */
 #include "backend/cuda/device.cuh"
 
 /* ---- sums over rows ---------------------------------------------------------------------------------- */
@@ -25,8 +25,15 @@ __device__ static float lanes_in_order(float mine, float *shared)
     return sum;
 }
 
-/* plain and normed [chunks,columns]: column sums of dy and, if x is not NULL, of dy · (x - mean)
- * rstd. */
+/* The number of a row after the layer norm or, without a mean, the RMS norm. */
+__device__ static float normed_at(const float *x, int64_t at, const float *mean, const float *rstd,
+                                  int64_t row)
+{
+    return (mean ? x[at] - mean[row] : x[at]) * rstd[row];
+}
+
+/* plain and normed [chunks,columns]: column sums of dy and, if x is not NULL, of dy · normed x.
+ * plain may be NULL. */
 __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy, const float *x,
                                   const float *mean, const float *rstd, float *plain, float *normed)
 {
@@ -38,13 +45,14 @@ __global__ static void chunk_sums(int64_t rows, int64_t columns, const float *dy
         const float g = dy[r * columns + column];
         sum += g;
         if (x)
-            normed_sum += g * ((x[r * columns + column] - mean[r]) * rstd[r]);
+            normed_sum += g * normed_at(x, r * columns + column, mean, rstd, r);
     }
     sum = lanes_in_order(sum, shared);
     normed_sum = x ? lanes_in_order(normed_sum, shared) : 0;
     if (threadIdx.y > 0 || column >= columns)
         return;
-    plain[chunk * columns + column] = sum;
+    if (plain)
+        plain[chunk * columns + column] = sum;
     if (x)
         normed[chunk * columns + column] = normed_sum;
 }
@@ -62,12 +70,12 @@ __global__ static void add_chunks(int64_t chunks, int64_t columns, const float *
 }
 
 static void sum_chunks(int64_t rows, int64_t columns, const real *dy, const real *x,
-                       const real *mean, const real *rstd, real *plain)
+                       const real *mean, const real *rstd, real *plain, real *normed)
 {
     const dim3 grid((unsigned)chunks_of(rows), (unsigned)((columns + COLUMNS - 1) / COLUMNS));
     launch("column sums", chunk_sums, grid, dim3(COLUMNS, LANES),
            COLUMNS * LANES * (int64_t)sizeof(float), rows, columns, dy, x, mean, rstd, plain,
-           plain + chunks_of(rows) * columns);
+           normed);
 }
 
 void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
@@ -75,27 +83,27 @@ void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
     if (rows * columns == 0)
         return;
     real *plain = (real *)device_work(chunks_of(rows) * columns * (int64_t)sizeof(real));
-    sum_chunks(rows, columns, x, NULL, NULL, NULL, plain);
+    sum_chunks(rows, columns, x, NULL, NULL, NULL, plain, NULL);
     launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, sums);
 }
 
-/* Adds the column sums of dy to dbias, and those of dy · n, n = (x - mean) rstd of each row, to
- * dweight. */
-static void add_layer_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
-                                const real *mean, const real *rstd, real *dweight, real *dbias)
+/* Adds the column sums of dy to dbias, unless that is NULL, and those of dy · normed x to dweight. */
+static void add_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
+                          const real *mean, const real *rstd, real *dweight, real *dbias)
 {
     if (rows * columns == 0)
         return;
     const int64_t each = chunks_of(rows) * columns;
-    real *plain = (real *)device_work(2 * each * (int64_t)sizeof(real));
-    sum_chunks(rows, columns, dy, x, mean, rstd, plain);
-    launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, dbias);
-    launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain + each, dweight);
+    real *normed = (real *)device_work(2 * each * (int64_t)sizeof(real)), *plain = normed + each;
+    sum_chunks(rows, columns, dy, x, mean, rstd, dbias ? plain : NULL, normed);
+    launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, normed, dweight);
+    if (dbias)
+        launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, dbias);
 }
 
-/* ---- layer norm -------------------------------------------------------------------------------------- */
+/* ---- layer norm and RMS norm ------------------------------------------------------------------------- */
 
-/* Each warp takes a row. */
+/* Each warp takes a row. Without CENTRED (RMS norm), the mean is 0, and there is no bias. */
 enum { ROWS_OF_A_BLOCK = THREADS / WARP };
 
 static unsigned blocks_of_rows(int64_t rows)
@@ -108,9 +116,9 @@ __device__ static int64_t row_of_warp(void)
     return (int64_t)blockIdx.x * ROWS_OF_A_BLOCK + threadIdx.x / WARP;
 }
 
-__global__ static void layer_norm(int64_t rows, int64_t columns, const float *x,
-                                  const float *weight, const float *bias, float epsilon, float *y,
-                                  float *mean, float *rstd)
+template <bool CENTRED>
+__global__ static void norm(int64_t rows, int64_t columns, const float *x, const float *weight,
+                            const float *bias, float epsilon, float *y, float *mean, float *rstd)
 {
     const int64_t row = row_of_warp(), lane = threadIdx.x % WARP;
     if (row >= rows)
@@ -118,24 +126,27 @@ __global__ static void layer_norm(int64_t rows, int64_t columns, const float *x,
     x += row * columns;
     y += row * columns;
     float sum = 0, squares = 0;
-    for (int64_t c = lane; c < columns; c += WARP)
+    for (int64_t c = lane; CENTRED && c < columns; c += WARP)
         sum += x[c];
-    const float row_mean = lanes_sum(sum) / (float)columns;
+    const float row_mean = CENTRED ? lanes_sum(sum) / (float)columns : 0;
     for (int64_t c = lane; c < columns; c += WARP)
         squares += (x[c] - row_mean) * (x[c] - row_mean);
     const float row_rstd = 1 / sqrtf(lanes_sum(squares) / (float)columns + epsilon);
     for (int64_t c = lane; c < columns; c += WARP)
-        y[c] = (x[c] - row_mean) * row_rstd * weight[c] + bias[c];
+        y[c] = (x[c] - row_mean) * row_rstd * weight[c] + (CENTRED ? bias[c] : 0);
     if (lane > 0)
         return;
-    mean[row] = row_mean;
+    if (CENTRED)
+        mean[row] = row_mean;
     rstd[row] = row_rstd;
 }
 
-/* With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)). */
-__global__ static void layer_norm_gradient(int64_t rows, int64_t columns, const float *dy,
-                                           const float *x, const float *weight, const float *mean,
-                                           const float *rstd, float *dx, bool accumulate)
+/* With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)). Without
+ * CENTRED, mean and mean(g) are 0. */
+template <bool CENTRED>
+__global__ static void norm_gradient(int64_t rows, int64_t columns, const float *dy, const float *x,
+                                     const float *weight, const float *mean, const float *rstd,
+                                     float *dx, bool accumulate)
 {
     const int64_t row = row_of_warp(), lane = threadIdx.x % WARP;
     if (row >= rows)
@@ -143,14 +154,14 @@ __global__ static void layer_norm_gradient(int64_t rows, int64_t columns, const 
     dy += row * columns;
     x += row * columns;
     dx += row * columns;
-    const float row_mean = mean[row], row_rstd = rstd[row];
+    const float row_mean = CENTRED ? mean[row] : 0, row_rstd = rstd[row];
     float g_sum = 0, gn_sum = 0;
     for (int64_t c = lane; c < columns; c += WARP) {
         const float g = dy[c] * weight[c];
         g_sum += g;
         gn_sum += g * ((x[c] - row_mean) * row_rstd);
     }
-    const float g_mean = lanes_sum(g_sum) / (float)columns,
+    const float g_mean = CENTRED ? lanes_sum(g_sum) / (float)columns : 0,
                 gn_mean = lanes_sum(gn_sum) / (float)columns;
     for (int64_t c = lane; c < columns; c += WARP) {
         const float d =
@@ -163,8 +174,16 @@ void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, con
                                const real *bias, double epsilon, real *y, real *mean, real *rstd)
 {
     if (rows > 0)
-        launch("layer_norm_forward", layer_norm, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
+        launch("layer_norm_forward", norm<true>, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
                weight, bias, (float)epsilon, y, mean, rstd);
+}
+
+void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
+                             double epsilon, real *y, real *rstd)
+{
+    if (rows > 0)
+        launch("rms_norm_forward", norm<false>, blocks_of_rows(rows), THREADS, 0, rows, columns, x,
+               weight, nullptr, (float)epsilon, y, nullptr, rstd);
 }
 
 void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
@@ -174,9 +193,21 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
     if (rows == 0)
         return;
     /* Comes first, because dx may overwrite dy. */
-    add_layer_norm_sums(rows, columns, dy, x, mean, rstd, dweight, dbias);
-    launch("layer_norm_backward", layer_norm_gradient, blocks_of_rows(rows), THREADS, 0, rows,
+    add_norm_sums(rows, columns, dy, x, mean, rstd, dweight, dbias);
+    launch("layer_norm_backward", norm_gradient<true>, blocks_of_rows(rows), THREADS, 0, rows,
            columns, dy, x, weight, mean, rstd, dx, accumulate);
+}
+
+void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, const real *x,
+                              const real *weight, const real *rstd, real *dx, bool accumulate,
+                              real *dweight)
+{
+    if (rows == 0)
+        return;
+    /* Comes first, because dx may overwrite dy. */
+    add_norm_sums(rows, columns, dy, x, NULL, rstd, dweight, NULL);
+    launch("rms_norm_backward", norm_gradient<false>, blocks_of_rows(rows), THREADS, 0, rows,
+           columns, dy, x, weight, nullptr, rstd, dx, accumulate);
 }
 
 /* ---- cross entropy ----------------------------------------------------------------------------------- */

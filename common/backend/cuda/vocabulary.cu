@@ -132,8 +132,8 @@ void kernel_row_sum_exp_backward(int64_t rows, int64_t columns, const real *dsum
 void kernel_row_pick_forward(int64_t rows, int64_t columns, const real *x, const real *most,
                              const int32_t *ids, real *y)
 {
-    launch_for("row_pick_forward", rows, row_pick, rows, columns, x, most,
-               brought_near(ids, rows), y);
+    launch_for("row_pick_forward", rows, row_pick, rows, columns, x, most, brought_near(ids, rows),
+               y);
 }
 
 void kernel_row_pick_backward(int64_t rows, int64_t columns, const real *dy, const int32_t *ids,

@@ -51,6 +51,7 @@ typedef struct Comparison {
     const int32_t *ids;
     const uint32_t *kept; /**< by dropout */
     const AttentionShape *shape;
+    const Rotary *rotary;
     Twin twins[TWINS];
     int twin_count;
 } Comparison;

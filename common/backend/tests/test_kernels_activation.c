@@ -1,5 +1,4 @@
-/* GELU and dropout against their definitions, and dropout's mask against the documentation of
- * DropoutMask. */
+/* GELU in both forms, SwiGLU and rotary positions against their definitions. */
 #include "backend/tests/comparison.h"
 
 static void call_gelu_forward(const Comparison *c, bool reference)
@@ -20,157 +19,109 @@ static void call_gelu_backward(const Comparison *c, bool reference)
         kernel_gelu_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
-static const double PROBABILITY = 0.3; /* of the comparisons */
-
-static void call_dropout_apply(const Comparison *c, bool reference)
+static void call_gelu_tanh_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].number,
-                          t[1].number);
+        reference_gelu_tanh_forward(t[0].count, t[0].number, t[1].number);
     else
-        kernel_dropout(DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single,
-                       t[1].single);
+        kernel_gelu_tanh_forward(t[0].count, t[0].single, t[1].single);
 }
 
-static void call_gelu_dropout_forward(const Comparison *c, bool reference)
+static void call_gelu_tanh_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL,
-                          t[0].number, t[1].number);
+        reference_gelu_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
     else
-        kernel_dropout(GELU_DROPOUT, c->rows, c->columns, PROBABILITY, c->kept, NULL, t[0].single,
-                       t[1].single);
+        kernel_gelu_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
-static void call_gelu_dropout_backward(const Comparison *c, bool reference)
+static void call_tanh_forward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
     if (reference)
-        reference_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
-                          t[0].number, t[1].number, t[2].number);
+        reference_tanh_forward(t[0].count, t[0].number, t[1].number);
     else
-        kernel_dropout(GELU_DROPOUT_BACKWARD, c->rows, c->columns, PROBABILITY, c->kept,
-                       t[0].single, t[1].single, t[2].single);
+        kernel_tanh_forward(t[0].count, t[0].single, t[1].single);
 }
 
-/* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
-enum { POSITIONS = 7, SAMPLES = 43 };
-
-static DropoutMask mask_of(double probability, int64_t column_begin, int64_t samples[SAMPLES])
+static void call_tanh_backward(const Comparison *c, bool reference)
 {
-    for (int64_t i = 0; i < SAMPLES; i++)
-        samples[i] = (i * 0x123456789) % 0xFEDCBA98765;
-    return (DropoutMask){philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin};
+    const Twin *t = c->twins;
+    if (reference)
+        reference_tanh_backward(t[0].count, t[0].number, t[1].number, t[2].number);
+    else
+        kernel_tanh_backward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
-static uint32_t *drawn(int64_t rows, int64_t columns, const DropoutMask *mask)
+static void call_swiglu_forward(const Comparison *c, bool reference)
 {
-    uint32_t *kept = tensor_memory((size_t)(rows * dropout_words(columns)) * sizeof *kept);
-    kernel_dropout_draw(rows, columns, mask, kept);
-    return kept;
+    const Twin *t = c->twins;
+    if (reference)
+        reference_swiglu_forward(t[0].count, t[0].number, t[1].number, t[2].number);
+    else
+        kernel_swiglu_forward(t[0].count, t[0].single, t[1].single, t[2].single);
 }
 
-static Comparison case_of(const char *kernel, int size, int arguments)
+static void call_swiglu_backward(const Comparison *c, bool reference)
 {
-    Comparison c = comparison_of(kernel, size);
-    int64_t samples[SAMPLES];
-    const DropoutMask mask = mask_of(PROBABILITY, size % 9, samples);
-    c.kept = drawn(c.rows, c.columns, &mask);
+    const Twin *t = c->twins;
+    if (reference)
+        reference_swiglu_backward(t[0].count, t[0].number, t[1].number, t[2].number, t[3].number,
+                                  t[4].number);
+    else
+        kernel_swiglu_backward(t[0].count, t[0].single, t[1].single, t[2].single, t[3].single,
+                               t[4].single);
+}
+
+/** An element-wise kernel, and how many of its tensors are arguments and results. */
+typedef struct Activation {
+    const char *name;
+    Call *call;
+    int arguments, results;
+} Activation;
+
+static const Activation ACTIVATIONS[] = {
+    {"gelu_forward", call_gelu_forward, 1, 1},
+    {"gelu_backward", call_gelu_backward, 2, 1},
+    {"gelu_tanh_forward", call_gelu_tanh_forward, 1, 1},
+    {"gelu_tanh_backward", call_gelu_tanh_backward, 2, 1},
+    {"tanh_forward", call_tanh_forward, 1, 1},
+    {"tanh_backward", call_tanh_backward, 2, 1},
+    {"swiglu_forward", call_swiglu_forward, 2, 1},
+    {"swiglu_backward", call_swiglu_backward, 3, 2},
+};
+enum { KINDS = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
+
+static Comparison activation_of(const Activation *activation, int size)
+{
+    Comparison c = comparison_of(activation->name, size);
     c.bound = 0x1p-22;
-    for (int t = 0; t <= arguments; t++)
-        add_twin(&c, c.rows * c.columns, t < arguments ? NORMAL : JUNK);
-    for (int64_t i = 0; i < c.twins[0].count; i++)
-        c.twins[0].start[i] *= 3; /* reaches the tails of the function */
+    for (int t = 0; t < activation->arguments + activation->results; t++)
+        add_twin(&c, c.rows * c.columns, t < activation->arguments ? NORMAL : JUNK);
     return c;
 }
 
-static void compare_case(Comparison *c, Call *call)
+START_TEST(activations_match_their_definitions)
 {
-    compare(c, call);
-    tensor_memory_free((void *)c->kept);
-}
-
-START_TEST(gelu_matches_its_definition)
-{
-    Comparison forward = case_of("gelu_forward", _i, 1);
-    compare_case(&forward, call_gelu_forward);
-    Comparison backward = case_of("gelu_backward", _i, 2);
-    compare_case(&backward, call_gelu_backward);
-}
-END_TEST
-
-/* Also compares the bits after the last column: all words are written in full. */
-START_TEST(dropout_draw_matches_its_definition)
-{
-    const int64_t rows = ROWS[_i / COLUMN_SIZES], columns = COLUMNS[_i % COLUMN_SIZES];
-    const size_t bytes = (size_t)(rows * dropout_words(columns)) * sizeof(uint32_t);
-    int64_t samples[SAMPLES];
-    for (int begin = 0; begin < 6; begin++) {
-        const DropoutMask mask = mask_of(PROBABILITY, begin, samples);
-        uint32_t *kept = tensor_memory(bytes), *expected = malloc(bytes);
-        memset(kept, 0x55, bytes);
-        memset(expected, 0xAA, bytes);
-        kernel_dropout_draw(rows, columns, &mask, kept);
-        reference_dropout_draw(rows, columns, &mask, expected);
-        ck_assert_mem_eq(kept, expected, bytes);
-        tensor_memory_free(kept);
-        free(expected);
-    }
-}
-END_TEST
-
-START_TEST(dropout_of_many_samples_is_drawn_by_each_ones_number)
-{
-    enum { MANY = 700, EACH = 2, WIDTH = 5 };
-    int64_t samples[MANY];
-    for (int i = 0; i < MANY; i++)
-        samples[i] = INT64_C(7) * (MANY - i) << (i % 30);
-    const DropoutMask mask = {philox_key(3, "mask", 5), PROBABILITY, samples, EACH, 1};
-    uint32_t *kept = drawn(MANY * EACH, WIDTH, &mask), expected[MANY * EACH];
-    reference_dropout_draw(MANY * EACH, WIDTH, &mask, expected);
-    ck_assert_mem_eq(kept, expected, sizeof expected);
-    tensor_memory_free(kept);
-}
-END_TEST
-
-START_TEST(dropout_matches_its_definition)
-{
-    Comparison c = case_of("dropout_apply", _i, 1);
-    compare_case(&c, call_dropout_apply);
-}
-END_TEST
-
-START_TEST(gelu_dropout_is_gelu_and_then_dropout)
-{
-    Comparison forward = case_of("gelu_dropout_forward", _i, 1);
-    compare_case(&forward, call_gelu_dropout_forward);
-    Comparison backward = case_of("gelu_dropout_backward", _i, 2);
-    compare_case(&backward, call_gelu_dropout_backward);
-}
-END_TEST
-
-START_TEST(gelu_dropout_backward_of_rows_of_zeros_matches_its_definition)
-{
-    Comparison c = case_of("gelu_dropout_backward", _i % SIZES, 2);
-    make_zeros(&c.twins[0], _i / SIZES, c.rows, 7);
-    compare_case(&c, call_gelu_dropout_backward);
+    const Activation *activation = &ACTIVATIONS[_i % KINDS];
+    Comparison c = activation_of(activation, _i / KINDS);
+    for (int t = 0; t < activation->arguments; t++)
+        for (int64_t i = 0; i < c.twins[t].count; i++)
+            c.twins[t].start[i] *= 3; /* reaches the tails of the function */
+    compare(&c, activation->call);
 }
 END_TEST
 
 START_TEST(nan_stays_nan_and_does_not_spread)
 {
-    Call *calls[] = {call_gelu_forward, call_gelu_backward, call_dropout_apply,
-                     call_gelu_dropout_forward, call_gelu_dropout_backward};
-    const int arguments[] = {1, 2, 1, 1, 2};
-    for (int k = 0; k < 5; k++) {
-        Comparison c = case_of("with NaN", _i, arguments[k]);
-        for (int t = 0; t < arguments[k]; t++)
-            for (int64_t i = t; i < c.twins[t].count; i += 4)
-                c.twins[t].start[i] = NAN;
-        compare_case(&c, calls[k]);
-    }
+    const Activation *activation = &ACTIVATIONS[_i % KINDS];
+    Comparison c = activation_of(activation, _i / KINDS);
+    for (int t = 0; t < activation->arguments; t++)
+        for (int64_t i = t; i < c.twins[t].count; i += 4)
+            c.twins[t].start[i] = NAN;
+    compare(&c, activation->call);
 }
 END_TEST
 
@@ -222,125 +173,97 @@ START_TEST(gelu_of_infinity_and_nan)
 }
 END_TEST
 
-static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
+/* The results of kernels of two tensors x and y are written to z, or over x. */
+static void must_be_overwritable(void (*kernel)(int64_t, const real *, const real *, real *))
 {
-    const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
-    const int64_t whole = mask->column_begin + column;
-    const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
-                                 (uint32_t)(row % mask->positions), (uint32_t)(whole / 4));
-    return philox_uniform(drawn.word[whole % 4]) >= mask->probability;
-}
-
-START_TEST(dropout_keeps_the_elements_that_its_mask_selects)
-{
-    enum { ROWS_HERE = 15, COLUMNS_HERE = 701 };
-    static const double probabilities[] = {0, 0x1p-24, 0.1, 0.5, 1 - 0x1p-24, 1};
-    static const int64_t begins[] = {0, 1, 2, 3, 4, 255, 768};
-    float *x = tensor_memory(2 * ROWS_HERE * COLUMNS_HERE * sizeof *x),
-          *y = x + ROWS_HERE * COLUMNS_HERE;
-    int64_t samples[SAMPLES], wrong = 0, zeros = 0;
-    const DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
-    const float factor = (float)(1 / (1 - mask.probability));
-    for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
-        x[i] = 1;
-    uint32_t *kept = drawn(ROWS_HERE, COLUMNS_HERE, &mask);
-    kernel_dropout(DROPOUT, ROWS_HERE, COLUMNS_HERE, mask.probability, kept, NULL, x, y);
-    tensor_memory_free(kept);
-    for (int64_t r = 0; r < ROWS_HERE; r++)
-        for (int64_t c = 0; c < COLUMNS_HERE; c++) {
-            wrong += y[r * COLUMNS_HERE + c] != (is_kept(&mask, r, c) ? factor : 0);
-            zeros += y[r * COLUMNS_HERE + c] == 0;
-        }
-    ck_assert_int_eq(wrong, 0);
-    const double count = ROWS_HERE * COLUMNS_HERE, p = mask.probability;
-    ck_assert(fabs((double)zeros - p * count) <= 4 * sqrt(count * p * (1 - p)) + 1);
+    enum { COUNT = 5 * 331 };
+    float *x = tensor_memory(3 * COUNT * sizeof *x), *y = x + COUNT, *z = y + COUNT;
+    for (int i = 0; i < 2 * COUNT; i++)
+        x[i] = (float)philox_normal_at(philox_key(3, "over", 0), (uint64_t)i);
+    kernel(COUNT, x, y, z);
+    kernel(COUNT, x, y, x);
+    ck_assert_mem_eq(x, z, COUNT * sizeof *x);
     tensor_memory_free(x);
 }
-END_TEST
 
-START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
+static void gelu_forward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
-    int64_t samples[SAMPLES];
-    DropoutMask mask = mask_of(0, 0, samples);
-    uint32_t *kept = tensor_memory(sizeof *kept);
-    for (int column = 0; column < 4; column++) {
-        const Philox4 drawn =
-            philox(mask.key, (uint32_t)samples[0], (uint32_t)(samples[0] >> 32), 0, 0);
-        mask.probability = philox_uniform(drawn.word[column]);
-        kernel_dropout_draw(1, 4, &mask, kept);
-        ck_assert(*kept >> column & 1);
-        mask.probability += 0x1p-26;
-        kernel_dropout_draw(1, 4, &mask, kept);
-        ck_assert(!(*kept >> column & 1));
-    }
-    tensor_memory_free(kept);
+    (void)y;
+    kernel_gelu_forward(count, x, z);
 }
-END_TEST
 
-/* The columns of a tensor of 3 rows in uneven shards, put together again. */
-START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
+static void gelu_tanh_forward_of_one(int64_t count, const real *x, const real *y, real *z)
 {
-    enum { WIDTH = 103, HEIGHT = 3 };
-    static const int64_t first[] = {0, 37, 70, WIDTH};
-    enum { ALL = HEIGHT * WIDTH };
-    float *x = tensor_memory(4 * ALL * sizeof *x), *y = x + ALL, *shard = y + ALL,
-          *together = shard + ALL;
-    int64_t samples[SAMPLES];
-    DropoutMask mask = mask_of(0.4, 0, samples);
-    for (int i = 0; i < HEIGHT * WIDTH; i++)
-        x[i] = (float)(i + 1);
-    uint32_t *kept = drawn(HEIGHT, WIDTH, &mask);
-    kernel_dropout(DROPOUT, HEIGHT, WIDTH, mask.probability, kept, NULL, x, y);
-    for (int s = 0; s < 3; s++) {
-        const int64_t columns = first[s + 1] - first[s];
-        mask.column_begin = first[s];
-        kernel_copy_rows(HEIGHT, columns, x + first[s], WIDTH, shard, columns);
-        kernel_dropout_draw(HEIGHT, columns, &mask, kept);
-        kernel_dropout(DROPOUT, HEIGHT, columns, mask.probability, kept, NULL, shard, shard);
-        kernel_copy_rows(HEIGHT, columns, shard, columns, together + first[s], WIDTH);
-    }
-    ck_assert_mem_eq(together, y, ALL * sizeof *y);
-    tensor_memory_free(x);
-    tensor_memory_free(kept);
+    (void)y;
+    kernel_gelu_tanh_forward(count, x, z);
 }
-END_TEST
+
+static void swiglu_gradient_of_gate(int64_t count, const real *x, const real *y, real *z)
+{
+    real *dup = tensor_memory((size_t)count * sizeof *dup);
+    kernel_swiglu_backward(count, x, y, y, z, dup);
+    tensor_memory_free(dup);
+}
+
+static void swiglu_gradient_of_up(int64_t count, const real *x, const real *y, real *z)
+{
+    real *dgate = tensor_memory((size_t)count * sizeof *dgate);
+    kernel_swiglu_backward(count, x, y, y, dgate, z);
+    tensor_memory_free(dgate);
+}
 
 START_TEST(results_may_be_written_over_arguments)
 {
-    enum { COUNT = 5 * 331 };
-    const size_t bytes = COUNT * sizeof(float);
-    float *x = tensor_memory(4 * bytes), *dy = x + COUNT, *y = dy + COUNT, *z = y + COUNT;
-    int64_t samples[SAMPLES];
-    const DropoutMask mask = mask_of(0.4, 2, samples);
-    for (int i = 0; i < COUNT; i++) {
-        x[i] = (float)philox_normal_at(mask.key, (uint64_t)i);
-        dy[i] = (float)philox_normal_at(mask.key, COUNT + (uint64_t)i);
-    }
-    uint32_t *kept = drawn(5, 331, &mask);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, x, y);
-    memcpy(z, dy, bytes);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, z, x, z);
-    ck_assert_mem_eq(y, z, bytes);
-    memcpy(z, x, bytes);
-    kernel_dropout(GELU_DROPOUT_BACKWARD, 5, 331, 0.4, kept, dy, z, z);
-    ck_assert_mem_eq(y, z, bytes);
-    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, x, y);
-    memcpy(z, x, bytes);
-    kernel_dropout(GELU_DROPOUT, 5, 331, 0.4, kept, NULL, z, z);
-    ck_assert_mem_eq(y, z, bytes);
-    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, x, y);
-    memcpy(z, x, bytes);
-    kernel_dropout(DROPOUT, 5, 331, 0.4, kept, NULL, z, z);
-    ck_assert_mem_eq(y, z, bytes);
-    tensor_memory_free(kept);
-    kernel_gelu_forward(COUNT, x, y);
-    memcpy(z, x, bytes);
-    kernel_gelu_forward(COUNT, z, z);
-    ck_assert_mem_eq(y, z, bytes);
-    kernel_gelu_backward(COUNT, dy, x, y);
-    memcpy(z, dy, bytes);
-    kernel_gelu_backward(COUNT, z, x, z);
-    ck_assert_mem_eq(y, z, bytes);
+    must_be_overwritable(gelu_forward_of_one);
+    must_be_overwritable(kernel_gelu_backward);
+    must_be_overwritable(gelu_tanh_forward_of_one);
+    must_be_overwritable(kernel_gelu_tanh_backward);
+    must_be_overwritable(kernel_swiglu_forward);
+    must_be_overwritable(swiglu_gradient_of_gate);
+    must_be_overwritable(swiglu_gradient_of_up);
+}
+END_TEST
+
+/* ---- rotary positions ------------------------------------------------------------------------------------ */
+
+static const Rotary ROTARIES[] = {
+    {1, 1, 1, 2, 0, 10000}, {2, 5, 3, 4, 7, 100},       {3, 17, 2, 48, 0, 10000},
+    {1, 9, 1, 300, 3, 5e5}, {1, 3, 2, 64, 100000, 1e4}, {2, 64, 4, 32, 0, 10000},
+    {0, 4, 1, 2, 0, 10000},
+};
+enum { ROTARY_CASES = 2 * sizeof ROTARIES / sizeof *ROTARIES };
+
+static void call_rotary(const Comparison *c, bool reference)
+{
+    const Twin *t = c->twins;
+    if (reference)
+        reference_rotary(c->rotary, c->accumulate, t[0].number, t[1].number);
+    else
+        kernel_rotary(c->rotary, c->accumulate, t[0].single, t[1].single);
+}
+
+START_TEST(rotary_and_its_inverse_match_their_definitions)
+{
+    const Rotary *r = &ROTARIES[_i / 2];
+    const int64_t count = r->batch * r->positions * r->heads * r->head_size;
+    Comparison c = {.kernel = "rotary", .rotary = r, .accumulate = _i % 2, .bound = 0x1p-22};
+    add_twin(&c, count, NORMAL);
+    add_twin(&c, count, JUNK);
+    compare(&c, call_rotary);
+}
+END_TEST
+
+START_TEST(turning_back_in_place_gives_the_numbers_before)
+{
+    const Rotary *r = &ROTARIES[2];
+    const int64_t count = r->batch * r->positions * r->heads * r->head_size;
+    float *x = tensor_memory((size_t)count * sizeof *x);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = (float)i;
+    kernel_rotary(r, false, x, x);
+    kernel_rotary(r, true, x, x);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_double_eq_tol((double)x[i], (double)i, 1e-6 * (double)count);
     tensor_memory_free(x);
 }
 END_TEST
@@ -350,14 +273,9 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, set_threads, NULL);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, gelu_matches_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, dropout_draw_matches_its_definition, 0, SIZES);
-    tcase_add_test(tests, dropout_of_many_samples_is_drawn_by_each_ones_number);
-    tcase_add_loop_test(tests, dropout_matches_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, gelu_dropout_is_gelu_and_then_dropout, 0, SIZES);
-    tcase_add_loop_test(tests, gelu_dropout_backward_of_rows_of_zeros_matches_its_definition, 0,
-                        ZERO_PATTERNS * SIZES);
-    tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, SIZES);
+    tcase_add_loop_test(tests, activations_match_their_definitions, 0, KINDS * SIZES);
+    tcase_add_loop_test(tests, nan_stays_nan_and_does_not_spread, 0, KINDS * SIZES);
+    tcase_add_loop_test(tests, rotary_and_its_inverse_match_their_definitions, 0, ROTARY_CASES);
     return tests;
 }
 
@@ -365,7 +283,7 @@ Suite *suite(void);
 
 Suite *suite(void)
 {
-    Suite *s = suite_create("kernels: GELU and dropout");
+    Suite *s = suite_create("kernels: GELU, SwiGLU and rotary positions");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
     if (kernels_run_on_the_host())
         suite_add_tcase(s, all_kernels("two threads", two_threads));
@@ -373,10 +291,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, one_thread, NULL);
     tcase_add_test(tests, gelu_is_within_an_ulp_of_one_everywhere);
     tcase_add_test(tests, gelu_of_infinity_and_nan);
-    tcase_add_loop_test(tests, dropout_keeps_the_elements_that_its_mask_selects, 0, 6 * 7);
-    tcase_add_test(tests, dropout_keeps_an_element_whose_number_is_the_probability);
-    tcase_add_test(tests, dropout_of_three_shards_is_dropout_of_the_whole);
     tcase_add_test(tests, results_may_be_written_over_arguments);
+    tcase_add_test(tests, turning_back_in_place_gives_the_numbers_before);
     suite_add_tcase(s, tests);
     return s;
 }

@@ -1,4 +1,4 @@
-/* Attention and cross entropy against their definitions. */
+/* Attention against its definition. */
 #include "backend/tests/comparison.h"
 
 static void call_forward(const Comparison *c, bool reference)
@@ -261,49 +261,6 @@ START_TEST(each_thread_has_work_space_of_its_own)
 }
 END_TEST
 
-static void call_cross_entropy(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_cross_entropy(c->rows, c->columns, t[0].number, c->ids, t[1].number, t[2].number);
-    else
-        kernel_cross_entropy(c->rows, c->columns, t[0].single, c->ids, t[1].single, t[2].single);
-}
-
-static Comparison loss_of(int size, float spread, int32_t *labels)
-{
-    Comparison c = comparison_of("cross_entropy", size);
-    Twin *logits = add_twin(&c, c.rows * c.columns, NORMAL);
-    for (int64_t i = 0; i < logits->count; i++)
-        logits->start[i] *= spread;
-    add_twin(&c, c.rows, JUNK);
-    add_twin(&c, c.rows * c.columns, JUNK);
-    for (int64_t r = 0; r < c.rows; r++)
-        labels[r] = (int32_t)((7 * r + 3) % c.columns);
-    c.ids = labels;
-    return c;
-}
-
-START_TEST(cross_entropy_matches_its_definition)
-{
-    int32_t *labels = tensor_memory(301 * sizeof *labels);
-    static const float spread[] = {1, 30, 1000};
-    Comparison c = loss_of(_i / 3, spread[_i % 3], labels);
-    compare(&c, call_cross_entropy);
-    tensor_memory_free(labels);
-}
-END_TEST
-
-START_TEST(cross_entropy_of_nan_is_nan_in_its_row)
-{
-    int32_t *labels = tensor_memory(301 * sizeof *labels);
-    Comparison c = loss_of(_i, 1, labels);
-    c.twins[0].start[c.twins[0].count / 2] = NAN;
-    compare(&c, call_cross_entropy);
-    tensor_memory_free(labels);
-}
-END_TEST
-
 static TCase *all_kernels(const char *name, void (*set_threads)(void))
 {
     TCase *tests = tcase_create(name);
@@ -321,8 +278,6 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests,
                         attention_backward_of_queries_without_a_gradient_matches_its_definition, 0,
                         ZERO_PATTERNS * SHAPES);
-    tcase_add_loop_test(tests, cross_entropy_matches_its_definition, 0, 3 * SIZES);
-    tcase_add_loop_test(tests, cross_entropy_of_nan_is_nan_in_its_row, 0, SIZES);
     return tests;
 }
 
@@ -330,7 +285,7 @@ Suite *suite(void);
 
 Suite *suite(void)
 {
-    Suite *s = suite_create("kernels: attention and cross entropy");
+    Suite *s = suite_create("kernels: attention");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
     if (kernels_run_on_the_host())
         suite_add_tcase(s, all_kernels("two threads", two_threads));

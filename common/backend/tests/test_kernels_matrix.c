@@ -1,4 +1,4 @@
-/* The matrix products, the embedding's lookup and layer norm against their definitions. */
+/* The matrix products and the embedding's lookup against their definitions. */
 #include "backend/tests/products.h"
 
 static void call_linear_backward_weight(const Comparison *c, bool reference)
@@ -132,75 +132,6 @@ START_TEST(lookup_backward_adds_in_the_order_of_the_ids)
 }
 END_TEST
 
-static void call_layer_norm_forward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_layer_norm_forward(c->rows, c->columns, t[0].number, t[1].number, t[2].number,
-                                     1e-5, t[3].number, t[4].number, t[5].number);
-    else
-        kernel_layer_norm_forward(c->rows, c->columns, t[0].single, t[1].single, t[2].single, 1e-5,
-                                  t[3].single, t[4].single, t[5].single);
-}
-
-START_TEST(layer_norm_forward_matches_its_definition)
-{
-    Comparison c = comparison_of("layer_norm_forward", _i);
-    Twin *x = add_twin(&c, c.rows * c.columns, NORMAL);
-    for (int64_t i = 0; i < x->count; i++)
-        x->start[i] = x->start[i] * 2 + 3; /* a mean that is not 0 */
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, JUNK);
-    add_twin(&c, c.rows, JUNK);
-    add_twin(&c, c.rows, JUNK);
-    compare(&c, call_layer_norm_forward);
-}
-END_TEST
-
-static void call_layer_norm_backward(const Comparison *c, bool reference)
-{
-    const Twin *t = c->twins;
-    if (reference)
-        reference_layer_norm_backward(c->rows, c->columns, t[0].number, t[1].number, t[2].number,
-                                      t[3].number, t[4].number, t[5].number, c->accumulate,
-                                      t[6].number, t[7].number);
-    else
-        kernel_layer_norm_backward(c->rows, c->columns, t[0].single, t[1].single, t[2].single,
-                                   t[3].single, t[4].single, t[5].single, c->accumulate,
-                                   t[6].single, t[7].single);
-}
-
-static Comparison layer_norm_backward_of(int size, bool accumulate)
-{
-    Comparison c = comparison_of("layer_norm_backward", size);
-    c.accumulate = accumulate;
-    add_twin(&c, c.rows * c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, NORMAL);
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.rows, NORMAL);
-    add_twin(&c, c.rows, UNIFORM);
-    add_twin(&c, c.rows * c.columns, c.accumulate ? NORMAL : JUNK);
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.columns, NORMAL);
-    return c;
-}
-
-START_TEST(layer_norm_backward_matches_its_definition_written_or_added)
-{
-    Comparison c = layer_norm_backward_of(_i / 2, _i % 2 == 1);
-    compare(&c, call_layer_norm_backward);
-}
-END_TEST
-
-START_TEST(layer_norm_backward_of_rows_of_zeros_matches_its_definition)
-{
-    Comparison c = layer_norm_backward_of(SIZES - 3, _i % 2 == 1);
-    make_zeros(&c.twins[0], _i / 2, c.rows, 7);
-    compare(&c, call_layer_norm_backward);
-}
-END_TEST
-
 START_TEST(rows_in_use_are_those_with_a_nonzero_element)
 {
     enum { ROWS_HERE = 301, COLUMNS_HERE = 24 };
@@ -239,15 +170,6 @@ END_TEST
 
 START_TEST(nan_spreads_to_everything_that_depends_on_it)
 {
-    Comparison c = comparison_of("layer_norm_forward", _i);
-    add_twin(&c, c.rows * c.columns, NORMAL)->start[c.rows * c.columns / 2] = NAN;
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.columns, NORMAL);
-    add_twin(&c, c.rows * c.columns, JUNK);
-    add_twin(&c, c.rows, JUNK);
-    add_twin(&c, c.rows, JUNK);
-    compare(&c, call_layer_norm_forward);
-
     Comparison product = comparison_of("linear_forward", _i);
     product.inner = 36;
     add_twin(&product, product.rows * product.inner, NORMAL)
@@ -275,11 +197,6 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_loop_test(tests, lookup_backward_adds_to_the_rows_looked_up_and_to_no_other, 0,
                         SIZES);
     tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
-    tcase_add_loop_test(tests, layer_norm_forward_matches_its_definition, 0, SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_matches_its_definition_written_or_added, 0,
-                        2 * SIZES);
-    tcase_add_loop_test(tests, layer_norm_backward_of_rows_of_zeros_matches_its_definition, 0,
-                        2 * ZERO_PATTERNS);
     tcase_add_loop_test(tests, rows_in_use_are_those_with_a_nonzero_element, 0, ZERO_PATTERNS);
     tcase_add_test(tests, no_row_is_left_out_if_nearly_all_are_in_use);
     tcase_add_loop_test(tests, nan_spreads_to_everything_that_depends_on_it, 0, SIZES);
@@ -290,7 +207,7 @@ Suite *suite(void);
 
 Suite *suite(void)
 {
-    Suite *s = suite_create("kernels: matrix products, lookup, layer norm");
+    Suite *s = suite_create("kernels: matrix products and lookup");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
     if (kernels_run_on_the_host())
         suite_add_tcase(s, all_kernels("two threads", two_threads));

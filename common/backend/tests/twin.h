@@ -37,6 +37,8 @@ void reference_gelu_tanh_backward(int64_t count, const double *dy, const double 
 void reference_swiglu_forward(int64_t count, const double *gate, const double *up, double *y);
 void reference_swiglu_backward(int64_t count, const double *dy, const double *gate,
                                const double *up, double *dgate, double *dup);
+void reference_tanh_forward(int64_t count, const double *x, double *y);
+void reference_tanh_backward(int64_t count, const double *dy, const double *y, double *dx);
 void reference_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 void reference_dropout(DropoutOperation operation, int64_t rows, int64_t columns,
                        double probability, const uint32_t *kept, const double *dy, const double *x,

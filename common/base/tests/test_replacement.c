@@ -130,6 +130,42 @@ START_TEST(a_process_killed_while_it_writes_leaves_the_old_file_alone)
 }
 END_TEST
 
+START_TEST(where_files_need_names_the_next_write_replaces_what_a_killed_process_left)
+{
+    int status;
+    has_only_named_files = true;
+    ck_assert(replace("first"));
+    for (int i = 0; i < 3; i++) {
+        pid_t writer = fork();
+        if (writer == 0) {
+            killed_by_fsync = true;
+            replace("a longer second");
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+        ck_assert_int_eq(files(false), 2);
+    }
+    ck_assert(replace("third"));
+    is("third");
+}
+END_TEST
+
+START_TEST(each_of_two_writers_at_once_replaces_the_whole_file)
+{
+    Problem problem;
+    has_only_named_files = _i == 1;
+    Replacement *first = replacement_begin(path, "", "%s", &problem);
+    Replacement *second = replacement_begin(path, "", "%s", &problem);
+    replacement_put(first, "first", 5);
+    replacement_put(second, "other", 5);
+    ck_assert(replacement_end(first, "", "%s", &problem));
+    Replacement *third = replacement_begin(path, "", "%s", &problem);
+    replacement_drop(third);
+    ck_assert(replacement_end(second, "", "%s", &problem));
+    is("other");
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *s = suite_create("replacement");
@@ -138,6 +174,8 @@ Suite *suite(void)
     tcase_add_loop_test(c, a_file_is_created_and_replaced_and_others_may_read_it, 0, 2);
     tcase_add_loop_test(c, a_file_that_is_dropped_leaves_nothing, 0, 2);
     tcase_add_test(c, a_process_killed_while_it_writes_leaves_the_old_file_alone);
+    tcase_add_test(c, where_files_need_names_the_next_write_replaces_what_a_killed_process_left);
+    tcase_add_loop_test(c, each_of_two_writers_at_once_replaces_the_whole_file, 0, 2);
     suite_add_tcase(s, c);
     return s;
 }

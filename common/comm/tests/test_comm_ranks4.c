@@ -68,6 +68,26 @@ START_TEST(all_reduce_adds_on_every_rank)
 }
 END_TEST
 
+/* Of negative numbers, the largest is not the last rank's, nor zero. */
+START_TEST(all_max_takes_the_largest_number_on_every_rank)
+{
+    Group *group = group_of_first(_i);
+    for (int k = 0; k < LENGTHS_TRIED; k++) {
+        real *x = numbers_of(group_rank(group), LENGTHS[k]), *y = numbers_of(99, LENGTHS[k]);
+        kernel_vector_scale(LENGTHS[k], -1, x);
+        backend_wait();
+        comm_all_max(group, x, y, LENGTHS[k]);
+        comm_all_max(group, x, x, LENGTHS[k]);
+        bool right = true;
+        for (int64_t i = 0; i < LENGTHS[k]; i++)
+            right = right && y[i] == -number(0, i) && x[i] == -number(0, i);
+        give_back(x);
+        give_back(y);
+        ck_assert_msg(right, "%ld numbers", (long)LENGTHS[k]);
+    }
+}
+END_TEST
+
 START_TEST(all_reduce_started_early_adds_too)
 {
     Group *group = group_of_first(_i);
@@ -244,7 +264,8 @@ END_TEST
 
 static void exchange_all(Group *group, real *x, real *y)
 {
-    comm_all_reduce(group, x, y, 12);
+    comm_all_reduce(group, x, y, 6);
+    comm_all_max(group, x, y, 6);
     comm_wait(comm_all_reduce_start(group, x, 24));
     comm_all_gather(group, x, y, 3, 4);
     comm_reduce_scatter(group, x, y, 3, 4);
@@ -262,13 +283,13 @@ START_TEST(counters_follow_the_formulas)
     /* An all-reduce of N numbers sends 2(n-1)N over the group, 2(n-1)N/n per rank. A gather to N
      * numbers, or a reduce-scatter of N, sends (n-1)N over the group. */
     ck_assert_int_eq(group_counter(group, ALL_REDUCE).bytes, 2 * (n - 1) * 36 / n * bytes);
-    ck_assert_int_eq(group_counter(group, ALL_REDUCE).calls, 2);
+    ck_assert_int_eq(group_counter(group, ALL_REDUCE).calls, 3);
     ck_assert_int_eq(group_counter(group, ALL_GATHER).bytes, (n - 1) * 12 * bytes);
     ck_assert_int_eq(group_counter(group, ALL_GATHER).calls, 1);
     ck_assert_int_eq(group_counter(group, REDUCE_SCATTER).bytes, (n - 1) * 12 * bytes);
     int64_t sent = group_rank(group) == 0 ? (n - 1) * 12 * bytes : 0;
     ck_assert_int_eq(group_counter(group, BROADCAST).bytes, sent);
-    ck_assert_int_eq(group_total(group).calls, 5);
+    ck_assert_int_eq(group_total(group).calls, 6);
     ck_assert_int_eq(group_total(group).bytes,
                      2 * (n - 1) * 36 / n * bytes + 2 * (n - 1) * 12 * bytes + sent);
     ck_assert(group_total(group).seconds > 0 && group_total(group).seconds < 60);
@@ -328,6 +349,7 @@ Suite *suite(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
     tcase_add_loop_test(tcase, all_reduce_adds_on_every_rank, 1, 5);
+    tcase_add_loop_test(tcase, all_max_takes_the_largest_number_on_every_rank, 1, 5);
     tcase_add_loop_test(tcase, all_reduce_started_early_adds_too, 1, 5);
     tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, 5);
     tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1, 5);

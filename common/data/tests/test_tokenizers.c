@@ -228,8 +228,9 @@ START_TEST(vocabularies_with_missing_or_repeated_ids_are_refused)
     refuse_vocabulary("{\"a\": 0, \"b", "not JSON: line 1, column");
     refuse_vocabulary("{\"a\": 0} x", "not JSON");
     refuse_vocabulary("{\"a\xFF\": 0}", "not JSON");
-    refuse_vocabulary("{\"a\": 0, \"\u4E2D\": 1}", "stands for no byte: '\u4E2D'");
-    refuse_vocabulary("{\"a b\": 0}", "stands for no byte: 'a b'");
+    refuse_vocabulary("{\"a\": 0, \"\u4E2D\": 1}",
+                      "'\u4E2D' has a character that stands for no byte");
+    refuse_vocabulary("{\"a b\": 0}", "'a b' has a character that stands for no byte");
     refuse_vocabulary("{\"a\": 0}", "no token for the byte 0x00");
     refuse_vocabulary("{}", "no token for the byte 0x00");
 }

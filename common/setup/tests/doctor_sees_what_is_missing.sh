@@ -79,7 +79,7 @@ verdict() {
 
 doctor PATH="$PATH"
 expect_status 0
-expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'the labs need none' \
+expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ MPI, 2 stages +1 MiB +sent both ways at once' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'the labs need none' \
     'The labs can be done here'
 verdict 'the doctor says that the labs can be done here'
 
@@ -141,6 +141,17 @@ doctor PATH="$bin"
 expect_status 2
 expect_said 'each rank is alone in its world' 'come from two installations'
 verdict 'an mpirun of another installation than mpicc is detected'
+
+fake mpirun <<'END'
+#!/bin/bash
+[[ $1 == --version ]] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }
+echo ranks=2
+exit 124
+END
+doctor PATH="$bin"
+expect_status 2
+expect_said '✓ MPI, 2 ranks' '✗ MPI, 2 stages +1 MiB +sent both ways at once does not arrive' 'cannot be done here yet'
+verdict 'stages between which a large message does not arrive are reported, beside ranks that start'
 
 fake mpirun <<<$'#!/bin/bash\necho HYDRA build details'
 doctor PATH="$bin"

@@ -69,12 +69,19 @@ ignored CASE grade train STEPS=1 CASE=2
 ignored ASK solution hint LAB=1 ASK=1
 ignored JOBS gradebook progress JOBS=2
 ignored LR train bench LR=1
+ignored DP train model NTASKS=4 DP=2
+ignored BACKEND grade gradebook DIR=x BACKEND=emulated
+ignored TRANSPORT bench progress TRANSPORT=mpi
+ignored CUDA model docs CUDA=/usr
 taken() { # taken SENTENCE COMMAND...: check.sh does not refuse the settings
     check "$1" test -z "$(make --dry-run "${@:2}" 2>&1 | grep 'no setting')"
 }
 taken "make grade ON=slurm takes a job's settings" grade LAB=1 ON=slurm PARTITION=x TIME=10 NODES=1
 taken "make sbatch takes a run's settings and a job's" sbatch NTASKS=2 TP=2 LR=1 PARTITION=x NAME=a METRICS=m SAVE=s
 taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 LAYERS=2 HEADS=4 AMP=bf16 WEAK=1
+for command in grade trace report debug measure bench model train sbatch; do
+    taken "make $command takes a backend" "$command" BACKEND=emulated
+done
 taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
@@ -82,7 +89,7 @@ check "a stack that is none is refused" stops "there is no stack 'mien'" make gr
 check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
-for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl; do
+for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
     check "make layouts $setting is refused: it would be ignored" stops "make layouts has no setting ${setting%=*}" make layouts "$setting"
 done
 check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor PP=3

@@ -159,17 +159,23 @@ void append_variables(const Trial *t, char *text, size_t size)
            t->result->variables);
 }
 
+const char *why_cut_short(const LabResult *result)
+{
+    return result->cut_short == LOOPED ? _("a rank computes for ever in an earlier one")
+           : result->cut_short == HUNG ? _("ranks wait for ever in earlier ones")
+                                       : _("the lab did not end in time");
+}
+
 void ending_text(const Trial *t, char *text, size_t size)
 {
-    static const char *const endings[] = {
-        [COMPLETE] = N_("the case did not run to completion"),
-        [CRASHED] = N_("the program crashed"),
-        [HUNG] = N_("the ranks wait for each other for ever"),
-        [LOOPED] = N_("a rank computes for ever"),
-        [OVERDUE] = N_("the lab did not end in time"),
-        [STOPPED] = N_("the program was stopped"),
-        [NOT_RUN] = N_("the case was not run, since a rank computes for ever in an earlier one")};
-    char waits[64];
+    static const char *const endings[] = {[COMPLETE] = N_("the case did not run to completion"),
+                                          [CRASHED] = N_("the program crashed"),
+                                          [HUNG] = N_("the ranks wait for each other for ever"),
+                                          [LOOPED] = N_("a rank computes for ever"),
+                                          [OVERDUE] = N_("the lab did not end in time"),
+                                          [STOPPED] = N_("the program was stopped"),
+                                          [NOT_RUN] = N_("the case was not run, since %s")};
+    char waits[64], ending[200];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
@@ -184,8 +190,9 @@ void ending_text(const Trial *t, char *text, size_t size)
             append_variables(t, text, size);
     } else {
         append_stage_without(t, text, size);
-        append(text, size, "%s%s%s", _(endings[t->outcome->ending]),
-               t->outcome->diagnosis[0] ? _(": ") : "", t->outcome->diagnosis);
+        snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
+        append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
+               t->outcome->diagnosis);
     }
     append_crossing_sends(t, text, size);
 }

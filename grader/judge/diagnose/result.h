@@ -62,7 +62,8 @@ typedef struct LabResult {
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
-    bool looped;           /**< a rank computed for ever, and the cases after that were not run */
+    Ending cut_short;      /**< how the case ended after which no others were run, or COMPLETE */
+    int not_run;           /**< number of cases that were not run */
     bool serial, overlaps; /**< in a step stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */
@@ -77,6 +78,9 @@ typedef struct LabResult {
 /** Compares an outcome with what is expected, and notes each check that fails for the first
  *  time. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
+
+/** Why cases were not run, in words that follow "since", and translated. */
+const char *why_cut_short(const LabResult *result);
 
 /** Adds one case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);

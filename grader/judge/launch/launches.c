@@ -54,6 +54,14 @@ static void wait_for_rank(const Launch *launch, int rank, int32_t done)
     nap(LEAST);
 }
 
+static int hung_cases(const Runs *runs)
+{
+    int hung = 0;
+    for (int i = 0; i < runs->count; i++)
+        hung += runs->outcome[i].ending == HUNG;
+    return hung;
+}
+
 /* Waits for the case that was posted. */
 static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *diagnosis,
                             size_t size)
@@ -68,6 +76,9 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
             return COMPLETE;
         if (clock_now() > runs->until) {
             watch_overdue(watch, diagnosis, size);
+            if (hung_cases(runs))
+                append(diagnosis, size, _("; in %d of them, ranks wait for ever"),
+                       hung_cases(runs));
             return OVERDUE;
         }
         if (launcher_is_too_big(launcher, diagnosis, size))
@@ -130,6 +141,7 @@ static void post(Launch *launch, int32_t number)
 static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
                      Problem *problem)
 {
+    enum { MOST_WAITS = 4 }; /* long ones, of more than a second each */
     char why[256];
     Launcher launcher;
     runs->begun = clock_now();
@@ -152,7 +164,10 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         outcome->ending =
             wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
         failures += outcome->ending != COMPLETE;
-        runs->looped = outcome->ending == LOOPED || outcome->ending == OVERDUE;
+        runs->long_waits += watch.waited_long;
+        if (outcome->ending == LOOPED || outcome->ending == OVERDUE ||
+            runs->long_waits == MOST_WAITS)
+            runs->cut_short = outcome->ending;
         if (failures)
             launcher_stop(&launcher);
         mark_end(outcome, launch, cases[i].world, i - first + 1);
@@ -204,7 +219,7 @@ Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, dou
     runs->sandbox = sandbox;
     for (int i = 0; i < count; i++)
         runs->outcome[i].ending = NOT_RUN;
-    for (int next = 0; next < count && !runs->looped;) {
+    for (int next = 0; next < count && runs->cut_short == COMPLETE;) {
         next = play_from(runs, runner, ranks, cases, next, problem);
         if (next < 0) {
             runs_free(runs);

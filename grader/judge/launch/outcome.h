@@ -47,7 +47,9 @@ typedef struct Runs {
     Sandbox *sandbox;             /**< for all launches */
     double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
-    bool looped;      /**< a rank looped, or the time is over: the other cases are not run */
+    int long_waits;   /**< cases whose ranks had to wait long before it was clear that they hang */
+    /** LOOPED, HUNG or OVERDUE: so ended the case after which no others were run; or COMPLETE */
+    Ending cut_short;
 } Runs;
 
 /** Was this runner built with the same protocol as the judge? Searches the program's file for the
@@ -55,7 +57,7 @@ typedef struct Runs {
 bool stamp_fits(const char *runner, Problem *problem);
 
 /** Launches `runner` and runs the cases. After a crash or a hang, launches it again for the other
- *  cases; after an endless loop, which takes seconds to detect, runs no more. Between two MPI
+ *  cases; after an endless loop or several long waits, which take seconds, runs no more. Between two MPI
  *  calls, a rank may compute for `cpu_limit` seconds; 0: derived from the case. No rank runs after
  *  `until`, on clock_now().
  *  @return NULL with `problem` if nothing can be launched; otherwise a record that the caller frees

@@ -188,12 +188,14 @@ static void count_sleep(Watch *watch, int rank, char state)
 }
 
 /* Every rank waits in MPI or has left; the one that has polled least has done so `least` times. */
-static Ending blocked(const Watch *watch, int64_t least, bool asleep, char *diagnosis, size_t size)
+static Ending blocked(Watch *watch, int64_t least, bool asleep, char *diagnosis, size_t size)
 {
     Ending ending = COMPLETE;
     Calls *calls = calls_copy(watch->launch, watch->c.world, watch->posted);
-    if (events_of(watch) == watch->events && (asleep || least > enough_looks[outlook_of(calls)])) {
+    const Outlook outlook = outlook_of(calls);
+    if (events_of(watch) == watch->events && (asleep || least > enough_looks[outlook])) {
         tell(watch, calls, true, diagnosis, size);
+        watch->waited_long = outlook > UNLIKELY;
         ending = HUNG;
     }
     calls_free(calls);

@@ -15,6 +15,7 @@ typedef struct Watch {
     double cpu_limit;     /**< as given; 0: derived */
     double derived;       /**< computed when needed; until then 0 */
     double patience;      /**< a factor for the limit: smaller once a rank of this lab has looped */
+    bool waited_long;     /**< it hangs, which the calls alone did not prove */
     double looked;        /**< time of the last look */
     double since;         /**< time of the last MPI call entered or left */
     double cpu[MAX_RANKS];         /**< each rank's CPU seconds soon after; -1: not read yet */

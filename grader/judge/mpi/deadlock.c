@@ -119,7 +119,8 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
     if (others > earlier) /* a rank that has left no longer progresses MPI */
         return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
-    if (!mine->receives && mine->call->starts) /* it may be buffered for the receiver */
+    const bool may_be_buffered = mine->call->starts && !mine->call->synchronous;
+    if (!mine->receives && may_be_buffered)
         return SOME;
     bool loose = false; /* a wildcard receive: which message it took is unknown */
     for (int64_t i = 0; i < look->messages.count; i++)

@@ -161,9 +161,26 @@ static double returns_at(Replay *r, int rank, int64_t i)
 
 /* ---- the ranks ----------------------------------------------------------------------------------------------- */
 
+static void add_span(Spans *spans, double begin, double end)
+{
+    if (spans->count < MOST_SPANS)
+        spans->span[spans->count++] = (Span){begin, end};
+}
+
+/* Work without a pause is one span. */
+static void add_work(Spans *spans, double begin, double end)
+{
+    Span *last = spans->count ? &spans->span[spans->count - 1] : NULL;
+    if (last && last->end == begin)
+        last->end = end;
+    else
+        add_span(spans, begin, end);
+}
+
 /* A rank works for so long. */
 static void work(Replay *r, int rank, double seconds)
 {
+    add_work(&r->schedule->work[rank], r->time[rank], r->time[rank] + seconds);
     if (r->since[rank].begin == NO_TIME)
         r->since[rank].begin = r->time[rank];
     r->time[rank] += seconds;
@@ -257,6 +274,20 @@ static void replay_begin(Replay *r)
     match_collectives(r);
 }
 
+static void add_sums(Replay *r)
+{
+    const RankCalls *mine = &r->calls->rank[0];
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Meeting *m = &r->meeting[0][i];
+        const Call *call = &mine->call[i];
+        if (m->begin == m->end || !is_here(r, call) || r->over[m->begin] == UNKNOWN ||
+            !are_replicas(call->members, r->schedule->pace.tp))
+            continue;
+        const double end = r->over[m->begin];
+        add_span(&r->schedule->sums, end - collective_takes(&r->schedule->pace, call), end);
+    }
+}
+
 static void replay_end(Replay *r)
 {
     for (int rank = 0; rank < r->calls->ranks; rank++) {
@@ -281,6 +312,7 @@ bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *sched
     }
     for (int rank = 0; rank < calls->ranks; rank++)
         complete = complete && !schedule->stuck[rank];
+    add_sums(&r);
     replay_end(&r);
     return complete;
 }

@@ -9,6 +9,7 @@
 
 enum {
     MOST_PASSES = 32, /**< of a rank in a step */
+    MOST_SPANS = 128, /**< of work or of sums that are kept */
     NO_TIME = -1,     /**< of a pass that the clock does not come to */
 };
 
@@ -48,6 +49,17 @@ typedef struct Pass {
     const Call *waited_in; /**< the call in which it waited longest, or NULL */
 } Pass;
 
+/** From when to when. */
+typedef struct Span {
+    double begin, end;
+} Span;
+
+/** Some spans, in their order; from MOST_SPANS on, they are left out. */
+typedef struct Spans {
+    int count;
+    Span span[MOST_SPANS];
+} Spans;
+
 /** All passes of a step. */
 typedef struct StepSchedule {
     Pace pace;                         /**< of the replay */
@@ -55,6 +67,8 @@ typedef struct StepSchedule {
     int count[MAX_RANKS];              /**< of each rank's passes */
     Pass pass[MAX_RANKS][MOST_PASSES]; /**< in their order */
     double busy[MAX_RANKS];            /**< how long each rank works */
+    Spans work[MAX_RANKS];             /**< when each rank works */
+    Spans sums;                        /**< when rank 0's sums over replicas are under way */
     double length;                     /**< of the step: until everything has ended */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */

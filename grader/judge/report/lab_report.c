@@ -152,6 +152,11 @@ static void report_checks(FILE *out, const Verdict *verdict, const LabResult *re
         snprintf(extent, sizeof extent, _("(%d cases on up to %d ranks, %.1f s)"), result->cases,
                  lab_largest_world(result->lab), result->seconds);
     fprintf(out, "  %s%s%s\n", paint.quiet, extent, paint.off);
+    if (result->not_run) {
+        snprintf(extent, sizeof extent, _("not run: %d of %d cases, since %s"), result->not_run,
+                 result->cases, why_cut_short(result));
+        print_indented(out, page, extent, "  ");
+    }
     print_indented(out, page, result->stack, "  ");
     report_to_do(out, page, result);
     for (int check = 0; check < CHECKS; check++)
@@ -187,14 +192,20 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
     }
 }
 
+/* Is it a check of numbers that rounding changes? Those of the metrics are in double precision. */
+static bool is_rounded(int check)
+{
+    return check <= STEP || check == GRADIENT || check == LAYOUT;
+}
+
 void report_margins(FILE *out, const LabResult *lab)
 {
     int columns = 16;
-    for (int check = 0; check <= STEP; check++)
-        if (characters_of(_(check_names[check])) > columns)
+    for (int check = 0; check < CHECKS; check++)
+        if (is_rounded(check) && characters_of(_(check_names[check])) > columns)
             columns = characters_of(_(check_names[check]));
-    for (int check = 0; check <= STEP; check++)
-        if (lab->state == GRADED && lab_points(lab->lab, (Check)check)) {
+    for (int check = 0; check < CHECKS; check++)
+        if (lab->state == GRADED && is_rounded(check) && lab_points(lab->lab, (Check)check)) {
             const char *name = _(check_names[check]);
             fprintf(out, "  %s %-*s %.3g\n", _("margin"), padded_to(name, columns), name,
                     fmin(lab->check[check].margin, 1e9));

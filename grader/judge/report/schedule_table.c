@@ -1,13 +1,10 @@
 /* The schedule of a step: a row a stage, a column a slot, as the papers draw it; or, on a cluster, columns of time. */
-#include "grader/judge/mpi/schedule.h"
-
 #include <math.h>
 
 #include "base/language.h"
 #include "grader/judge/diagnose/trial.h"
+#include "grader/judge/report/on_cluster.h"
 #include "grader/judge/report/verdict.h"
-#include "grader/labs/replicas.h"
-#include "grader/labs/stages.h"
 
 enum { COLUMNS = 80, INDENT = 2 };
 
@@ -62,82 +59,24 @@ static void print_slots(FILE *out, const Case *c, const Outcome *outcome)
 
 /* ---- a cluster ----------------------------------------------------------------------------------------------- */
 
-/* What common/bench/clusters.py says of a cluster and a model: in seconds and bytes a second, and of a step. */
-typedef struct Cluster {
-    double node, latency[LINKS], bandwidth[LINKS];
-    double work, activations,
-        gradients; /* seconds on one rank; bytes of the activations between two blocks, of all gradients */
-    const char *name;
-} Cluster;
-
-static bool read_cluster(const char *text, Cluster *cluster)
-{
-    int read = 0;
-    *cluster = (Cluster){0};
-    sscanf(text, "%lf %lf %lf %lf %lf %lf %lf %lf %n", &cluster->node, &cluster->latency[NEAR],
-           &cluster->bandwidth[NEAR], &cluster->latency[FAR], &cluster->bandwidth[FAR],
-           &cluster->work, &cluster->activations, &cluster->gradients, &read);
-    cluster->name = text + read;
-    return read > 0;
-}
-
-/* What the ranks have multiplied in this step, and the bytes of gradients that a replica has summed. */
-static void add_up(const Case *c, const Calls *calls, const StepSchedule *s, double *multiplied,
-                   double *summed)
-{
-    const Label where = work_of_stages(0);
-    *multiplied = *summed = 0;
-    for (int rank = 0; rank < c->world; rank++) {
-        int64_t most = s->count[rank] ? s->pass[rank][s->count[rank] - 1].multiplied : 0;
-        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
-            const Call *call = &calls->rank[rank].call[i];
-            if (!label_equal(&call->where, &where))
-                continue;
-            most = call->multiplied > most ? call->multiplied : most;
-            if (rank < c->tp && are_replicas(call->members, c->tp))
-                *summed += signature_bytes(&call->sent[0]);
-        }
-        *multiplied += (double)most;
-    }
-}
-
-/* The record is that of a small model: its multiplications and bytes are scaled, all alike, to those of the model asked for. */
-static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluster)
-{
-    StepSchedule s;
-    double multiplied, summed;
-    const double activations = (double)c->B * c->S * c->H * sizeof(float),
-                 scale = cluster->activations / activations;
-    schedule_of_step(c, outcome, 0, NULL, &s);
-    add_up(c, outcome->calls, &s, &multiplied, &summed);
-    Pace pace = {.work = multiplied > 0 ? cluster->work / multiplied : 0,
-                 .node = cluster->node < MAX_RANKS ? (int)cluster->node : MAX_RANKS,
-                 .tp = c->tp,
-                 .over_replicas = summed > 0 ? cluster->gradients / summed / scale : 1};
-    for (int link = 0; link < LINKS; link++) {
-        pace.latency[link] = cluster->latency[link];
-        pace.byte[link] = scale / cluster->bandwidth[link];
-    }
-    return pace;
-}
-
 static const char *time_text(double seconds, char text[32])
 {
+    if (isnan(seconds))
+        return "?";
     const char *form = seconds < 1e-3 ? _("%.1f us") : seconds < 1 ? _("%.2f ms") : _("%.2f s");
     snprintf(text, 32, form, seconds * (seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1));
     return text;
 }
 
-/* A pass as a box, as long as it takes, in a line that begins at column `first`: "F3--". */
-static void draw_pass(const Pass *pass, double column, int first, int columns, char *line)
+/* A box in a line that begins at column `first`: its name if it fits, or the name's first letter, and then `fill`. */
+static void draw_box(Span span, const char *name, char fill, double column, int first, int columns,
+                     char *line)
 {
-    char name[16];
-    const int begin = (int)lround(pass->begin / column),
-              end = (int)fmax(lround(pass->end / column), begin + 1),
-              length = snprintf(name, sizeof name, "%c%d", pass->backward ? 'B' : 'F', pass->micro),
+    const int begin = (int)lround(span.begin / column),
+              end = (int)fmax(lround(span.end / column), begin + 1), length = (int)strlen(name),
               shown = length <= end - begin ? length : 1;
     for (int i = begin > first ? begin : first; i < end && i < first + columns; i++)
-        line[i - first] = i - begin < shown ? name[i - begin] : '-';
+        line[i - first] = i - begin < shown && name[0] ? name[i - begin] : fill;
 }
 
 static double shortest_pass(const StepSchedule *s)
@@ -162,8 +101,12 @@ static void print_times(FILE *out, const Case *c, const StepSchedule *s)
             char line[COLUMNS + 1];
             const int rank = i * ranks_of_stage;
             memset(line, '.', sizeof line);
-            for (int k = 0; k < s->count[rank]; k++)
-                draw_pass(&s->pass[rank][k], column, first, columns, line);
+            for (int k = 0; k < s->count[rank]; k++) {
+                const Pass *pass = &s->pass[rank][k];
+                char name[16];
+                snprintf(name, sizeof name, "%c%d", pass->backward ? 'B' : 'F', pass->micro);
+                draw_box((Span){pass->begin, pass->end}, name, '-', column, first, columns, line);
+            }
             print_stage(out, i);
             fprintf(out, " %.*s\n", columns, line);
         }
@@ -178,47 +121,75 @@ static void print_idle(FILE *out, const Case *c, const StepSchedule *s)
     fprintf(out, _("  the stages are idle for %s of the step\n"), shares);
 }
 
-/* The length of the step at another pace, as text. */
-static const char *length_at(const Case *c, const Outcome *outcome, const Pace *pace, char text[32])
+static void print_row(FILE *out, const char *name, int columns, const char *line)
 {
-    StepSchedule s;
-    return schedule_of_step(c, outcome, 0, pace, &s) ? time_text(s.length, text) : "?";
+    const int beside = COLUMNS - INDENT - 1 - columns;
+    fprintf(out, "%*s%-*s %.*s\n", INDENT, "", padded_to(name, beside), name, columns, line);
 }
 
-static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome,
-                             const Cluster *cluster)
+/* What overlaps in data parallelism: the work of each replica above the sums over all. */
+static void print_overlap(FILE *out, const StepSchedule *s)
 {
-    StepSchedule s;
+    enum { BESIDE = 8 };
+    const int columns = COLUMNS - INDENT - 1 - BESIDE;
+    const double column = s->length / columns;
+    char line[COLUMNS], name[32];
+    for (int rank = 0; rank < s->ranks; rank += s->pace.tp) {
+        memset(line, '.', sizeof line);
+        for (int i = 0; i < s->work[rank].count; i++)
+            draw_box(s->work[rank].span[i], "", '#', column, 0, columns, line);
+        snprintf(name, sizeof name, _("rank %d"), rank);
+        print_row(out, name, columns, line);
+    }
+    memset(line, '.', sizeof line);
+    for (int i = 0; i < s->sums.count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        draw_box(s->sums.span[i], name, '-', column, 0, columns, line);
+    }
+    print_row(out, _("sums"), columns, line);
+}
+
+static void print_exposed(FILE *out, const StepSchedule *s)
+{
+    const double all = sums_take(s), hidden = sums_overlapped(s);
+    char one[32], other[32], exposed[32];
+    fprintf(out, _("  the sums take %s: %s while rank %d works, %s exposed\n"), time_text(all, one),
+            time_text(hidden, other), busiest_replica(s), time_text(all - hidden, exposed));
+}
+
+static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome, const char *cluster)
+{
+    OnCluster on;
     char takes[32], other[32];
-    const Pace pace = pace_of(c, outcome, cluster);
-    Pace late = pace, free = {.work = pace.work};
-    late.late = true;
-    if (pace.work == 0 || !schedule_of_step(c, outcome, 0, &pace, &s)) {
+    if (!step_on_cluster(c, outcome, cluster, &on)) {
         fprintf(out, "%s",
                 _("\nthis case has no whole step that a cluster's clock could replay\n"));
         return;
     }
-    fprintf(out, _("\nstep 1 on %s:\n"), cluster->name);
-    if (s.count[0] > 0)
-        print_times(out, c, &s);
+    fprintf(out, _("\nstep 1 on %s:\n"), on.name);
+    if (on.step.count[0] > 0)
+        print_times(out, c, &on.step);
+    else if (on.step.sums.count > 0)
+        print_overlap(out, &on.step);
     fprintf(out, _("  the step takes %s; it would take %s if messages took no time\n"),
-            time_text(s.length, takes), length_at(c, outcome, &free, other));
-    if (s.count[0] > 0)
-        print_idle(out, c, &s);
+            time_text(on.step.length, takes), time_text(on.free, other));
     if (lab_of(c->lab)->over_replicas)
         fprintf(out,
                 _("  if the sums over replicas followed the backward pass, it would take %s\n"),
-                length_at(c, outcome, &late, other));
+                time_text(on.late, other));
+    if (on.step.count[0] > 0)
+        print_idle(out, c, &on.step);
+    else if (on.step.sums.count > 0)
+        print_exposed(out, &on.step);
 }
 
-void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *text)
+void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster)
 {
-    Cluster cluster;
     const Lab *lab = lab_of(c->lab);
     if (!outcome->calls)
         return;
     if (lab->over_stages)
         print_slots(out, c, outcome);
-    if (text && read_cluster(text, &cluster))
-        print_on_cluster(out, c, outcome, &cluster);
+    if (cluster)
+        print_on_cluster(out, c, outcome, cluster);
 }

@@ -9,7 +9,7 @@
 
 #include "base/language.h"
 #include "base/run.h"
-#include "checkpoint/checkpoint.h"
+#include "pretrained/hugging_face.h"
 
 enum { BAD_INPUT = 2 };
 
@@ -148,6 +148,19 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
+/* The same as a folder in Hugging Face's form. */
+static bool merge_hf(const char *folder, const char *out, Problem *problem)
+{
+    SavedModel *saved = open_newest(folder, problem);
+    const bool good = saved && hugging_face_write(saved, out, problem);
+    if (good)
+        printf(_("merged      %s: config.json and model.safetensors of step %" PRId64 "\n"), out,
+               saved->index.step);
+    if (saved)
+        saved_model_close(saved);
+    return good;
+}
+
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
 /* The largest difference between two states of one parameter; -1 with `problem` if they cannot be
@@ -200,13 +213,15 @@ int main(int argc, char **argv)
         good = info(argv[2], &problem);
     else if (argc == 4 && !strcmp(argv[1], "merge"))
         good = merge(argv[2], argv[3], &problem);
+    else if (argc == 5 && !strcmp(argv[1], "merge") && !strcmp(argv[4], "--hf"))
+        good = merge_hf(argv[2], argv[3], &problem);
     else if (argc == 4 && !strcmp(argv[1], "compare"))
         good = compare(argv[2], argv[3], &problem);
     else
         good = problem_set(
             &problem, NULL,
-            "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, or checkpoint compare "
-            "DIR DIR; DIR is a SAVE folder or one "
+            "checkpoint info DIR, checkpoint merge DIR OUT.safetensors, checkpoint merge DIR OUT "
+            "--hf, or checkpoint compare DIR DIR; DIR is a SAVE folder or one "
             "checkpoint in it",
             "checkpoint does not take these arguments");
     if (!good)

@@ -1,0 +1,192 @@
+/* Reads numbers of safetensors: those of a part, and of several types. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "checkpoint/safetensors.h"
+
+/* ---- types --------------------------------------------------------------------------------------------- */
+
+static real from_f16(const void *bytes)
+{
+    uint16_t bits;
+    memcpy(&bits, bytes, sizeof bits);
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 31)
+        return (real)(fraction ? (double)NAN : sign * (double)INFINITY);
+    return (real)(sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24)));
+}
+
+static real from_bf16(const void *bytes)
+{
+    uint16_t upper;
+    memcpy(&upper, bytes, sizeof upper);
+    const uint32_t bits = (uint32_t)upper << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return (real)number;
+}
+
+static real from_f32(const void *bytes)
+{
+    float number;
+    memcpy(&number, bytes, sizeof number);
+    return (real)number;
+}
+
+static real from_f64(const void *bytes)
+{
+    double number;
+    memcpy(&number, bytes, sizeof number);
+    return (real)number;
+}
+
+/* A type whose numbers can be read. */
+typedef struct Type {
+    const char *dtype;
+    int64_t size; /* in bytes */
+    real (*number)(const void *bytes);
+} Type;
+
+static const Type types[] = {{"F32", sizeof(float), from_f32},
+                             {"F16", sizeof(uint16_t), from_f16},
+                             {"BF16", sizeof(uint16_t), from_bf16},
+                             {"F64", sizeof(double), from_f64}};
+
+static const Type *type_of(const SafeTensor *tensor)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(tensor->dtype, types[i].dtype))
+            return &types[i];
+    return NULL;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------- */
+
+enum { DIMS = sizeof((Box){0}.range) / sizeof(Range) };
+
+Box box_of(Shape shape, int dim, Range held)
+{
+    Box box;
+    for (int i = 0; i < DIMS; i++) {
+        int d = i - (DIMS - shape.rank);
+        box.range[i] = d < 0 ? (Range){0, 1} : d == dim ? held : (Range){0, shape.size[d]};
+    }
+    return box;
+}
+
+static int64_t extent(const Box *box, int from)
+{
+    int64_t count = 1;
+    for (int i = from; i < DIMS; i++)
+        count *= box->range[i].end - box->range[i].begin;
+    return count;
+}
+
+/* Copies numbers of a tensor to a part. */
+typedef struct Copy {
+    const Safetensors *file;
+    const SafeTensor *tensor;
+    const Type *type;
+    const Box *from, *to;
+    const char *bytes; /* all of the tensor, or NULL: they are in the file */
+    real *values;      /* [to] */
+    Problem *problem;
+} Copy;
+
+/* Copies `count` numbers that follow one another in both. */
+static bool copy_run(const Copy *copy, int64_t x, int64_t y, int64_t count)
+{
+    enum { ROOM = 1 << 15 };
+    const Type *type = copy->type;
+    char room[ROOM];
+    for (int64_t done = 0, some; done < count; done += some) {
+        const int64_t most = ROOM / type->size, offset = (x + done) * type->size;
+        const char *from = copy->bytes ? copy->bytes + offset : room;
+        real *to = copy->values + y + done;
+        some = count - done < most ? count - done : most;
+        if (!copy->bytes &&
+            !safetensors_bytes(copy->file, room, some * type->size,
+                               copy->file->data + copy->tensor->begin + offset, copy->problem))
+            return false;
+        for (int64_t i = 0; i < some; i++)
+            to[i] = type->number(from + i * type->size);
+    }
+    return true;
+}
+
+static bool is_same_from(const Copy *copy, int dim)
+{
+    for (; dim < DIMS; dim++)
+        if (copy->from->range[dim].begin != copy->to->range[dim].begin ||
+            copy->from->range[dim].end != copy->to->range[dim].end)
+            return false;
+    return true;
+}
+
+/* Copies what both boxes have, from dimension i on; x and y are the offsets there. */
+static bool copy_common(const Copy *copy, int64_t x, int64_t y, int i)
+{
+    const Range a = copy->from->range[i], b = copy->to->range[i];
+    const int64_t begin = a.begin > b.begin ? a.begin : b.begin,
+                  end = a.end < b.end ? a.end : b.end, inner_x = extent(copy->from, i + 1),
+                  inner_y = extent(copy->to, i + 1);
+    x += (begin - a.begin) * inner_x;
+    y += (begin - b.begin) * inner_y;
+    if (begin >= end || inner_x == 0 || inner_y == 0)
+        return true;
+    if (is_same_from(copy, i + 1))
+        return copy_run(copy, x, y, (end - begin) * inner_x);
+    bool good = true;
+    for (int64_t at = 0; good && at < end - begin; at++)
+        good = copy_common(copy, x + at * inner_x, y + at * inner_y, i + 1);
+    return good;
+}
+
+/* All bytes of a tensor, checked; the caller frees them. NULL with `problem` on failure. */
+static char *checked_bytes(const Safetensors *file, const SafeTensor *tensor, Problem *problem)
+{
+    char *bytes = malloc((size_t)tensor->bytes + 1);
+    if (safetensors_bytes(file, bytes, tensor->bytes, file->data + tensor->begin, problem) &&
+        (!strcmp(checksum_of(bytes, (size_t)tensor->bytes).digits,
+                 safetensors_checksum(file, tensor->name)) ||
+         safetensors_damaged(file, problem, N_("the numbers do not match their checksum: those of"),
+                             tensor->name)))
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+static bool have_common(const Box *a, const Box *b)
+{
+    for (int i = 0; i < DIMS; i++)
+        if (a->range[i].end <= b->range[i].begin || b->range[i].end <= a->range[i].begin)
+            return false;
+    return true;
+}
+
+bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, const Box *place,
+                          const Box *wanted, real *values, Problem *problem)
+{
+    const Type *type = type_of(tensor);
+    if (!type)
+        return problem_set(problem, file->path,
+                           "the kit reads numbers of type F32, F16, BF16 and F64",
+                           "%.200s is of type %.20s", tensor->name, tensor->dtype);
+    if (!have_common(place, wanted))
+        return true;
+    char *bytes = file->has_checksums ? checked_bytes(file, tensor, problem) : NULL;
+    const Copy copy = {file, tensor, type, place, wanted, bytes, values, problem};
+    const bool good = (!file->has_checksums || bytes) && copy_common(&copy, 0, 0, 0);
+    free(bytes);
+    return good;
+}
+
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
+                      Problem *problem)
+{
+    const Box all = box_of(tensor->shape, -1, (Range){0});
+    return safetensors_read_box(file, tensor, &all, &all, values, problem);
+}

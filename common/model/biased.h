@@ -1,0 +1,46 @@
+/** @file
+ * What the blocks of BERT and GPT-2 have in common: norms with an epsilon of their own, attention
+ * and feed-forward layers with biases, split over the tp ranks.
+ */
+#pragma once
+
+#include "model/parallel_linear.h"
+#include "model/transformer.h"
+
+/** Layer norm. */
+typedef struct Norm {
+    Tensor *weight, *bias; /**< [H] */
+    double epsilon;        /**< config->epsilon */
+} Norm;
+
+/** Makes "weight" and "bias". */
+Norm norm_new(Builder *b, const TransformerConfig *config);
+/** [..,H] -> the same shape */
+Tensor *norm_forward(const Norm *norm, Tensor *x);
+
+/** The linear layers of attention. */
+typedef struct AttentionLayers {
+    ColumnParallelLinear *query, *key, *value; /**< [H,H] each: whole heads */
+    RowParallelLinear *output;                 /**< [H,H] */
+    int heads;                                 /**< of this rank */
+} AttentionLayers;
+
+/** Makes "query", "key", "value" and "output". */
+AttentionLayers attention_layers_new(Builder *b, const TransformerConfig *config);
+/** x [B,S,H], whole -> q, k and v [B,S,H/tp] of this rank's heads. */
+void attention_layers_project(const AttentionLayers *layers, Tensor *x, const Mesh *mesh,
+                              Tensor **q, Tensor **k, Tensor **v);
+/** 1/√D, for the scores q · k. */
+float attention_layers_factor(const AttentionLayers *layers);
+
+/** The linear layers around an activation function. */
+typedef struct FeedForwardLayers {
+    ColumnParallelLinear *up; /**< [F,H] */
+    RowParallelLinear *down;  /**< [H,F] */
+} FeedForwardLayers;
+
+/** Makes "up" and "down". */
+FeedForwardLayers feed_forward_layers_new(Builder *b, const TransformerConfig *config);
+
+/** Can the feed-forward layers be split over `tp` ranks? Otherwise false with `problem`. */
+bool feed_forward_layers_check(const TransformerConfig *config, int tp, Problem *problem);

@@ -1,0 +1,125 @@
+/* BERT as its authors published it and Hugging Face has it (Devlin et al., arXiv:1810.04805): norms
+   behind the residual paths, biases, token types, a pooler. */
+#include <string.h>
+
+#include "autograd/operations.h"
+#include "model/biased.h"
+
+typedef struct RealBertEmbedding {
+    Embedding *tokens;
+    Tensor *positions; /* [positions,H] */
+    Tensor *types;     /* [types,H]: the kit's texts are of type 0 */
+    Norm norm;
+    Dropout *dropout;
+} RealBertEmbedding;
+
+typedef struct RealBertBlock {
+    AttentionLayers attention;
+    FeedForwardLayers feed_forward;
+    Norm norm[2];
+    Dropout *dropout[2];
+} RealBertBlock;
+
+typedef struct RealBertHead {
+    Tensor *pooler[2], *classifier[2]; /* weight and bias each */
+    Dropout *dropout;
+} RealBertHead;
+
+static Tensor *table_new(Builder *b, int rows, int columns)
+{
+    return parameter_with(b, "weight", SHAPE(rows, columns), whole(), EMBEDDING_WEIGHT);
+}
+
+static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
+{
+    RealBertEmbedding *layer = NEW(b, RealBertEmbedding);
+    layer->tokens = embedding_new(for_embedding(within(b, "embedding")), c->vocabulary, c->hidden);
+    layer->positions = table_new(within(b, "positions"), c->positions, c->hidden);
+    layer->types = table_new(within(b, "token_types"), c->token_types, c->hidden);
+    layer->norm = norm_new(within(b, "embedding_norm"), c);
+    layer->dropout = dropout_new(within(b, "embedding_dropout"), (float)c->dropout);
+    return layer;
+}
+
+/* The vectors of type 0 for all tokens. */
+static Tensor *type_vectors(const RealBertEmbedding *layer, const Tensor *ids)
+{
+    Tensor *zeros = tape_host_tensor(ids->tape, INT32, ids->shape, whole());
+    memset(ints(zeros), 0, (size_t)tensor_count(zeros) * sizeof *ints(zeros));
+    return lookup(zeros, layer->types);
+}
+
+static Tensor *real_bert_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
+{
+    const RealBertEmbedding *layer = embedding;
+    Tensor *x = add(embedding_forward(layer->tokens, ids, mesh), type_vectors(layer, ids));
+    x = norm_forward(&layer->norm, add_positions(x, layer->positions));
+    return dropout(layer->dropout, x);
+}
+
+static void *real_bert_block_new(Builder *b, const TransformerConfig *c)
+{
+    RealBertBlock *block = NEW(b, RealBertBlock);
+    block->attention = attention_layers_new(within(b, "attention"), c);
+    block->dropout[0] = dropout_new(within(b, "dropout1"), (float)c->dropout);
+    block->norm[0] = norm_new(within(b, "norm1"), c);
+    block->feed_forward = feed_forward_layers_new(within(b, "feed_forward"), c);
+    block->dropout[1] = dropout_new(within(b, "dropout2"), (float)c->dropout);
+    block->norm[1] = norm_new(within(b, "norm2"), c);
+    return block;
+}
+
+static Tensor *attend(const AttentionLayers *layers, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    Tensor *q, *k, *v;
+    attention_layers_project(layers, x, mesh, &q, &k, &v);
+    Tensor *y = attention(q, k, v, mask, layers->heads, attention_layers_factor(layers));
+    return row_parallel_linear_forward(layers->output, y, mesh);
+}
+
+static Tensor *feed(const FeedForwardLayers *layers, Tensor *x, const Mesh *mesh)
+{
+    Tensor *inner = gelu(column_parallel_linear_forward(layers->up, x, mesh));
+    return row_parallel_linear_forward(layers->down, inner, mesh);
+}
+
+static Tensor *real_bert_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    const RealBertBlock *block = layer;
+    Tensor *y = dropout(block->dropout[0], attend(&block->attention, x, mask, mesh));
+    x = norm_forward(&block->norm[0], add(x, y));
+    y = dropout(block->dropout[1], feed(&block->feed_forward, x, mesh));
+    return norm_forward(&block->norm[1], add(x, y));
+}
+
+static void linear_with_bias_new(Builder *b, int in, int out, Tensor *weight_and_bias[2])
+{
+    weight_and_bias[0] = table_new(b, out, in);
+    weight_and_bias[1] = parameter_with(b, "bias", SHAPE(out), whole(), ZEROS);
+}
+
+static void *real_bert_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
+{
+    RealBertHead *head = NEW(b, RealBertHead);
+    linear_with_bias_new(within(b, "pooler"), c->hidden, c->hidden, head->pooler);
+    linear_with_bias_new(within(b, "classifier"), c->hidden, c->classes, head->classifier);
+    head->dropout = dropout_new(within(b, "classifier_dropout"), (float)c->dropout);
+    return head;
+}
+
+static Tensor *real_bert_head(const void *layer, Tensor *x, const Mesh *mesh)
+{
+    const RealBertHead *head = layer;
+    x = tanh_of(linear_with_bias(first_token(x), head->pooler[0], head->pooler[1]));
+    return linear_with_bias(dropout(head->dropout, x), head->classifier[0], head->classifier[1]);
+}
+
+const Architecture architecture_real_bert = {.name = "BERT (post-LN)",
+                                             .check = feed_forward_layers_check,
+                                             .embedding_new = real_bert_embedding_new,
+                                             .embed = real_bert_embed,
+                                             .block_new = real_bert_block_new,
+                                             .block = real_bert_block,
+                                             .head_new = real_bert_head_new,
+                                             .head = real_bert_head,
+                                             .loss = classifier_loss};

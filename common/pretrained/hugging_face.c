@@ -1,0 +1,264 @@
+/* A folder in Hugging Face's form: which tensor is which parameter, and this rank's part of it. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/language.h"
+#include "checkpoint/safetensors.h"
+#include "pretrained/hugging_face.h"
+#include "pretrained/internal.h"
+
+typedef struct Folder {
+    const HuggingFaceModel *model;
+    SafetensorsFolder *files;
+    bool has_prefix;
+} Folder;
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+enum { NAME_SIZE = 256 };
+
+/* Their name of a parameter in block `block`, or outside of the blocks: -1. */
+static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
+                    char text[NAME_SIZE])
+{
+    char number[32] = "";
+    if (block >= 0)
+        snprintf(number, sizeof number, "%s%d.", folder->model->block, block);
+    snprintf(text, NAME_SIZE, "%s%s%s",
+             folder->has_prefix && !name->has_no_prefix ? folder->model->prefix : "", number,
+             name->theirs);
+}
+
+/* Models that were converted from TensorFlow say gamma and beta. */
+static const SafeTensor *find_renamed(const Folder *folder, const char *text,
+                                      const Safetensors **file)
+{
+    char old[NAME_SIZE];
+    const char *norm = strstr(text, "LayerNorm.");
+    if (!norm)
+        return NULL;
+    norm += strlen("LayerNorm.");
+    snprintf(old, sizeof old, "%.*s%s", (int)(norm - text), text,
+             !strcmp(norm, "weight") ? "gamma" : "beta");
+    return safetensors_folder_find(folder->files, old, file);
+}
+
+static const SafeTensor *find(const Folder *folder, const HuggingFaceName *name, int block,
+                              const Safetensors **file)
+{
+    char text[NAME_SIZE];
+    name_of(folder, name, block, text);
+    const SafeTensor *tensor = safetensors_folder_find(folder->files, text, file);
+    return tensor ? tensor : find_renamed(folder, text, file);
+}
+
+/* The name of the kit's parameter `text`, and its block; NULL if there is none. */
+static const HuggingFaceName *name_in_kit(const HuggingFaceModel *model, const char *text,
+                                          int *block)
+{
+    const HuggingFaceName *name = model->once;
+    *block = -1;
+    if (!strncmp(text, "blocks.", 7)) {
+        char *end;
+        *block = (int)strtol(text + 7, &end, 10);
+        text = end + 1;
+        name = model->in_blocks;
+    }
+    for (; name->kit; name++)
+        if (!strcmp(name->kit, text))
+            return name;
+    return NULL;
+}
+
+/* ---- do the tensors match config.json? ----------------------------------------------------------------- */
+
+/* What does not match. */
+typedef struct Mismatch {
+    int missing, left_over, misshapen;
+    char first[2 * NAME_SIZE];
+} Mismatch;
+
+static Shape shape_of(const TransformerConfig *config, const HuggingFaceName *name)
+{
+    Shape shape = {.rank = (int)strlen(name->shape)};
+    for (int i = 0; i < shape.rank; i++)
+        shape.size[i] = hugging_face_size(config, name, i);
+    return shape;
+}
+
+static void note(Mismatch *mismatch, int *count, const char *name, const char *more)
+{
+    ++*count;
+    if (!mismatch->first[0])
+        snprintf(mismatch->first, sizeof mismatch->first, "%.200s%s", name, more);
+}
+
+static bool is_needed(const TransformerConfig *config, const HuggingFaceName *name)
+{
+    return config->own_head || strcmp(name->kit, "head.weight");
+}
+
+static void check_name(const Pretrained *from, const HuggingFaceName *name, int block,
+                       Mismatch *mismatch)
+{
+    const Safetensors *file;
+    const Shape shape = shape_of(&from->config, name);
+    const SafeTensor *tensor = find(from->open, name, block, &file);
+    char text[NAME_SIZE], more[160];
+    name_of(from->open, name, block, text);
+    if (!is_needed(&from->config, name))
+        return;
+    if (!tensor && !name->may_be_missing)
+        note(mismatch, &mismatch->missing, text, "");
+    if (tensor && !shape_equal(tensor->shape, shape)) {
+        snprintf(more, sizeof more, " %s, not %s", SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
+        note(mismatch, &mismatch->misshapen, text, more);
+    }
+}
+
+static void check_names(const Pretrained *from, Mismatch *mismatch)
+{
+    const HuggingFaceModel *model = ((const Folder *)from->open)->model;
+    for (const HuggingFaceName *name = model->once; name->kit; name++)
+        check_name(from, name, -1, mismatch);
+    for (int block = 0; block < from->config.layers; block++)
+        for (const HuggingFaceName *name = model->in_blocks; name->kit; name++)
+            check_name(from, name, block, mismatch);
+}
+
+/* Does the model use this tensor, or can it do without? Those of integers are masks and positions. */
+static bool is_known(const Pretrained *from, const SafeTensor *tensor)
+{
+    const Folder *folder = from->open;
+    const Safetensors *file;
+    for (const char *const *pattern = folder->model->unused; *pattern; pattern++)
+        if (!fnmatch(*pattern, tensor->name, 0))
+            return true;
+    if (!strchr("FB", tensor->dtype[0]) || !strcmp(tensor->dtype, "BOOL"))
+        return true;
+    for (const HuggingFaceName *name = folder->model->once; name->kit; name++)
+        if (find(folder, name, -1, &file) == tensor)
+            return true;
+    const char *block = strstr(tensor->name, folder->model->block);
+    const int number = block ? atoi(block + strlen(folder->model->block)) : -1;
+    for (const HuggingFaceName *name = folder->model->in_blocks; name->kit; name++)
+        if (number >= 0 && number < from->config.layers &&
+            find(folder, name, number, &file) == tensor)
+            return true;
+    return false;
+}
+
+static bool check_tensors(const Pretrained *from, Problem *problem)
+{
+    const SafetensorsFolder *files = ((const Folder *)from->open)->files;
+    Mismatch mismatch = {0};
+    check_names(from, &mismatch);
+    for (int i = 0; i < files->count; i++)
+        for (int k = 0; k < files->file[i]->count; k++)
+            if (!is_known(from, &files->file[i]->tensors[k]))
+                note(&mismatch, &mismatch.left_over, files->file[i]->tensors[k].name, "");
+    return !mismatch.first[0] ||
+           problem_set(problem, from->path,
+                       "take another copy of the model: config.json belongs to its weights",
+                       "the tensors do not match config.json: %d missing, %d of another shape, %d "
+                       "left over; the first is %s",
+                       mismatch.missing, mismatch.misshapen, mismatch.left_over, mismatch.first);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static bool has_parameter(const Pretrained *from, const Parameter *p)
+{
+    int block;
+    const Safetensors *file;
+    const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
+    return !name || !name->may_be_missing || find(from->open, name, block, &file);
+}
+
+enum { ROWS = 2, COLUMNS = 3 }; /* of a Box */
+
+/* This rank's part of a parameter, in their tensor. */
+static Box part_of(const HuggingFaceName *name, const Parameter *p)
+{
+    const int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
+    Box box = box_of(p->shape, dim, p->held);
+    if (name->is_turned) {
+        const Range rows = box.range[ROWS];
+        box.range[ROWS] = box.range[COLUMNS];
+        box.range[COLUMNS] = rows;
+    }
+    const int64_t first = name->third * p->shape.size[0];
+    box.range[COLUMNS].begin += first; /* thirds are of columns only */
+    box.range[COLUMNS].end += first;
+    return box;
+}
+
+/* Is the shape, with rows and columns as in the kit, that of the parameter? */
+static bool fits(const HuggingFaceName *name, Shape shape, const Parameter *p)
+{
+    if (name->is_turned)
+        shape = SHAPE(shape.size[1], shape.size[0]);
+    if (strchr(name->shape, '3'))
+        shape.size[0] /= 3;
+    return shape_equal(shape, p->shape);
+}
+
+static void turn(const real *x, int64_t rows, int64_t columns, real *y)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            y[c * rows + r] = x[r * columns + c];
+}
+
+static bool read_parameter(const Pretrained *from, const Parameter *p, real *values,
+                           Problem *problem)
+{
+    int block;
+    const Safetensors *file = NULL;
+    const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
+    const SafeTensor *tensor = name ? find(from->open, name, block, &file) : NULL;
+    if (!tensor || !fits(name, tensor->shape, p))
+        return problem_set(problem, from->path, "the model was made with other sizes",
+                           "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
+    const Box all = box_of(tensor->shape, -1, (Range){0}), part = part_of(name, p);
+    if (!name->is_turned)
+        return safetensors_read_box(file, tensor, &all, &part, values, problem);
+    const int64_t rows = part.range[ROWS].end - part.range[ROWS].begin,
+                  columns = part.range[COLUMNS].end - part.range[COLUMNS].begin;
+    real *turned = malloc((size_t)(rows * columns) * sizeof *turned);
+    const bool good = safetensors_read_box(file, tensor, &all, &part, turned, problem);
+    if (good)
+        turn(turned, rows, columns, values);
+    free(turned);
+    return good;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static void close_folder(Pretrained *from)
+{
+    Folder *folder = from->open;
+    if (folder->files)
+        safetensors_folder_close(folder->files);
+    free(folder);
+}
+
+static const PretrainedForm hugging_face = {
+    .has = has_parameter, .read = read_parameter, .close = close_folder};
+
+bool hugging_face_open(Pretrained *from, Problem *problem)
+{
+    Folder *folder = calloc(1, sizeof *folder);
+    const Safetensors *file;
+    char embedding[NAME_SIZE];
+    from->open = folder;
+    from->form = &hugging_face;
+    folder->model = hugging_face_config(from->path, &from->config, problem);
+    folder->files = folder->model ? safetensors_folder_open(from->path, problem) : NULL;
+    if (!folder->files)
+        return false;
+    snprintf(embedding, sizeof embedding, "%s%s", folder->model->prefix, folder->model->embedding);
+    folder->has_prefix = safetensors_folder_find(folder->files, embedding, &file);
+    return check_tensors(from, problem);
+}

@@ -1,0 +1,232 @@
+/* config.json of Hugging Face's models. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/language.h"
+#include "pretrained/hugging_face.h"
+
+/* config.json. */
+typedef struct HuggingFaceConfig {
+    const char *path; /* of the file */
+    json_t *object;   /* what is in it */
+} HuggingFaceConfig;
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+enum { MOST = 1 << 24, MOST_LAYERS = 10000 };
+
+static const json_t *value_of(const HuggingFaceConfig *from, const char *key)
+{
+    const json_t *value = json_object_get(from->object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem *problem)
+{
+    return problem_set(problem, from->path,
+                       "take another copy of the model: config.json belongs to its weights",
+                       "config.json has no %s, or a value that is not possible", key);
+}
+
+/* A size, from 1 on. `otherwise` is used if there is none; 0: there must be one. */
+static bool size_of(const HuggingFaceConfig *from, const char *key, int otherwise, int *size,
+                    Problem *problem)
+{
+    const json_t *value = value_of(from, key);
+    const json_int_t number = value ? json_integer_value(value) : otherwise;
+    *size = (int)number;
+    return (number >= 1 && number <= MOST) || wrong_value(from, key, problem);
+}
+
+static bool positive(const HuggingFaceConfig *from, const char *key, double otherwise,
+                     double *number, Problem *problem)
+{
+    const json_t *value = value_of(from, key);
+    *number = value ? json_number_value(value) : otherwise;
+    return (*number > 0 && *number < 1e12) || wrong_value(from, key, problem);
+}
+
+static bool truth(const HuggingFaceConfig *from, const char *key, bool otherwise)
+{
+    const json_t *value = value_of(from, key);
+    return value ? json_is_true(value) : otherwise;
+}
+
+/* The kit computes only with this value, or one that means the same, of a text. */
+static bool only(const HuggingFaceConfig *from, const char *key, const char *one, const char *same,
+                 Problem *problem)
+{
+    const json_t *value = value_of(from, key);
+    const char *text = json_string_value(value);
+    if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
+        return true;
+    return problem_set(problem, from->path, "take a model without it",
+                       "the model has %s=%.100s: the kit computes only %s", key, text ? text : "?",
+                       one);
+}
+
+/* The kit has no such variant of the model. */
+static bool not(const HuggingFaceConfig *from, const char *key, Problem *problem)
+{
+    return !truth(from, key, false) ||
+           problem_set(problem, from->path, "take a model without it",
+                       "the model has %s, which the kit does not compute", key);
+}
+
+static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig *c,
+                         Problem *problem)
+{
+    return c->hidden % c->heads == 0 ||
+           problem_set(problem, from->path,
+                       "take another copy of the model: config.json belongs to its weights",
+                       "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
+}
+
+static bool layers_of(const HuggingFaceConfig *from, const char *key, TransformerConfig *c,
+                      Problem *problem)
+{
+    return size_of(from, key, 0, &c->layers, problem) &&
+           (c->layers <= MOST_LAYERS || wrong_value(from, key, problem));
+}
+
+/* ---- the models ---------------------------------------------------------------------------------------- */
+
+static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    const size_t labels = json_object_size(value_of(from, "id2label"));
+    c->classes = labels ? (int)labels : 2;
+    return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
+           size_of(from, "hidden_size", 0, &c->hidden, problem) &&
+           layers_of(from, "num_hidden_layers", c, problem) &&
+           size_of(from, "num_attention_heads", 0, &c->heads, problem) &&
+           size_of(from, "intermediate_size", 0, &c->inner, problem) &&
+           size_of(from, "max_position_embeddings", 0, &c->positions, problem) &&
+           size_of(from, "type_vocab_size", 2, &c->token_types, problem) &&
+           size_of(from, "num_labels", c->classes, &c->classes, problem) &&
+           positive(from, "layer_norm_eps", 1e-12, &c->epsilon, problem) &&
+           heads_divide(from, c, problem) && only(from, "hidden_act", "gelu", "gelu", problem) &&
+           only(from, "position_embedding_type", "absolute", "absolute", problem) &&
+           not(from, "is_decoder", problem) && not(from, "add_cross_attention", problem);
+}
+
+static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    c->own_head = !truth(from, "tie_word_embeddings", true);
+    if (!truth(from, "scale_attn_weights", true))
+        return problem_set(
+            problem, from->path, "take a model with it",
+            "the model has scale_attn_weights=false, which the kit does not compute");
+    return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
+           size_of(from, "n_embd", 0, &c->hidden, problem) &&
+           layers_of(from, "n_layer", c, problem) &&
+           size_of(from, "n_head", 0, &c->heads, problem) &&
+           size_of(from, "n_positions", 0, &c->positions, problem) &&
+           size_of(from, "n_inner", 4 * c->hidden, &c->inner, problem) &&
+           positive(from, "layer_norm_epsilon", 1e-5, &c->epsilon, problem) &&
+           heads_divide(from, c, problem) &&
+           only(from, "activation_function", "gelu_new", "gelu_pytorch_tanh", problem) &&
+           not(from, "scale_attn_by_inverse_layer_idx", problem) &&
+           not(from, "add_cross_attention", problem);
+}
+
+/* Newer versions of the library write rope_parameters with the base in it. */
+static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    const char *const keys[] = {"rope_scaling", "rope_parameters"};
+    for (int i = 0; i < 2; i++) {
+        const json_t *record = value_of(from, keys[i]),
+                     *type = json_object_get(record, "rope_type");
+        const char *text = json_string_value(type ? type : json_object_get(record, "type"));
+        if (record && (!text || strcmp(text, "default")))
+            return problem_set(problem, from->path, "take a model without it",
+                               "the model has %s of type %.100s: the kit turns positions only by "
+                               "rope_theta",
+                               keys[i], text ? text : "?");
+        const HuggingFaceConfig inner = {from->path, (json_t *)record};
+        if (record && !positive(&inner, "rope_theta", c->theta, &c->theta, problem))
+            return false;
+    }
+    return true;
+}
+
+static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    int head_size;
+    c->own_head = !truth(from, "tie_word_embeddings", false);
+    if (!(size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
+          size_of(from, "hidden_size", 0, &c->hidden, problem) &&
+          layers_of(from, "num_hidden_layers", c, problem) &&
+          size_of(from, "num_attention_heads", 0, &c->heads, problem) &&
+          size_of(from, "num_key_value_heads", c->heads, &c->kv_heads, problem) &&
+          size_of(from, "intermediate_size", 0, &c->inner, problem) &&
+          size_of(from, "max_position_embeddings", 2048, &c->positions, problem) &&
+          positive(from, "rms_norm_eps", 1e-6, &c->epsilon, problem) &&
+          positive(from, "rope_theta", 10000, &c->theta, problem) && rope(from, c, problem) &&
+          heads_divide(from, c, problem) &&
+          size_of(from, "head_dim", c->hidden / c->heads, &head_size, problem)))
+        return false;
+    if (head_size != c->hidden / c->heads || c->heads % c->kv_heads || head_size % 2)
+        return problem_set(
+            problem, from->path, "take a model whose heads share the hidden size evenly",
+            "%d heads of %d numbers, which share %d heads of keys and values, do not "
+            "fit a hidden size of %d",
+            c->heads, head_size, c->kv_heads, c->hidden);
+    return only(from, "hidden_act", "silu", "swish", problem) &&
+           not(from, "attention_bias", problem) && not(from, "mlp_bias", problem);
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const Architecture *architecture;
+    bool (*read)(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
+} readers[] = {{&architecture_real_bert, bert_config},
+               {&architecture_gpt2, gpt2_config},
+               {&architecture_llama, llama_config}};
+
+static bool read_sizes(const HuggingFaceConfig *from, const HuggingFaceModel *model,
+                       TransformerConfig *config, Problem *problem)
+{
+    int i = 0;
+    while (strcmp(readers[i].architecture->name, model->architecture))
+        i++;
+    *config = (TransformerConfig){.architecture = readers[i].architecture};
+    return readers[i].read(from, config, problem);
+}
+
+static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, TransformerConfig *config,
+                                        Problem *problem)
+{
+    const char *type = json_string_value(value_of(from, "model_type"));
+    for (const HuggingFaceModel *const *model = hugging_face_models; type && *model; model++)
+        if (!strcmp(type, (*model)->type))
+            return read_sizes(from, *model, config, problem) ? *model : NULL;
+    problem_set(problem, from->path, "take a model of one of the types bert, gpt2 and llama",
+                "config.json has model_type %.100s, which the kit does not know",
+                type ? type : "?");
+    return NULL;
+}
+
+const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfig *config,
+                                            Problem *problem)
+{
+    const Path path = path_in(folder, "config.json");
+    const char *reason,
+        *hint = N_("name a folder with config.json and model.safetensors, or a .bin"),
+        *what = N_("the model's config.json cannot be read: %s");
+    json_error_t error;
+    const int fd = file_open(path.text, &reason);
+    json_t *object = fd >= 0 ? json_loadfd(fd, JSON_REJECT_DUPLICATES, &error) : NULL;
+    const HuggingFaceModel *model = NULL;
+    if (fd >= 0)
+        close(fd);
+    if (object)
+        model = model_of(&(HuggingFaceConfig){path.text, object}, config, problem);
+    else
+        problem_set(problem, path.text, hint, what, fd < 0 ? reason : error.text);
+    json_decref(object);
+    return model;
+}

@@ -1,0 +1,154 @@
+/* The names of Hugging Face's tensors. */
+#include <stddef.h>
+
+#include "pretrained/hugging_face.h"
+
+/* A parameter, its tensor, the shape of that, and what else is set. */
+#define NAME(in_kit, in_theirs, letters, ...)                                                      \
+    {                                                                                              \
+        .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
+    }
+
+/* ---- BERT ---------------------------------------------------------------------------------------------- */
+
+static const HuggingFaceName bert_once[] = {
+    NAME("embedding.weight", "embeddings.word_embeddings.weight", "VH"),
+    NAME("positions.weight", "embeddings.position_embeddings.weight", "PH"),
+    NAME("token_types.weight", "embeddings.token_type_embeddings.weight", "TH"),
+    NAME("embedding_norm.weight", "embeddings.LayerNorm.weight", "H"),
+    NAME("embedding_norm.bias", "embeddings.LayerNorm.bias", "H"),
+    NAME("pooler.weight", "pooler.dense.weight", "HH", .may_be_missing = true),
+    NAME("pooler.bias", "pooler.dense.bias", "H", .may_be_missing = true),
+    NAME("classifier.weight", "classifier.weight", "CH", .may_be_missing = true,
+         .has_no_prefix = true),
+    NAME("classifier.bias", "classifier.bias", "C", .may_be_missing = true, .has_no_prefix = true),
+    {.kit = NULL}};
+
+static const HuggingFaceName bert_in_blocks[] = {
+    NAME("attention.query.weight", "attention.self.query.weight", "HH"),
+    NAME("attention.query.bias", "attention.self.query.bias", "H"),
+    NAME("attention.key.weight", "attention.self.key.weight", "HH"),
+    NAME("attention.key.bias", "attention.self.key.bias", "H"),
+    NAME("attention.value.weight", "attention.self.value.weight", "HH"),
+    NAME("attention.value.bias", "attention.self.value.bias", "H"),
+    NAME("attention.output.weight", "attention.output.dense.weight", "HH"),
+    NAME("attention.output.bias", "attention.output.dense.bias", "H"),
+    NAME("norm1.weight", "attention.output.LayerNorm.weight", "H"),
+    NAME("norm1.bias", "attention.output.LayerNorm.bias", "H"),
+    NAME("feed_forward.up.weight", "intermediate.dense.weight", "FH"),
+    NAME("feed_forward.up.bias", "intermediate.dense.bias", "F"),
+    NAME("feed_forward.down.weight", "output.dense.weight", "HF"),
+    NAME("feed_forward.down.bias", "output.dense.bias", "H"),
+    NAME("norm2.weight", "output.LayerNorm.weight", "H"),
+    NAME("norm2.bias", "output.LayerNorm.bias", "H"),
+    {.kit = NULL}};
+
+static const char *const bert_unused[] = {"cls.*", "*position_ids", NULL};
+
+static const HuggingFaceModel bert = {.type = "bert",
+                                      .architecture = "BERT (post-LN)",
+                                      .library_class = "BertForSequenceClassification",
+                                      .prefix = "bert.",
+                                      .embedding = "embeddings.word_embeddings.weight",
+                                      .block = "encoder.layer.",
+                                      .once = bert_once,
+                                      .in_blocks = bert_in_blocks,
+                                      .unused = bert_unused};
+
+/* ---- GPT-2 --------------------------------------------------------------------------------------------- */
+
+static const HuggingFaceName gpt2_once[] = {
+    NAME("embedding.weight", "wte.weight", "VH"),
+    NAME("positions.weight", "wpe.weight", "PH"),
+    NAME("norm.weight", "ln_f.weight", "H"),
+    NAME("norm.bias", "ln_f.bias", "H"),
+    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true),
+    {.kit = NULL}};
+
+static const HuggingFaceName gpt2_in_blocks[] = {
+    NAME("norm1.weight", "ln_1.weight", "H"),
+    NAME("norm1.bias", "ln_1.bias", "H"),
+    NAME("attention.query.weight", "attn.c_attn.weight", "H3", .is_turned = true),
+    NAME("attention.key.weight", "attn.c_attn.weight", "H3", .is_turned = true, .third = 1),
+    NAME("attention.value.weight", "attn.c_attn.weight", "H3", .is_turned = true, .third = 2),
+    NAME("attention.query.bias", "attn.c_attn.bias", "3"),
+    NAME("attention.key.bias", "attn.c_attn.bias", "3", .third = 1),
+    NAME("attention.value.bias", "attn.c_attn.bias", "3", .third = 2),
+    NAME("attention.output.weight", "attn.c_proj.weight", "HH", .is_turned = true),
+    NAME("attention.output.bias", "attn.c_proj.bias", "H"),
+    NAME("norm2.weight", "ln_2.weight", "H"),
+    NAME("norm2.bias", "ln_2.bias", "H"),
+    NAME("feed_forward.up.weight", "mlp.c_fc.weight", "HF", .is_turned = true),
+    NAME("feed_forward.up.bias", "mlp.c_fc.bias", "F"),
+    NAME("feed_forward.down.weight", "mlp.c_proj.weight", "FH", .is_turned = true),
+    NAME("feed_forward.down.bias", "mlp.c_proj.bias", "H"),
+    {.kit = NULL}};
+
+static const char *const gpt2_unused[] = {"lm_head.weight", "*.attn.bias", "*.attn.masked_bias",
+                                          NULL};
+
+static const HuggingFaceModel gpt2 = {.type = "gpt2",
+                                      .architecture = "GPT-2",
+                                      .library_class = "GPT2LMHeadModel",
+                                      .prefix = "transformer.",
+                                      .embedding = "wte.weight",
+                                      .block = "h.",
+                                      .once = gpt2_once,
+                                      .in_blocks = gpt2_in_blocks,
+                                      .unused = gpt2_unused};
+
+/* ---- LLaMA --------------------------------------------------------------------------------------------- */
+
+static const HuggingFaceName llama_once[] = {
+    NAME("embedding.weight", "embed_tokens.weight", "VH"),
+    NAME("norm.weight", "norm.weight", "H"),
+    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true),
+    {.kit = NULL}};
+
+static const HuggingFaceName llama_in_blocks[] = {
+    NAME("norm1.weight", "input_layernorm.weight", "H"),
+    NAME("attention.query.weight", "self_attn.q_proj.weight", "HH"),
+    NAME("attention.key.weight", "self_attn.k_proj.weight", "KH"),
+    NAME("attention.value.weight", "self_attn.v_proj.weight", "KH"),
+    NAME("attention.output.weight", "self_attn.o_proj.weight", "HH"),
+    NAME("norm2.weight", "post_attention_layernorm.weight", "H"),
+    NAME("feed_forward.gate.weight", "mlp.gate_proj.weight", "FH"),
+    NAME("feed_forward.up.weight", "mlp.up_proj.weight", "FH"),
+    NAME("feed_forward.down.weight", "mlp.down_proj.weight", "HF"),
+    {.kit = NULL}};
+
+static const char *const llama_unused[] = {"lm_head.weight", "*.rotary_emb.inv_freq", NULL};
+
+static const HuggingFaceModel llama = {.type = "llama",
+                                       .architecture = "LLaMA",
+                                       .library_class = "LlamaForCausalLM",
+                                       .prefix = "model.",
+                                       .embedding = "embed_tokens.weight",
+                                       .block = "layers.",
+                                       .once = llama_once,
+                                       .in_blocks = llama_in_blocks,
+                                       .unused = llama_unused};
+
+const HuggingFaceModel *const hugging_face_models[] = {&bert, &gpt2, &llama, NULL};
+
+int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *name, int dim)
+{
+    switch (name->shape[dim]) {
+    case 'V':
+        return c->vocabulary;
+    case 'P':
+        return c->positions;
+    case 'T':
+        return c->token_types;
+    case 'F':
+        return c->inner;
+    case 'C':
+        return c->classes;
+    case 'K':
+        return (int64_t)c->hidden / c->heads * c->kv_heads;
+    case '3':
+        return 3 * (int64_t)c->hidden;
+    default:
+        return c->hidden;
+    }
+}

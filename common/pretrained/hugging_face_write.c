@@ -1,0 +1,230 @@
+/* Writes a checkpoint in Hugging Face's form, one of their tensors at a time. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/language.h"
+#include "pretrained/hugging_face.h"
+
+/* ---- config.json --------------------------------------------------------------------------------------- */
+
+static TransformerConfig config_of(const CheckpointIndex *index)
+{
+    const int64_t *sizes = index->fitting;
+    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
+    return (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
+                               .hidden = (int)sizes[FIT_HIDDEN],
+                               .layers = (int)sizes[FIT_LAYERS],
+                               .heads = (int)sizes[FIT_HEADS],
+                               .classes = (int)sizes[FIT_CLASSES],
+                               .positions =
+                                   (int)(sizes[FIT_POSITIONS] ? sizes[FIT_POSITIONS]
+                                                              : sizes[FIT_SEQ]),
+                               .kv_heads = (int)sizes[FIT_KV_HEADS],
+                               .inner = (int)sizes[FIT_INNER],
+                               .own_head = sizes[FIT_OWN_HEAD] != 0,
+                               .token_types = types ? (int)types->shape.size[0] : 0,
+                               .epsilon = index->epsilon,
+                               .theta = index->theta};
+}
+
+/* The names of the classes: their library counts these. */
+static json_t *labels(int classes)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < classes; i++) {
+        char number[16], label[32];
+        snprintf(number, sizeof number, "%d", i);
+        snprintf(label, sizeof label, "LABEL_%d", i);
+        json_object_set_new(all, number, json_string(label));
+    }
+    return all;
+}
+
+static json_t *sizes_of(const HuggingFaceModel *model, const TransformerConfig *c)
+{
+    if (!strcmp(model->type, "gpt2"))
+        return json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "n_embd", c->hidden, "n_layer",
+                         c->layers, "n_head", c->heads, "n_inner", c->inner, "n_positions",
+                         c->positions, "layer_norm_epsilon", c->epsilon, "activation_function",
+                         "gelu_new");
+    json_t *sizes =
+        json_pack("{s:i, s:i, s:i, s:i, s:i}", "hidden_size", c->hidden, "num_hidden_layers",
+                  c->layers, "num_attention_heads", c->heads, "intermediate_size", c->inner,
+                  "max_position_embeddings", c->positions);
+    json_t *more =
+        !strcmp(model->type, "bert")
+            ? json_pack("{s:s, s:i, s:f, s:o}", "hidden_act", "gelu", "type_vocab_size",
+                        c->token_types, "layer_norm_eps", c->epsilon, "id2label",
+                        labels(c->classes))
+            : json_pack("{s:s, s:i, s:f, s:f}", "hidden_act", "silu", "num_key_value_heads",
+                        c->kv_heads, "rms_norm_eps", c->epsilon, "rope_theta", c->theta);
+    json_object_update(sizes, more);
+    json_decref(more);
+    return sizes;
+}
+
+static bool write_config(const HuggingFaceModel *model, const TransformerConfig *c,
+                         const char *folder, Problem *problem)
+{
+    const char *hint = N_("free some space; what was written before is intact"),
+               *what = N_("config.json cannot be written: %s");
+    Replacement *file = replacement_begin(path_in(folder, "config.json").text, hint, what, problem);
+    if (!file)
+        return false;
+    json_t *all =
+        json_pack("{s:[s], s:s, s:s, s:i}", "architectures", model->library_class, "model_type",
+                  model->type, "torch_dtype", "float32", "vocab_size", c->vocabulary);
+    if (strcmp(model->type, "bert"))
+        json_object_set_new(all, "tie_word_embeddings", json_boolean(!c->own_head));
+    json_t *sizes = sizes_of(model, c);
+    json_object_update(all, sizes);
+    json_dumpf(all, file->stream, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    putc('\n', file->stream);
+    json_decref(sizes);
+    json_decref(all);
+    return replacement_end(file, hint, what, problem);
+}
+
+/* ---- tensors ------------------------------------------------------------------------------------------- */
+
+/* What is being written. */
+typedef struct Export {
+    const SavedModel *saved;
+    const HuggingFaceModel *model;
+    TransformerConfig config;
+    SafeTensor *tensors; /* [count] their names are freed at the end */
+    int count;
+    SafetensorsWriter *writer; /* NULL while the tensors are listed */
+    Problem *problem;
+} Export;
+
+static char *text_of(const char *before, int block, const char *name)
+{
+    char *text;
+    if (block < 0 ? asprintf(&text, "%s", name) < 0
+                  : asprintf(&text, "%s%d.%s", before, block, name) < 0)
+        abort();
+    return text;
+}
+
+static void list(Export *e, const HuggingFaceName *name, int block)
+{
+    char *theirs = text_of(e->model->block, block, name->theirs);
+    SafeTensor *tensor = &e->tensors[e->count++];
+    *tensor = (SafeTensor){.shape = {.rank = (int)strlen(name->shape)}};
+    for (int i = 0; i < tensor->shape.rank; i++)
+        tensor->shape.size[i] = hugging_face_size(&e->config, name, i);
+    tensor->name = text_of("", -1, theirs);
+    if (!name->has_no_prefix) {
+        free((char *)tensor->name);
+        if (asprintf((char **)&tensor->name, "%s%s", e->model->prefix, theirs) < 0)
+            abort();
+    }
+    free(theirs);
+}
+
+/* Puts a parameter of the kit where it is in their tensor, `width` of whose outputs are others'. */
+static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
+{
+    const int64_t out = shape.size[0], in = shape.rank > 1 ? shape.size[1] : 1,
+                  width = strchr(name->shape, '3') ? 3 * out : out;
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < in; i++)
+            y[name->is_turned ? i * width + name->third * out + o
+                              : (name->third * out + o) * in + i] = x[o * in + i];
+}
+
+/* Adds one parameter to their tensor y. */
+static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, real *y)
+{
+    char *kit = text_of("blocks.", block, name->kit);
+    const SavedParameter *p = checkpoint_index_find(&e->saved->index, kit);
+    real *x = p ? malloc((size_t)shape_count(p->shape) * sizeof *x) : NULL;
+    bool good = p ? saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem)
+                  : problem_set(e->problem, e->saved->folder,
+                                N_("checkpoint info DIR lists what a checkpoint holds"),
+                                "the checkpoint has no parameter %s", kit);
+    if (good)
+        place(name, p->shape, x, y);
+    free(x);
+    free(kit);
+    return good;
+}
+
+/* Writes their next tensor, which is made of the parameters that follow one another in the table. */
+static bool put(Export *e, const HuggingFaceName *name, int block)
+{
+    const int64_t count = shape_count(e->tensors[e->count++].shape);
+    real *y = malloc((size_t)count * sizeof *y);
+    const int parts = strchr(name->shape, '3') ? 3 : 1;
+    bool good = true;
+    for (int i = 0; good && i < parts; i++)
+        good = add_parameter(e, name + i, block, y);
+    if (good)
+        safetensors_put(e->writer, y, count);
+    free(y);
+    return good;
+}
+
+static bool each_name(Export *e, const HuggingFaceName *name, int block)
+{
+    bool good = true;
+    for (; good && name->kit; name++) {
+        const bool unneeded = !strcmp(name->kit, "head.weight") && !e->config.own_head;
+        if (unneeded || name->third > 0)
+            continue;
+        if (e->writer)
+            good = put(e, name, block);
+        else
+            list(e, name, block);
+    }
+    return good;
+}
+
+static bool each_tensor(Export *e)
+{
+    e->count = 0;
+    bool good = each_name(e, e->model->once, -1);
+    for (int block = 0; good && block < e->config.layers; block++)
+        good = each_name(e, e->model->in_blocks, block);
+    return good;
+}
+
+static bool write_tensors(Export *e, const char *folder)
+{
+    enum { MOST_NAMES = 20 }; /* in a block, and outside of the blocks */
+    const char *const metadata[] = {"format", "pt", NULL};
+    e->tensors = calloc((size_t)(e->config.layers + 1) * MOST_NAMES, sizeof *e->tensors);
+    each_tensor(e);
+    const int count = e->count;
+    e->writer = safetensors_begin(path_in(folder, "model.safetensors").text, e->tensors, count,
+                                  metadata, e->problem);
+    bool good = e->writer && each_tensor(e);
+    if (good)
+        good = safetensors_end(e->writer, e->problem);
+    else if (e->writer)
+        safetensors_drop(e->writer);
+    for (int i = 0; i < count; i++)
+        free((char *)e->tensors[i].name);
+    free(e->tensors);
+    return good;
+}
+
+bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *problem)
+{
+    Export e = {.saved = saved, .config = config_of(&saved->index), .problem = problem};
+    for (const HuggingFaceModel *const *model = hugging_face_models; *model; model++)
+        if (!strcmp((*model)->architecture, saved->index.architecture))
+            e.model = *model;
+    if (!e.model)
+        return problem_set(problem, saved->folder, "merge it without --hf",
+                           "Hugging Face's library has no model like this %s",
+                           saved->index.architecture);
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return problem_set(problem, folder, "name a folder inside an existing, writable one",
+                           "the folder cannot be created: %s", strerror(errno));
+    return write_tensors(&e, folder) && write_config(e.model, &e.config, folder, problem);
+}

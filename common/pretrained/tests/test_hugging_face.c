@@ -1,0 +1,336 @@
+/* A folder in Hugging Face's form that is damaged, or asks for what the kit does not compute, is
+ * refused with one error; other ways to write the same model are accepted. */
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pretrained/hugging_face.h"
+#include "pretrained/pretrained.h"
+#include "tests/run_for_tests.h"
+
+Suite *suite(void);
+
+static char folder[64];
+
+static Path model_path(const char *model, const char *file)
+{
+    const char *root = getenv("ROOT");
+    const Path models = path_in(root ? root : ".", "common/pretrained/tests/models");
+    return path_in(path_in(models.text, model).text, file);
+}
+
+static void begin(void)
+{
+    strcpy(folder, "/tmp/balise-hugging-face-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void end(void)
+{
+    unlink(path_in(folder, "config.json").text);
+    unlink(path_in(folder, "model.safetensors").text);
+    rmdir(folder);
+}
+
+static void put_text(const char *name, const char *text)
+{
+    FILE *file = fopen(path_in(folder, name).text, "w");
+    fputs(text, file);
+    fclose(file);
+}
+
+/* config.json of the model, with the members of `changes`. */
+static void put_config(const char *model, const char *changes)
+{
+    json_t *config = json_load_file(model_path(model, "config.json").text, 0, NULL),
+           *changed = json_loads(changes, 0, NULL);
+    ck_assert_ptr_nonnull(config);
+    ck_assert_msg(changed != NULL, "%s", changes);
+    json_object_update(config, changed);
+    ck_assert_int_eq(json_dump_file(config, path_in(folder, "config.json").text, 0), 0);
+    json_decref(config);
+    json_decref(changed);
+}
+
+/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them out. */
+static void put_tensors(const char *model, const char *from, const char *to)
+{
+    enum { MOST = 64 };
+    Problem problem;
+    SafeTensor tensors[MOST];
+    real *numbers[MOST];
+    int count = 0;
+    Safetensors *file = safetensors_open(model_path(model, "model.safetensors").text, &problem);
+    for (int i = 0; i < file->count; i++) {
+        const SafeTensor *tensor = &file->tensors[i];
+        const bool renamed = from && !strncmp(tensor->name, from, strlen(from));
+        if (renamed && !to)
+            continue;
+        char *name;
+        if (asprintf(&name, "%s%s", renamed ? to : "",
+                     tensor->name + (renamed ? strlen(from) : 0)) < 0)
+            abort();
+        tensors[count] = (SafeTensor){.name = name, .shape = tensor->shape};
+        numbers[count] = malloc((size_t)shape_count(tensor->shape) * sizeof(real));
+        ck_assert(safetensors_read(file, tensor, numbers[count++], &problem));
+    }
+    SafetensorsWriter *writer =
+        safetensors_begin(path_in(folder, "model.safetensors").text, tensors, count,
+                          (const char *const[]){NULL}, &problem);
+    for (int i = 0; i < count; i++) {
+        safetensors_put(writer, numbers[i], shape_count(tensors[i].shape));
+        free(numbers[i]);
+        free((char *)tensors[i].name);
+    }
+    ck_assert(safetensors_end(writer, &problem));
+    safetensors_close(file);
+}
+
+static void assert_refused(const char *what)
+{
+    Problem problem = {0};
+    Pretrained *from = pretrained_open(folder, &problem);
+    ck_assert_ptr_null(from);
+    assert_says(&problem, (const char *const[]){what, NULL});
+    ck_assert_ptr_nonnull(strstr(problem.where, folder));
+}
+
+static void assert_accepted(void)
+{
+    Problem problem = {0};
+    Pretrained *from = pretrained_open(folder, &problem);
+    ck_assert_msg(from != NULL, "%s", problem.what);
+    pretrained_close(from);
+}
+
+static const struct {
+    const char *model, *changes, *says;
+} wrong_configs[] = {
+    {"bert", "{\"model_type\": \"t5\"}", "model_type t5"},
+    {"bert", "{\"model_type\": null}", "model_type ?"},
+    {"bert", "{\"model_type\": 3}", "model_type ?"},
+    {"bert", "{\"hidden_size\": null}", "no hidden_size"},
+    {"bert", "{\"hidden_size\": \"8\"}", "no hidden_size"},
+    {"bert", "{\"hidden_size\": 0}", "no hidden_size"},
+    {"bert", "{\"vocab_size\": -17}", "no vocab_size"},
+    {"bert", "{\"vocab_size\": 4294967313}", "no vocab_size"},
+    {"bert", "{\"num_hidden_layers\": 16000000}", "no num_hidden_layers"},
+    {"bert", "{\"num_attention_heads\": 3}", "3 heads do not divide a hidden size of 8"},
+    {"bert", "{\"layer_norm_eps\": 0}", "no layer_norm_eps"},
+    {"bert", "{\"layer_norm_eps\": \"small\"}", "no layer_norm_eps"},
+    {"bert", "{\"hidden_act\": \"relu\"}", "hidden_act=relu"},
+    {"bert", "{\"hidden_act\": {}}", "hidden_act=?"},
+    {"bert", "{\"position_embedding_type\": \"relative_key\"}", "relative_key"},
+    {"bert", "{\"is_decoder\": true}", "is_decoder"},
+    {"bert", "{\"num_hidden_layers\": 3}", "16 missing"},
+    {"bert", "{\"num_hidden_layers\": 1}", "16 left over; the first is bert.encoder.layer.1."},
+    {"bert", "{\"vocab_size\": 18}", "1 of another shape"},
+    {"bert", "{\"vocab_size\": 18}", "[17,8], not [18,8]"},
+    {"gpt2", "{\"activation_function\": \"gelu\"}", "activation_function=gelu"},
+    {"gpt2", "{\"n_head\": 5}", "5 heads do not divide"},
+    {"gpt2", "{\"n_inner\": 9}", "6 of another shape"},
+    {"gpt2", "{\"scale_attn_weights\": false}", "scale_attn_weights"},
+    {"gpt2", "{\"scale_attn_by_inverse_layer_idx\": true}", "inverse_layer_idx"},
+    {"gpt2", "{\"tie_word_embeddings\": false}", "first is lm_head.weight"},
+    {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}}", "of type linear"},
+    {"llama", "{\"rope_scaling\": {\"rope_type\": \"llama3\"}}", "of type llama3"},
+    {"llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\"}}", "of type yarn"},
+    {"llama", "{\"rope_scaling\": 2}", "rope_scaling of type ?"},
+    {"llama", "{\"num_key_value_heads\": 3}", "heads of keys and values"},
+    {"llama", "{\"head_dim\": 4}", "8 heads of 4 numbers"},
+    {"llama", "{\"hidden_act\": \"gelu\"}", "hidden_act=gelu"},
+    {"llama", "{\"attention_bias\": true}", "attention_bias"},
+    {"llama", "{\"rms_norm_eps\": -1}", "no rms_norm_eps"},
+    {"llama", "{\"intermediate_size\": 9}", "6 of another shape"},
+};
+
+START_TEST(a_config_that_cannot_be_right_is_refused)
+{
+    put_config(wrong_configs[_i].model, wrong_configs[_i].changes);
+    put_tensors(wrong_configs[_i].model, NULL, NULL);
+    assert_refused(wrong_configs[_i].says);
+}
+END_TEST
+
+START_TEST(a_config_that_is_no_json_is_refused)
+{
+    const char *const texts[] = {"", "{", "[1]", "\"bert\"", "{\"a\": 1, \"a\": 2}"};
+    put_tensors("bert", NULL, NULL);
+    for (int i = 0; i < 5; i++) {
+        put_text("config.json", texts[i]);
+        assert_refused(i == 2 ? "model_type" : "config.json cannot be read");
+    }
+    unlink(path_in(folder, "config.json").text);
+    assert_refused("");
+}
+END_TEST
+
+START_TEST(tensors_that_are_missing_or_renamed_are_refused)
+{
+    put_config("gpt2", "{}");
+    put_tensors("gpt2", "transformer.h.1.ln_1", NULL);
+    assert_refused("2 missing, 0 of another shape, 0 left over; the first is transformer.h.1.ln_1");
+    put_tensors("gpt2", "transformer.h.1.ln_1", "transformer.h.1.norm");
+    assert_refused("2 missing, 0 of another shape, 2 left over");
+    put_tensors("gpt2", "transformer.", "model.");
+    assert_refused("missing");
+    unlink(path_in(folder, "model.safetensors").text);
+    assert_refused("cannot be opened");
+    put_text("model.safetensors", "12345678{}");
+    assert_refused("header");
+}
+END_TEST
+
+START_TEST(names_without_the_prefix_or_of_older_versions_are_accepted)
+{
+    put_config("gpt2", "{}");
+    put_tensors("gpt2", "transformer.", "");
+    assert_accepted();
+    put_config("bert", "{}");
+    put_tensors("bert", "bert.", "");
+    assert_accepted();
+    put_tensors("bert", "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma");
+    assert_accepted();
+    put_tensors("bert", "classifier.", NULL); /* it was trained for something else */
+    assert_accepted();
+    put_tensors("bert", "classifier.", "cls.predictions.");
+    assert_accepted();
+    put_config("llama", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 500}}");
+    put_tensors("llama", NULL, NULL);
+    assert_accepted();
+}
+END_TEST
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+/* Writes a checkpoint of one rank with the weights of a model. */
+static void save(const TransformerConfig *config, const Model *model)
+{
+    enum { MOST = 64 };
+    Problem problem;
+    SafeTensor tensors[MOST];
+    SavedParameter parameters[MOST];
+    CheckpointIndex index = {.tp = 1,
+                             .pp = 1,
+                             .optimizer = "sgd",
+                             .data_key = "0123456789abcdef",
+                             .parameters = parameters,
+                             .epsilon = config->epsilon,
+                             .theta = config->theta,
+                             .fitting = {[FIT_LAYERS] = config->layers,
+                                         [FIT_HIDDEN] = config->hidden,
+                                         [FIT_HEADS] = config->heads,
+                                         [FIT_VOCABULARY] = config->vocabulary,
+                                         [FIT_CLASSES] = config->classes,
+                                         [FIT_POSITIONS] = config->positions,
+                                         [FIT_KV_HEADS] = config->kv_heads,
+                                         [FIT_INNER] = config->inner,
+                                         [FIT_OWN_HEAD] = config->own_head,
+                                         [FIT_ROWS] = 1,
+                                         [FIT_BATCH] = 1}};
+    snprintf(index.architecture, sizeof index.architecture, "%s", config->architecture->name);
+    for (const Parameter *p = model->parameters; p; p = p->next) {
+        tensors[index.count] = (SafeTensor){.name = saved_name(0, p->name), .shape = p->shape};
+        parameters[index.count++] = (SavedParameter){(char *)p->name, p->shape, whole(), 0};
+    }
+    ck_assert(checkpoint_index_write(&index, folder, &problem));
+    SafetensorsWriter *writer =
+        safetensors_begin(shard_path(folder, &index, 0, 0).text, tensors, index.count,
+                          (const char *const[]){"step", "0", NULL}, &problem);
+    int i = 0;
+    for (const Parameter *p = model->parameters; p; p = p->next) {
+        safetensors_put(writer, reals(p->value), tensor_count(p->value));
+        free((char *)tensors[i++].name);
+    }
+    ck_assert(safetensors_end(writer, &problem));
+}
+
+static void save_as_checkpoint(const char *name)
+{
+    Problem problem;
+    const Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Pool *pool = pool_new(0, true);
+    Model *model = model_new(pool, &mesh, 1);
+    char *path = strdup(model_path(name, "config.json").text);
+    *strrchr(path, '/') = 0;
+    Pretrained *from = pretrained_open(path, &problem);
+    ck_assert_msg(from != NULL, "%s", problem.what);
+    const TransformerConfig *config = pretrained_config(from);
+    transformer_new(model->builder, config, transformer_whole(config));
+    model_finish(model);
+    ck_assert(pretrained_load(from, model, &problem));
+    save(config, model);
+    pretrained_close(from);
+    model_free(model);
+    pool_free(pool);
+    free(path);
+}
+
+/* Both files have the same tensors. */
+static void assert_equal_tensors(const char *a, const char *b)
+{
+    Problem problem;
+    Safetensors *x = safetensors_open(a, &problem), *y = safetensors_open(b, &problem);
+    ck_assert_int_eq(x->count, y->count);
+    for (int i = 0; i < x->count; i++) {
+        const SafeTensor *tensor = &x->tensors[i], *other = safetensors_find(y, tensor->name);
+        const size_t bytes = (size_t)shape_count(tensor->shape) * sizeof(real);
+        real *p = malloc(bytes), *q = malloc(bytes);
+        ck_assert_msg(other && shape_equal(other->shape, tensor->shape), "%s", tensor->name);
+        ck_assert(safetensors_read(x, tensor, p, &problem));
+        ck_assert(safetensors_read(y, other, q, &problem));
+        ck_assert_msg(!memcmp(p, q, bytes), "%s", tensor->name);
+        free(p);
+        free(q);
+    }
+    safetensors_close(x);
+    safetensors_close(y);
+}
+
+START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
+{
+    const char *const models[] = {"bert", "gpt2", "llama"};
+    Problem problem = {0};
+    const Path tensors = model_path(models[_i], "model.safetensors");
+    save_as_checkpoint(models[_i]);
+    SavedModel *saved = saved_model_open(folder, &problem);
+    ck_assert_msg(saved != NULL, "%s", problem.what);
+    const Path shard = shard_path(folder, &saved->index, 0, 0);
+    ck_assert_msg(hugging_face_write(saved, folder, &problem), "%s", problem.what);
+    saved_model_close(saved);
+    unlink(path_in(folder, "index.json").text);
+    unlink(shard.text);
+    assert_equal_tensors(tensors.text, path_in(folder, "model.safetensors").text);
+    Pretrained *again = pretrained_open(folder, &problem);
+    ck_assert_msg(again != NULL, "%s", problem.what);
+    pretrained_close(again);
+}
+END_TEST
+
+START_TEST(the_labs_bert_is_refused_in_hugging_faces_form)
+{
+    Problem problem = {0};
+    SavedModel saved = {.index = {.architecture = "BERT"}, .folder = "DIR"};
+    ck_assert(!hugging_face_write(&saved, folder, &problem));
+    assert_says(&problem, (const char *const[]){"no model like this BERT", NULL});
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("hugging face");
+    TCase *cases = tcase_create("folders");
+    tcase_add_checked_fixture(cases, begin, end);
+    tcase_add_loop_test(cases, a_config_that_cannot_be_right_is_refused, 0,
+                        (int)(sizeof wrong_configs / sizeof *wrong_configs));
+    tcase_add_test(cases, a_config_that_is_no_json_is_refused);
+    tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
+    tcase_add_test(cases, names_without_the_prefix_or_of_older_versions_are_accepted);
+    tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
+                        3);
+    tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

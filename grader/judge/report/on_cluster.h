@@ -1,0 +1,28 @@
+/** @file
+ * A case's first step at the pace of a cluster.
+ */
+#pragma once
+
+#include "grader/judge/launch/outcome.h"
+#include "grader/judge/mpi/schedule.h"
+
+/** A step on a cluster. */
+typedef struct OnCluster {
+    const char *name;  /**< of the cluster and the model: a part of the text that was given */
+    StepSchedule step; /**< the replay */
+    double free;       /**< seconds of the step if messages took no time; NAN if unknown */
+    double late;       /**< if the sums over replicas followed the backward pass; likewise */
+} OnCluster;
+
+/** Replays the step at the pace of `text`, the output of common/bench/clusters.py.
+ *  @return false if the case has no whole step to replay */
+bool step_on_cluster(const Case *c, const Outcome *outcome, const char *text, OnCluster *on);
+
+/** Seconds of rank 0's sums over replicas. */
+double sums_take(const StepSchedule *s);
+
+/** The rank that works longest, of those that make these sums: the step waits for it. */
+int busiest_replica(const StepSchedule *s);
+
+/** Seconds of these sums in which that rank works. */
+double sums_overlapped(const StepSchedule *s);
