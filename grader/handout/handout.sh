@@ -42,7 +42,7 @@ put_runtime() {
     put grader/gradebook/{hand_in,manifest,files}.c grader/gradebook/{book,manifest,files}.h
     put common/bench/{clusters,cost,rows}.py common/bench/clusters/*.json # make trace CLUSTER=
     put grader/handout/{sums,changed}.sh grader/loop/*.{py,mk} common/plot/*.py common/page/*.{py,html,css,js}
-    put data/reviews/* data/download.sh data/archive_to_csv.py Makefile
+    put data/reviews/* data/stories/*.txt data/stories/*/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
     install -m 644 grader/handout/README.fr.md "$stage/README.fr.md"
     put common/po/* common/base/language.py labs/GLOSSARY.md
