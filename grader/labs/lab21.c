@@ -261,16 +261,16 @@ static Allowance sent_backward_21(int64_t n, const Sizes *z)
     return has_head ? (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1} : (Allowance){0, 0};
 }
 
-/* A rank's columns of the logits, twice: it may have a copy. With three ranks, whole rows are more. */
+/* A rank's columns of the logits, twice, in each pass: it may have a copy, and keep the memory. With three ranks, whole
+ * rows are more. */
 static double memory_21(const Case *c, const Label *pass)
 {
-    const double rows = (double)c->B * c->S, hidden = rows * c->H, small = 256 + 24 * rows,
-                 columns = (double)chunk(table_rows_of(c, pass->detail), 0, c->tp).end;
-    if (pass->what == BACKWARD_OF)
-        return small + 8 * hidden + 3 * rows * columns + columns * c->H;
-    return small + (pass->index == EMBEDDING ? 8 * hidden
-                    : pass->index == LOGITS  ? 4 * hidden + 2 * rows * columns
-                                             : 2 * rows * columns);
+    const double rows = (double)c->B * c->S, hidden = rows * c->H,
+                 columns = (double)chunk(table_rows_of(c, pass->detail), 0, c->tp).end,
+                 forward_pass = 256 + 24 * rows + 2 * rows * columns;
+    return pass->what == BACKWARD_OF ? forward_pass + 8 * hidden + columns * ((double)c->H + rows)
+           : pass->index == LOSS     ? forward_pass
+                                     : forward_pass + 8 * hidden;
 }
 
 static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)

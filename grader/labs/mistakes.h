@@ -80,6 +80,8 @@ typedef enum Mistake {
     OWN_MAXIMUM,
     OWN_SUM,
     OWN_TARGETS,
+    SUM_OF_REPLICAS,
+    TARGETS_OF_REPLICAS, /* before the next one, which it equals with as many replicas as ranks; without replicas it is right */
     TARGETS_TIMES_RANKS,
     TARGETS_NOT_MOVED,
     OTHERS_AS_FIRST,
@@ -88,8 +90,6 @@ typedef enum Mistake {
     LOGARITHM_MISSING,
     MEAN_OVER_POSITIONS,
     POSITIONS_COUNTED,
-    SUM_OF_REPLICAS,
-    TARGETS_OF_REPLICAS,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     MISTAKES

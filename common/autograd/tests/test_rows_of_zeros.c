@@ -63,11 +63,25 @@ START_TEST(rows_of_zeros_may_be_left_out)
 }
 END_TEST
 
+/* Of a table split by rows, the last rank may hold none. */
+START_TEST(without_outputs_the_gradient_of_x_is_zero)
+{
+    tape_up();
+    Tensor *x = normal("x", SHAPE(3, 8, IN), whole()), *none = normal("w", SHAPE(0, IN), whole());
+    Tensor *y = linear(x, none);
+    tape_backward(tape, y, tape_reals(tape, y->shape, whole(), (real[]){0}, false));
+    for (int i = 0; i < ROWS * IN; i++)
+        ck_assert_double_eq((double)reals(x->gradient)[i], 0);
+    tape_down();
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *s = suite_create("rows of zeros");
     TCase *tests = tcase_create("linear");
     tcase_add_loop_test(tests, rows_of_zeros_may_be_left_out, 0, PATTERNS_TRIED);
+    tcase_add_test(tests, without_outputs_the_gradient_of_x_is_zero);
     suite_add_tcase(s, tests);
     return s;
 }

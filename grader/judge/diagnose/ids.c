@@ -305,9 +305,8 @@ bool exp_overflows(const Evidence *e)
         const Entry *loss = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
         if (loss && loss->count == 1 && !isfinite(numbers_of(loss)[0]))
             return says(
-                e, _("exp has left the range of its numbers: logits are in the thousands here, "
-                     "so exp(x - most) is finite only if `most` is the largest of the whole "
-                     "row, and not all terms are zero only then"));
+                e,
+                _("exp has left the range of its numbers: logits are in the thousands here. Subtract the largest of the whole row, over all ranks: then no term is above 1, and one is 1"));
     }
     return false;
 }
