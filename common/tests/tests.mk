@@ -13,7 +13,7 @@ TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FI
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
 # Open MPI unloads its plugins at the end; LeakSanitizer then cannot attribute their memory.
-TEST_MAIN = common/tests/check_main.c $(if $(SANITIZE),common/tests/keep_loaded.c)
+TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
 # The two archives need each other: the model calls the layers of labs, and these call the functions
 # of balise.h.
@@ -62,8 +62,8 @@ CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
-$(BUILD)/libtest.a: $(LAYERS_FLOAT) $(call float,common/tests/run_for_tests.c grader/runner/signature.c) $(TWINS)
-$(BUILD)/libtest-double.a: $(LAYERS_DOUBLE) $(call double,$(CALLS) common/tests/run_for_tests.c)
+$(BUILD)/libtest.a: $(LAYERS_FLOAT) $(call float,grader/runner/signature.c) $(TWINS)
+$(BUILD)/libtest-double.a: $(LAYERS_DOUBLE) $(call double,$(CALLS))
 
 # The reference backend beside the cpu backend: its kernel_x is renamed to reference_x (see
 # common/backend/tests/twin.h).
