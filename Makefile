@@ -35,7 +35,8 @@ CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
 # The tokenizers' libraries; a program without tokenizers, such as a lab's, does not load them.
-TEXT_LIBS = -lutf8proc -lxxhash -ljansson -Wl,--push-state,--as-needed -lpcre2-8 -lsentencepiece -lstdc++ -Wl,--pop-state
+TEXT_LIBS = -lutf8proc -lxxhash -ljansson \
+            -Wl,--push-state,--as-needed -lpcre2-8 -lsentencepiece -lstdc++ -Wl,--pop-state
 LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv $(TEXT_LIBS) -lm
 SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer
 

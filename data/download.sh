@@ -18,12 +18,13 @@ vocabulary_url=${VOCABULARY_URL:-https://huggingface.co/google-bert/bert-base-un
 vocabulary_sha256=${VOCABULARY_SHA256:-07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3}
 # Lines of a file, its sum and its address.
 gpt2=https://openaipublic.blob.core.windows.net/gpt-2/encodings/main
-stories=${STORIES:-"
+stories=${STORIES:-}
+[ -n "$stories" ] || stories="
 tinystories/TinyStories-valid.txt 94e431816c4cce81ff71e4408ff8d3bda9a42e8d2663986697c3954288cb38b4 https://huggingface.co/datasets/roneneldan/TinyStories/resolve/main/TinyStories-valid.txt
 gpt2/encoder.json 196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783 $gpt2/encoder.json
 gpt2/vocab.bpe 1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5 $gpt2/vocab.bpe
 llama2/tokenizer.model 9e556afd44213b6bd1be2b850ebbbd98f5481437a8021afaf58ee7fb1818d347 https://raw.githubusercontent.com/karpathy/llama2.c/master/tokenizer.model
-"}
+"
 
 has_sum() { # program, sum, file
     [ -f "$3" ] && [ "$("$1" "$3" | cut -d ' ' -f 1)" = "$2" ]

@@ -54,11 +54,11 @@ struct Node {
         AttentionShape attention; /**< of attention, causal or not */
         Rotary rotary;            /**< of rotary positions */
         struct {
-            int heads, times;
-        } repeat;           /**< of repeat_heads */
-        double probability; /**< of dropout */
-        PairCall pair;      /**< of f, g, the gather and apply() */
-        double epsilon;     /**< of a layer norm or an RMS norm */
+            int heads, times; /**< of the argument; how often each is repeated */
+        } repeat;             /**< of repeat_heads */
+        double probability;   /**< of dropout */
+        PairCall pair;        /**< of f, g, the gather and apply() */
+        double epsilon;       /**< of a layer norm or an RMS norm */
     } with;
     Node *previous; /**< the operation recorded before, or NULL */
 };

@@ -1,5 +1,4 @@
 /* Reads numbers of safetensors: those of a part, and of several types. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,32 +7,36 @@
 
 /* ---- types --------------------------------------------------------------------------------------------- */
 
+static real real_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return (real)number;
+}
+
+/* The bits of F16 as those of a float, whose exponents begin 112 later. */
 static real from_f16(const void *bytes)
 {
     uint16_t bits;
     memcpy(&bits, bytes, sizeof bits);
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double sign = bits >> 15 ? -1 : 1;
-    if (exponent == 31)
-        return (real)(fraction ? (double)NAN : sign * (double)INFINITY);
-    return (real)(sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24)));
+    const uint32_t moved = (uint32_t)(bits & 0x7fff) << 13;
+    const bool is_finite = moved < UINT32_C(0x1f) << 23;
+    const real size = is_finite ? real_of(moved) * (real)0x1p112 : real_of(moved | 0x7f800000);
+    return bits >> 15 ? -size : size;
 }
 
 static real from_bf16(const void *bytes)
 {
     uint16_t upper;
     memcpy(&upper, bytes, sizeof upper);
-    const uint32_t bits = (uint32_t)upper << 16;
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return (real)number;
+    return real_of((uint32_t)upper << 16);
 }
 
 static real from_f32(const void *bytes)
 {
-    float number;
-    memcpy(&number, bytes, sizeof number);
-    return (real)number;
+    uint32_t bits;
+    memcpy(&bits, bytes, sizeof bits);
+    return real_of(bits);
 }
 
 static real from_f64(const void *bytes)
@@ -96,8 +99,20 @@ typedef struct Copy {
     Problem *problem;
 } Copy;
 
-/* Copies `count` numbers that follow one another in both. */
-static bool copy_run(const Copy *copy, int64_t x, int64_t y, int64_t count)
+/* The next two copy `count` numbers that follow one another in both. */
+
+/* They are `real` already. */
+static bool copy_reals(const Copy *copy, int64_t x, int64_t y, int64_t count)
+{
+    const int64_t offset = x * (int64_t)sizeof(real), bytes = count * (int64_t)sizeof(real);
+    if (!copy->bytes)
+        return safetensors_bytes(copy->file, copy->values + y, bytes,
+                                 copy->file->data + copy->tensor->begin + offset, copy->problem);
+    memcpy(copy->values + y, copy->bytes + offset, (size_t)bytes);
+    return true;
+}
+
+static bool copy_numbers(const Copy *copy, int64_t x, int64_t y, int64_t count)
 {
     enum { ROOM = 1 << 15 };
     const Type *type = copy->type;
@@ -137,8 +152,10 @@ static bool copy_common(const Copy *copy, int64_t x, int64_t y, int i)
     y += (begin - b.begin) * inner_y;
     if (begin >= end || inner_x == 0 || inner_y == 0)
         return true;
-    if (is_same_from(copy, i + 1))
-        return copy_run(copy, x, y, (end - begin) * inner_x);
+    if (is_same_from(copy, i + 1)) {
+        const bool is_real = copy->type->number == (sizeof(real) == 4 ? from_f32 : from_f64);
+        return (is_real ? copy_reals : copy_numbers)(copy, x, y, (end - begin) * inner_x);
+    }
     bool good = true;
     for (int64_t at = 0; good && at < end - begin; at++)
         good = copy_common(copy, x + at * inner_x, y + at * inner_y, i + 1);

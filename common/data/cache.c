@@ -28,28 +28,6 @@ typedef struct Header {
 static const char MAGIC[8] = "BALISE\r\n";
 enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
 
-/* Creates `folder` and the folders above it. */
-static bool folder_make(const char *folder, Problem *problem)
-{
-    char *path = strcpy(allocate(strlen(folder) + 1), folder);
-    for (char *at = path; *at; at++) {
-        if (*at != '/' || at == path)
-            continue;
-        *at = '\0';
-        mkdir(path, 0777); /* the last result decides */
-        *at = '/';
-    }
-    free(path);
-    struct stat status;
-    if (mkdir(folder, 0777) == 0)
-        return true;
-    int error = errno;
-    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
-        return true;
-    return problem_set(problem, folder, "name a writable folder",
-                       "the cache folder cannot be created: %s", strerror(error));
-}
-
 /* What the tokens depend on. */
 typedef struct Source {
     const char *path; /* of the reviews, or of the text */

@@ -54,31 +54,11 @@ static void encode_document(const Tokenizer *tokenizer, const char *text, const 
         ids_put(ids, last);
 }
 
-static bool is_utf8(const char *path, const char *bytes, size_t length, Problem *problem)
-{
-    const size_t valid = utf8_valid_length(bytes, length);
-    if (valid == length)
-        return true;
-    char place[PLACE_SIZE];
-    int64_t line = 1;
-    size_t begin = 0;
-    for (size_t i = 0; i < valid; i++)
-        if (bytes[i] == '\n') {
-            line++;
-            begin = i + 1;
-        }
-    place_in_file(place, path, 0, line);
-    return problem_set(problem, place,
-                       "convert the text, for example with iconv -f latin1 -t utf-8",
-                       "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
-                       (unsigned)(unsigned char)bytes[valid], valid - begin + 1);
-}
-
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem)
 {
     skip_bom(&bytes, &length);
-    if (!is_utf8(path, bytes, length, problem))
+    if (!utf8_check(path, 1, bytes, length, problem))
         return false;
     const char *end = bytes + length;
     const Separator separator = separator_of(bytes, end);

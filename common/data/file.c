@@ -1,9 +1,10 @@
-/* Memory, whole files, and locations in them. */
+/* Memory, whole files, locations in them, and folders. */
 #include "data/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -50,6 +51,25 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
+bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem)
+{
+    const size_t valid = utf8_valid_length(text, length);
+    if (valid == length)
+        return true;
+    size_t begin = 0;
+    for (size_t i = 0; i < valid; i++)
+        if (text[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
+    char place[PLACE_SIZE];
+    place_in_file(place, path, 0, line);
+    return problem_set(problem, place,
+                       "convert the text, for example with iconv -f latin1 -t utf-8",
+                       "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
+                       (unsigned)(unsigned char)text[valid], valid - begin + 1);
+}
+
 static double memory_of_machine(void)
 {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -84,4 +104,25 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
     }
     close(fd);
     return ok;
+}
+
+bool folder_make(const char *folder, Problem *problem)
+{
+    char *path = strcpy(allocate(strlen(folder) + 1), folder);
+    for (char *at = path; *at; at++) {
+        if (*at != '/' || at == path)
+            continue;
+        *at = '\0';
+        mkdir(path, 0777); /* the last result decides */
+        *at = '/';
+    }
+    free(path);
+    struct stat status;
+    if (mkdir(folder, 0777) == 0)
+        return true;
+    int error = errno;
+    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+        return true;
+    return problem_set(problem, folder, "name a writable folder",
+                       "the cache folder cannot be created: %s", strerror(error));
 }

@@ -23,6 +23,9 @@ enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< of a location, with its t
  *  out if it is 0. `place` has room for [PLACE_SIZE]. */
 void place_in_file(char *place, const char *path, int64_t row, int64_t line);
 
+/** Creates a folder and those above it. Returns false with `problem` if it cannot. */
+bool folder_make(const char *folder, Problem *problem);
+
 /* ---- csv.c ---- */
 
 /** The rows of a CSV file, in memory. */

@@ -75,26 +75,11 @@ static void print_ids(const int32_t *ids, int64_t count)
     putchar('\n');
 }
 
-/* `line` is 0 if the whole input is one text. */
-static bool is_utf8(const char *text, size_t length, int64_t line, Problem *problem)
-{
-    size_t valid = utf8_valid_length(text, length);
-    char place[64];
-    if (valid == length)
-        return true;
-    if (line > 0)
-        snprintf(place, sizeof place, _("standard input: line %lld"), (long long)line);
-    return problem_set(problem, line > 0 ? place : _("standard input"),
-                       "convert the text, for example with iconv -f latin1 -t utf-8",
-                       "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
-                       (unsigned)(unsigned char)text[valid], valid + 1);
-}
-
 static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t length,
                           Problem *problem)
 {
     int32_t *ids;
-    if (!is_utf8(text, length, 0, problem))
+    if (!utf8_check(_("standard input"), 1, text, length, problem))
         return false;
     print_ids(ids, tokenizer_encode_text(tokenizer, text, length, &ids));
     free(ids);
@@ -140,7 +125,7 @@ static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, P
     for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && text[length - 1] == '\n')
             length--;
-        ok = is_utf8(text, (size_t)length, line, problem);
+        ok = utf8_check(_("standard input"), line, text, (size_t)length, problem);
         if (ok)
             print_ids(ids, tokenizer_encode(tokenizer, text, (size_t)length, options->seq, ids));
     }

@@ -11,8 +11,9 @@ $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/po/%.po
 # The sources whose messages are translated: the grader, the student's commands, and the runtime's
 # errors.
 SAID_IN_C = $(sort $(filter-out $(wildcard common/tests/* common/*/tests/* common/*/bench/*), \
-              $(wildcard common/*/*.[ch] common/*/*.cc common/*/*/*.[ch] common/*/*/*.cu $(addprefix grader/,judge/*.c judge/*/*.c \
-              judge/report/formats/*.c labs/*.[ch] runner/*.c gradebook/*.c))))
+              $(wildcard common/*/*.[ch] common/*/*.cc common/*/*/*.[ch] common/*/*/*.cu \
+              $(addprefix grader/,judge/*.c judge/*/*.c judge/report/formats/*.c \
+              labs/*.[ch] runner/*.c gradebook/*.c))))
 SAID_IN_PYTHON = $(sort $(wildcard common/base/language.py data/archive_to_csv.py \
                    $(addsuffix /*.py,grader grader/loop common/page common/plot)))
 SAID_IN_PAGES = $(wildcard common/page/*.js)

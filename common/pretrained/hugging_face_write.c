@@ -14,20 +14,19 @@ static TransformerConfig config_of(const CheckpointIndex *index)
 {
     const int64_t *sizes = index->fitting;
     const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
-    return (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
-                               .hidden = (int)sizes[FIT_HIDDEN],
-                               .layers = (int)sizes[FIT_LAYERS],
-                               .heads = (int)sizes[FIT_HEADS],
-                               .classes = (int)sizes[FIT_CLASSES],
-                               .positions =
-                                   (int)(sizes[FIT_POSITIONS] ? sizes[FIT_POSITIONS]
-                                                              : sizes[FIT_SEQ]),
-                               .kv_heads = (int)sizes[FIT_KV_HEADS],
-                               .inner = (int)sizes[FIT_INNER],
-                               .own_head = sizes[FIT_OWN_HEAD] != 0,
-                               .token_types = types ? (int)types->shape.size[0] : 0,
-                               .epsilon = index->epsilon,
-                               .theta = index->theta};
+    return (TransformerConfig){
+        .vocabulary = (int)sizes[FIT_VOCABULARY],
+        .hidden = (int)sizes[FIT_HIDDEN],
+        .layers = (int)sizes[FIT_LAYERS],
+        .heads = (int)sizes[FIT_HEADS],
+        .classes = (int)sizes[FIT_CLASSES],
+        .positions = (int)(sizes[FIT_POSITIONS] ? sizes[FIT_POSITIONS] : sizes[FIT_SEQ]),
+        .kv_heads = (int)sizes[FIT_KV_HEADS],
+        .inner = (int)sizes[FIT_INNER],
+        .own_head = sizes[FIT_OWN_HEAD] != 0,
+        .token_types = types ? (int)types->shape.size[0] : 0,
+        .epsilon = index->epsilon,
+        .theta = index->theta};
 }
 
 /* The names of the classes: their library counts these. */

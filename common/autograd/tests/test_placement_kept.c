@@ -109,7 +109,9 @@ END_TEST
 START_TEST(logits_of_a_split_table_know_their_columns)
 {
     Model *model = model_new(pool, &mesh, 1);
-    Tensor *table = parameter(model->builder, "table", SHAPE(6, H), shard(0));
+    Tensor *table = parameter(model->builder, "table", SHAPE(6, H), shard(0)),
+           *uneven = parameter(model->builder, "uneven", SHAPE(5, H), shard(0));
+    uneven->may_be_uneven = true;
     model_finish(model);
     model_use_tape(model, tape);
     Tensor *ids = tape_ints(tape, SHAPE(B, S), (int32_t[]){0, 3, NO_ID, 5, 2, 4});
@@ -119,8 +121,10 @@ START_TEST(logits_of_a_split_table_know_their_columns)
     ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* whole */
     ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), shard(2))), "own_ids",
                   "[2,3,3] shard(2)", "not known");
-    ints(ids)[1] = 6;
-    ASSERT_MISUSE(own_ids(ids, logits), "own_ids", "id 6", "6 tokens");
+    ASSERT_MISUSE(own_ids(ids, linear(x, uneven)), "own_ids", "id 5", "5 tokens");
+    ints(ids)[3] = 1;
+    static const int32_t shorter[] = {NO_ID, 0, NO_ID, NO_ID, NO_ID, 1}; /* rows 3 and 4 */
+    ck_assert_mem_eq(ints(own_ids(ids, linear(x, uneven))), shorter, sizeof shorter);
     model_free(model);
 }
 END_TEST

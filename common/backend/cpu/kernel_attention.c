@@ -27,25 +27,34 @@ typedef struct Tile {
     const int32_t *mask;
 } Tile;
 
-/** Replaces each row of scores [rows,keys] by exp(score - highest) where the query sees the key, and
- *  0 elsewhere. */
+/** Replaces the scores of `end` keys by exp(score - highest), or 0 for hidden keys; with `all`, none
+ *  is hidden. The compiler vectorises a loop of its own for each. */
+KERNEL_HELPER void exponents_of_row(bool all, int64_t end, const int32_t *mask, real *scores,
+                                    real *highest, real *sums)
+{
+    const real most = highest_shown(all, end, mask, scores);
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < end; j++) {
+        const real e = exp_nonpositive(scores[j] - most);
+        scores[j] = all || mask[j] ? e : 0;
+        sum += scores[j];
+    }
+    *highest = sum == 0 ? 0 : most; /* it sees no key */
+    *sums = sum == 0 ? 1 : sum;
+}
+
+/** The same for each row of scores [rows,keys], with 0 for keys of the future. */
 KERNEL static void masked_exponents(const Tile *tile, real *scores, real *highest, real *sums)
 {
-    const int32_t *mask = tile->mask;
     for (int64_t i = 0; i < tile->rows; i++, scores += tile->keys) {
         const int64_t end = tile->end + i * tile->step;
-        const real most = highest_shown(end, mask, scores);
-        real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < end; j++) {
-            const real e = exp_nonpositive(scores[j] - most);
-            scores[j] = is_shown(mask, j) ? e : 0;
-            sum += scores[j];
-        }
+        if (tile->mask)
+            exponents_of_row(false, end, tile->mask, scores, highest + i, sums + i);
+        else
+            exponents_of_row(true, end, NULL, scores, highest + i, sums + i);
         for (int64_t j = end; j < tile->keys; j++)
             scores[j] = 0;
-        highest[i] = sum == 0 ? 0 : most; /* it sees no key */
-        sums[i] = sum == 0 ? 1 : sum;
     }
 }
 
@@ -61,24 +70,33 @@ KERNEL static void divide_rows(int64_t rows, int64_t size, const real *sums, rea
     }
 }
 
-/** Turns scores into probabilities p again, and dp into ds = p (dp - sum of dp p over the row). */
+/** Turns scores of `end` keys into probabilities p again, and dp into ds = p (dp - sum of dp p over
+ *  the row). */
+KERNEL_HELPER void softmax_backward_of_row(bool all, int64_t end, const int32_t *mask, real most,
+                                           real inverse, real *p, real *dp)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < end; j++) {
+        const real e = exp_nonpositive(p[j] - most) * inverse;
+        p[j] = all || mask[j] ? e : 0;
+        sum += p[j] * dp[j];
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < end; j++)
+        dp[j] = p[j] * (dp[j] - sum);
+}
+
+/** The same for each row, with 0 for keys of the future. */
 KERNEL static void softmax_backward(const Tile *tile, const real *highest, const real *sums,
                                     real *p, real *dp)
 {
-    const int32_t *mask = tile->mask;
     for (int64_t i = 0; i < tile->rows; i++, p += tile->keys, dp += tile->keys) {
         const int64_t end = tile->end + i * tile->step;
-        const real most = highest[i], inverse = 1 / sums[i];
-        real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < end; j++) {
-            const real e = exp_nonpositive(p[j] - most) * inverse;
-            p[j] = is_shown(mask, j) ? e : 0;
-            sum += p[j] * dp[j];
-        }
-#pragma omp simd
-        for (int64_t j = 0; j < end; j++)
-            dp[j] = p[j] * (dp[j] - sum);
+        if (tile->mask)
+            softmax_backward_of_row(false, end, tile->mask, highest[i], 1 / sums[i], p, dp);
+        else
+            softmax_backward_of_row(true, end, NULL, highest[i], 1 / sums[i], p, dp);
         for (int64_t j = end; j < tile->keys; j++)
             p[j] = dp[j] = 0;
     }

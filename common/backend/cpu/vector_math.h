@@ -71,19 +71,13 @@ KERNEL_HELPER float highest_of(int64_t count, const float *x)
     return number_of_order(highest);
 }
 
-/** Is key i shown? All are if there is no mask. */
-KERNEL_HELPER bool is_shown(const int32_t *mask, int64_t i)
-{
-    return !mask || mask[i];
-}
-
-/** The largest of x that `mask` shows; NaN if there is none. */
-KERNEL_HELPER float highest_shown(int64_t count, const int32_t *mask, const float *x)
+/** The largest of x where `shown` is not 0, or of all if `all`; NaN if there is none. */
+KERNEL_HELPER float highest_shown(bool all, int64_t count, const int32_t *shown, const float *x)
 {
     int32_t highest = INT32_MIN;
 #pragma omp simd reduction(max : highest)
     for (int64_t i = 0; i < count; i++) {
-        const int32_t order = is_shown(mask, i) ? order_of(x[i]) : INT32_MIN;
+        const int32_t order = all || shown[i] ? order_of(x[i]) : INT32_MIN;
         highest = order > highest ? order : highest;
     }
     return number_of_order(highest);

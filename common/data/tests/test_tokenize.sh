@@ -48,6 +48,21 @@ check "the default is 512 ids" 512 "$(awk 'BEGIN { for (i = 0; i < 900; i++) pri
 check "no input gives no output" 0 "$(tokenize </dev/null | wc -c)"
 check "carriage returns and zero bytes change nothing" "$cls $film $sep" "$(printf 'fi\0lm\r\n' | tokenize)"
 
+for kind in gpt2 llama; do
+    text=$(printf 'Once upon a time,\n  Zo\303\251 was \342\200\234sad\342\200\235.')
+    ids=$(printf '%s' "$text" | "$BUILD/tokenize" --vocab "$ROOT/data/stories/$kind" --text)
+    check "--text gives one line of ids, and --decode the text of stories/$kind" "1 $text" \
+        "$(echo "$ids" | wc -l) $(echo "$ids" | "$BUILD/tokenize" --vocab "$ROOT/data/stories/$kind" --decode)"
+done
+check "--text has no begin and end, and no limit" "600" \
+    "$(awk 'BEGIN { for (i = 0; i < 600; i++) print "film" }' | tokenize --text | wc -w)"
+for ids in 1x -1 99999999999999999999 "5 $(wc -l <"$vocabulary")"; do
+    echo "$ids" >"$folder/ids"
+    refused "--decode refuses '$ids'" "is not an id" --vocab "$vocabulary" --decode <"$folder/ids"
+done
+printf 'a\nb\351' >"$folder/latin1"
+refused "--text names the invalid byte" "byte 0xE9 at byte 2 of the line" --vocab "$vocabulary" --text <"$folder/latin1"
+
 refused "--vocab is needed" "--vocab is missing" </dev/null
 refused "an unknown option is refused" "there is no option --vocabulary-file" --vocabulary-file x </dev/null
 refused "a value is needed" "--vocab needs a value" --vocab </dev/null

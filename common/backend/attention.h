@@ -1,0 +1,71 @@
+/** @file
+ * The kernels of attention: a part of backend.h, whose rules hold here too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cxx.h"
+#include "base/real.h"
+
+BEGIN_C
+
+/* ---- rotary positions (Su et al., arXiv:2104.09864) ------------------------------------------------------ */
+
+/** The sizes of rotary positions on this rank. */
+typedef struct Rotary {
+    int64_t batch, positions, heads,
+        head_size; /**< B, S, A and D (even), of the heads of this rank */
+    int64_t first; /**< the position of row 0 of each sample */
+    double theta;  /**< the base of the angles; usually 10000 */
+} Rotary;
+
+/** Turns pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
+ *  \f[ y_k = x_k \cos\alpha - x_{k+D/2} \sin\alpha, \qquad
+ *      y_{k+D/2} = x_{k+D/2} \cos\alpha + x_k \sin\alpha, \qquad
+ *      \alpha = (\mathrm{first} + s)\,\theta^{-2k/D} \f]
+ *  The angle, its cosine and its sine are computed in double precision. If `back`, the angle is -α:
+ *  this undoes the turn, and makes dx from dy. y may be x. */
+void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
+
+/* ---- attention ----------------------------------------------------------------------------------------- */
+
+/** The sizes of attention on this rank. Samples have past + positions keys. */
+typedef struct AttentionShape {
+    int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
+    double factor;                              /**< scores are factor · q · k; usually 1/√D */
+    bool causal;                                /**< does query s see only keys 0..past + s? */
+    int64_t past; /**< keys before the first query's own; 0 unless causal, and for backward */
+} AttentionShape;
+
+/** T, the number of keys of each sample. */
+HOST_AND_DEVICE static inline int64_t attention_keys(const AttentionShape *shape)
+{
+    return shape->past + shape->positions;
+}
+
+/** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
+ *  \f[ y = \mathrm{softmax} \left( \mathrm{factor} \cdot q\,k^T \right) v \f]
+ *  q, y [B,S,A·D]; k, v [B,T,A·D]; mask [B,T] is 0 where a key is hidden: its probability is exactly
+ *  zero. NULL: no key is hidden. A query that sees no key, like causal ones in padding on the left,
+ *  has y = 0. For each row of scores [B,A,S], keeps the largest visible score and the sum of
+ *  exp(score - highest) for backward (0 and 1 if there is none). `work`: kernel_attention_work()
+ *  numbers. */
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work);
+
+/** Writes dq, dk and dv, from forward's arguments and what it kept; recomputes the scores. With
+ *  forward's probabilities p, and ∘ for element-wise products:
+ *  \f[ dv = p^T dy, \qquad ds = p \circ \left( dy\,v^T - \mathrm{rowsum}(dy \circ y) \right), \qquad
+ *      dq = \mathrm{factor} \cdot ds\,k, \qquad dk = \mathrm{factor} \cdot ds^T q \f] */
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work);
+
+/** The size of the work space that forward and backward need, in numbers. */
+int64_t kernel_attention_work(const AttentionShape *shape);
+
+END_C
