@@ -195,7 +195,7 @@ Sizes stages_sizes(const Scenario *run)
                    .N = c->blocks,
                    .vocabulary = is_split_by_rows(run, "embedding.weight"),
                    .micros = micros_of(c),
-                   .part = c->tp,
+                   .tp = c->tp,
                    .stages = c->pp};
 }
 

@@ -7,6 +7,7 @@
 . "$(dirname "$0")/tree.sh"
 make_tree course
 BUILT=$BUILD
+LABS=$(sed -n 's/^..call add_lab,\([0-9]*\),.*/\1/p' grader/labs.mk | paste -sd ' ')
 
 # runs_of LAB: the options of the short runs in its text, one line per run.
 runs_of() {
@@ -47,7 +48,8 @@ seen() {
 }
 
 for lab in ${RUNS:-1 5 7 9 11}; do
-    for n in $(eval "echo {$((solved + 1))..$lab}"); do
+    for n in $LABS; do
+        ((n > solved && n <= lab)) || continue
         [ "$n" != 9 ] || make --silent start LAB=9 > out 2>&1
         copy_solution "$n"
     done
@@ -93,7 +95,7 @@ assert f"    Score: {sum(points)}/{sum(points)}\n" in screen, "the score"
 assert sorted(re.findall(r"✓ .* (\d+)/\1$", screen, re.M)) == sorted(map(str, points)), "the points"
 PYTHON
 }
-for lab in {1..14}; do
+for lab in $LABS; do
     for text in labs/"$(printf %02d "$lab")"-*/README{,.fr}.md; do
         check "$text begins with the task and a full mark" begins_with_the_task "$lab" "$text"
     done

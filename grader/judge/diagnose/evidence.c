@@ -205,8 +205,11 @@ bool added_up_over_ranks(const Evidence *e)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    return says(e, _("the parts of different ranks were added, but they are different elements of "
-                     "the whole"));
+    return says(e, e->want->label.of == A_PARAMETER
+                       ? _("the parts of different ranks were added, but they are different "
+                           "elements of the parameter")
+                       : _("the parts of different ranks were added, but they are different "
+                           "elements of the whole"));
 }
 
 bool of_another_rank(const Evidence *e)
