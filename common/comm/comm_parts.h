@@ -9,15 +9,15 @@ BEGIN_C
 #include "comm/comm.h"
 
 /** How an all-reduce combines the ranks' numbers. */
-typedef enum Reduction {
+typedef enum ReduceOp {
     SUM,    /**< adds them */
     MAXIMUM /**< takes the largest one */
-} Reduction;
+} ReduceOp;
 
 /** How a group communicates: the functions behind those of comm.h, which count and measure. */
 typedef struct Transport {
     /** see comm_all_reduce() and comm_all_max() */
-    void (*all_reduce)(Group *group, Reduction how, const real *x, real *result, int64_t count);
+    void (*all_reduce)(Group *group, ReduceOp how, const real *x, real *result, int64_t count);
     /** see comm_all_gather() */
     void (*all_gather)(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
     /** see comm_reduce_scatter() */

@@ -32,7 +32,7 @@ static void copy_alone(const real *x, real *result, int64_t numbers)
         kernel_vector_copy(numbers, x, result);
 }
 
-static void reduce_all(Group *group, Reduction how, const real *x, real *result, int64_t numbers)
+static void reduce_all(Group *group, ReduceOp how, const real *x, real *result, int64_t numbers)
 {
     double begin = MPI_Wtime();
     if (is_alone(group))

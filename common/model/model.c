@@ -53,6 +53,11 @@ void model_free(Model *model)
     free(model);
 }
 
+bool parameter_is_copy(const Parameter *p, const Mesh *mesh)
+{
+    return p->twin >= 0 && p->twin < mesh->pp_rank;
+}
+
 static int64_t padded(const Parameter *p)
 {
     return (tensor_count(p->value) + PADDING - 1) / PADDING * PADDING;

@@ -3,11 +3,6 @@
 #include "comm/comm.h"
 #include "model/model.h"
 
-bool parameter_is_copy(const Parameter *p, const Mesh *mesh)
-{
-    return p->twin >= 0 && p->twin < mesh->pp_rank;
-}
-
 /* Two addends have one sum in either order, so both stages step alike. */
 static void add_gradient_of_twin(Model *model, const Parameter *p)
 {

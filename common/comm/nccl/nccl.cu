@@ -17,7 +17,7 @@
 
 /* ---- operations ------------------------------------------------------------------------------------------ */
 
-static void nccl_all_reduce(Group *group, Reduction how, const real *x, real *result, int64_t count)
+static void nccl_all_reduce(Group *group, ReduceOp how, const real *x, real *result, int64_t count)
 {
     const Link *link = link_called(group, "all_reduce");
     if (count > 0)
