@@ -58,7 +58,7 @@ for lab in ${RUNS:-1 5 7 9 11}; do
         train "${options[@]}"
         batch=$(tr ' ' '\n' <<< "${options[*]}" | sed -n 's/BATCH_SIZE=//p')
         # Runs of one size train one model, at whatever layout.
-        size=$(tr ' ' '\n' <<< "${options[*]}" | grep -E '^(BATCH_SIZE|LAYERS|CLIP)=' | paste -sd ' ')
+        size=$(tr ' ' '\n' <<< "${options[*]}" | grep -E '^(MODEL|BATCH_SIZE|LAYERS|CLIP)=' | paste -sd ' ')
         : "${reference[$size]:=$(last_loss)}"
         check "lab $lab: ${options[*]} ends with the loss of the first run of this size" same_loss "${reference[$size]}"
         [ "$lab" != 5 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 5: the labs in it are the student's own" \
