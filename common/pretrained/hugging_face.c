@@ -194,16 +194,6 @@ static Box part_of(const HuggingFaceName *name, const Parameter *p)
     return box;
 }
 
-/* Is the shape, with rows and columns as in the kit, that of the parameter? */
-static bool fits(const HuggingFaceName *name, Shape shape, const Parameter *p)
-{
-    if (name->is_turned)
-        shape = SHAPE(shape.size[1], shape.size[0]);
-    if (strchr(name->shape, '3'))
-        shape.size[0] /= 3;
-    return shape_equal(shape, p->shape);
-}
-
 static void turn(const real *x, int64_t rows, int64_t columns, real *y)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -218,7 +208,7 @@ static bool read_parameter(const Pretrained *from, const Parameter *p, real *val
     const Safetensors *file = NULL;
     const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
     const SafeTensor *tensor = name ? find(from->open, name, block, &file) : NULL;
-    if (!tensor || !fits(name, tensor->shape, p))
+    if (!tensor || !shape_equal(hugging_face_shape_in_kit(name, tensor->shape), p->shape))
         return problem_set(problem, from->path, "the model was made with other sizes",
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
     const Box all = box_of(tensor->shape, -1, (Range){0}), part = part_of(name, p);

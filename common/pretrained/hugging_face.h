@@ -44,6 +44,9 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
+/** The shape that a parameter of the kit has if their tensor of it has the shape `theirs`. */
+Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs);
+
 /** Writes a checkpoint's weights to FOLDER in Hugging Face's form, config.json and
  *  model.safetensors; makes the folder if there is none. Returns false with `problem` if that fails,
  *  or if their library has no such model. */

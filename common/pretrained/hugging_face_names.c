@@ -1,5 +1,6 @@
 /* The names of Hugging Face's tensors. */
 #include <stddef.h>
+#include <string.h>
 
 #include "pretrained/hugging_face.h"
 
@@ -151,4 +152,12 @@ int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *nam
     default:
         return c->hidden;
     }
+}
+
+Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs)
+{
+    Shape shape = name->is_turned ? SHAPE(theirs.size[1], theirs.size[0]) : theirs;
+    if (strchr(name->shape, '3'))
+        shape.size[0] /= 3;
+    return shape;
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "checkpoint/checkpoint.h"
 #include "pretrained/pretrained.h"
 
 /** A form in which models come. */
@@ -31,6 +32,10 @@ bool llama_bin_open(Pretrained *from, Problem *problem);
 
 /** Opens FOLDER, or the newest checkpoint in it, as the kit's, in the same way. */
 bool own_checkpoint_open(Pretrained *from, Problem *problem);
+
+/** Fills in the sizes that a checkpoint's index gives; not `architecture`. Returns false with
+ *  `problem` if no model can have them. */
+bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, Problem *problem);
 
 /** Opens FOLDER as Hugging Face's, in the same way. */
 bool hugging_face_open(Pretrained *from, Problem *problem);
