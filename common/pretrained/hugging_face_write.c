@@ -1,4 +1,4 @@
-/* Writes a checkpoint in Hugging Face's form, one of their tensors at a time. */
+/* Writes a checkpoint in Hugging Face's format, tensor by tensor. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- config.json --------------------------------------------------------------------------------------- */
 
-/* The names of the classes: their library counts these. */
+/* The names of the classes: their library derives the number of classes from them. */
 static json_t *labels(int classes)
 {
     json_t *all = json_object();
@@ -76,7 +76,7 @@ typedef struct Export {
     const SavedModel *saved;
     const HuggingFaceModel *model;
     TransformerConfig config;
-    SafeTensor *tensors; /* [count] their names are freed at the end */
+    SafeTensor *tensors; /* [count]; owns their names */
     int count;
     SafetensorsWriter *writer; /* NULL while the tensors are listed */
     Problem *problem;
@@ -107,15 +107,15 @@ static void list(Export *e, const HuggingFaceName *name, int block)
     free(theirs);
 }
 
-/* Puts a parameter of the kit where it is in their tensor, `width` of whose outputs are others'. */
+/* Copies a parameter x of the kit to its place in their tensor y. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
     const int64_t out = shape.size[0], in = shape.rank > 1 ? shape.size[1] : 1,
                   width = strchr(name->shape, '3') ? 3 * out : out;
     for (int64_t o = 0; o < out; o++)
         for (int64_t i = 0; i < in; i++)
-            y[name->is_turned ? i * width + name->third * out + o
-                              : (name->third * out + o) * in + i] = x[o * in + i];
+            y[name->is_transposed ? i * width + name->third * out + o
+                                  : (name->third * out + o) * in + i] = x[o * in + i];
 }
 
 /* Adds one parameter to their tensor y of this shape. */
@@ -139,7 +139,7 @@ static bool add_parameter(const Export *e, const HuggingFaceName *name, int bloc
     return good;
 }
 
-/* Writes their next tensor, which is made of the parameters that follow one another in the table. */
+/* Writes their next tensor, which consists of one parameter or three consecutive ones. */
 static bool put(Export *e, const HuggingFaceName *name, int block)
 {
     const Shape shape = e->tensors[e->count++].shape;

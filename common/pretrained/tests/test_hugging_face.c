@@ -1,4 +1,4 @@
-/* A folder in Hugging Face's form that is damaged, or asks for what the kit does not compute, is
+/* A folder in Hugging Face's format that is damaged, or asks for what the kit does not compute, is
  * refused with one error; other ways to write the same model are accepted. */
 #include <check.h>
 #include <jansson.h>
@@ -54,7 +54,8 @@ static void put_config(const char *model, const char *changes)
     json_decref(changed);
 }
 
-/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them out. */
+/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them
+ * out. */
 static void put_tensors(const char *model, const char *from, const char *to)
 {
     enum { MOST = 64 };
