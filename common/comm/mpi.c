@@ -29,8 +29,7 @@ static int piece_at(int64_t begin, int64_t count)
     return (int)(count - begin < PIECE ? count - begin : PIECE);
 }
 
-static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *result,
-                           int64_t numbers)
+static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *result, int64_t numbers)
 {
     const MPI_Op op = how == MAXIMUM ? MPI_MAX : MPI_SUM;
     HostView from = host_view_read(x, numbers),
