@@ -1,5 +1,4 @@
-/* GELU by tanh and SwiGLU. The backward pass computes their results again where they were
- * released. */
+/* GELU by tanh and SwiGLU. The backward pass recomputes their results where they were released. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"

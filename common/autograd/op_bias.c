@@ -1,4 +1,4 @@
-/* y = x + bias on the tape, for a bias that is added after a sum over ranks. */
+/* y = x + bias on the tape: adds a bias after a sum over ranks. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "base/run.h"

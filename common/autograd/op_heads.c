@@ -1,4 +1,4 @@
-/* Rotary positions, and heads that several queries share. */
+/* Rotary positions, and key and value heads that several query heads share. */
 #include <math.h>
 
 #include "autograd/operations.h"
@@ -17,8 +17,8 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, double theta)
     must_be_real("rotary", x);
     must_have_heads("rotary", x, heads);
     if (x->shape.size[2] / heads % 2)
-        misuse("it turns pairs of numbers", "rotary: the %d heads of %s have an odd size", heads,
-               TENSOR_TEXT(x));
+        misuse("rotary positions rotate pairs of numbers",
+               "rotary: the %d heads of %s have an odd size", heads, TENSOR_TEXT(x));
     if (first < 0 || !(theta > 0 && isfinite(theta)))
         misuse("positions count from 0, and theta is 10000 in most models",
                "rotary: the first position is %lld, and theta is %g", (long long)first, theta);
@@ -33,7 +33,7 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, double theta)
     return y;
 }
 
-/* Copies of a head are side by side: t numbers the copy, and a row of x is a head. */
+/* The copies of a head are adjacent: t numbers them. The kernel sees each head as a row of x. */
 
 static void repeat_heads_gradient(Node *node, Tensor *dy)
 {

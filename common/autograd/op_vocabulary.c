@@ -1,4 +1,4 @@
-/* The steps of a cross entropy over a vocabulary whose columns are split over the ranks. */
+/* The steps of a cross-entropy whose logits are split over the ranks, along the vocabulary. */
 #include "autograd/operations.h"
 #include "autograd/placement.h"
 #include "backend/host_view.h"
@@ -185,7 +185,7 @@ Tensor *subtract(Tensor *x, Tensor *y)
 
 /* ---- the mean -------------------------------------------------------------------------------------------- */
 
-/* What divides the sum: 1 rather than 0, so that a batch without targets has the loss 0. */
+/* At least 1, so that a batch without targets has the loss 0. */
 static double divisor(const Tape *tape, const Tensor *targets)
 {
     int64_t tokens = tape->batch.tokens;

@@ -11,8 +11,8 @@
  * is this without bias. A bias with a weight in shard(1) is an error: each rank would add it. */
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 
-/** y [..,H] = x [..,H] + bias [H]. A bias that every rank holds is added to a sum, after all_reduce:
- *  to a partial sum it is an error, because each rank would add it. */
+/** y [..,H] = x [..,H] + bias [H]. A bias that every rank holds is added to a sum, after
+ *  all_reduce: to a partial sum it is an error, because each rank would add it. */
 Tensor *add_bias(Tensor *x, Tensor *bias);
 
 /** tanh, element by element. */
@@ -28,20 +28,21 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
 /** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
-/** y [B,S,H] = x [B,S,H] + row past + s of table [positions,H] for position s; `past` is that of the
- *  tape's batch. past + S > positions is misuse. */
+/** y [B,S,H] = x [B,S,H] + row past + s of table [positions,H] for position s; `past` is that of
+ *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
-/** attention() of queries that see no future: q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose
- *  last S rows are the queries' own; query s sees keys 0..T-S+s (Radford et al., 2018; Dao,
+/** Causal attention(): q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose last S rows are the
+ *  queries' own; query s sees keys 0..T-S+s (Radford et al., 2018; Dao,
  *  arXiv:2307.08691). mask [B,T] is 0 for padding, NULL if there is none; a query that sees padding
  *  alone, on the left, gets zeros. T > S, with earlier keys and values from a cache, is for
  *  inference: misuse if a gradient is needed. */
 Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
-/** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first + 1,
- *  ...: turns the pair of numbers k and k + D/2 of each head by position · theta^(-2k/D). These are
- *  the pairs of Hugging Face and Megatron-LM; the paper pairs 2k and 2k + 1. An odd D is misuse. */
+/** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first +
+ *  1, ...: rotates the pair of numbers k and k + D/2 of each head by position · theta^(-2k/D).
+ *  These are the pairs of Hugging Face and Megatron-LM; the paper pairs 2k and 2k + 1. An odd D is
+ *  misuse. */
 Tensor *rotary(Tensor *x, int heads, int64_t first, double theta);
 
 /** Ends the run if x is not [B,S,heads·D]. */
@@ -55,7 +56,7 @@ Tensor *repeat_heads(Tensor *x, int heads, int times);
  *  follows it in GPT-2, so the two are not fused. */
 Tensor *gelu_tanh(Tensor *x);
 
-/** gate · σ(gate) · up, element by element: the gate of SwiGLU (Shazeer, arXiv:2002.05202). */
+/** y = gate · σ(gate) · up, element by element: the gate of SwiGLU (Shazeer, arXiv:2002.05202). */
 Tensor *swiglu(Tensor *gate, Tensor *up);
 
 /** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
@@ -69,7 +70,7 @@ Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *num
 /** The same for integers: ids, labels, a mask. Their placement is whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
 
-/** Copies x [1,S,W] behind the first `past` rows of cache [1,room,W], which no tape owns; `past` is
+/** Copies x [1,S,W] after the first `past` rows of cache [1,room,W], which no tape owns; `past` is
  *  that of the tape's batch. Returns the rows that the cache then holds, [1,past+S,W]. Not
  *  differentiable: the tape must not record. */
 Tensor *append_rows(const Tensor *cache, Tensor *x);

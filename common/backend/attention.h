@@ -15,18 +15,18 @@ BEGIN_C
 
 /** The sizes of rotary positions on this rank. */
 typedef struct Rotary {
-    int64_t batch, positions, heads,
-        head_size; /**< B, S, A and D (even), of the heads of this rank */
-    int64_t first; /**< the position of row 0 of each sample */
-    double theta;  /**< the base of the angles; usually 10000 */
+    int64_t batch, positions; /**< B and S */
+    int64_t heads, head_size; /**< A and D (even), of the heads of this rank */
+    int64_t first;            /**< the position of row 0 of each sample */
+    double theta;             /**< the base of the angles; usually 10000 */
 } Rotary;
 
-/** Turns pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
+/** Rotates pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
  *  \f[ y_k = x_k \cos\alpha - x_{k+D/2} \sin\alpha, \qquad
  *      y_{k+D/2} = x_{k+D/2} \cos\alpha + x_k \sin\alpha, \qquad
  *      \alpha = (\mathrm{first} + s)\,\theta^{-2k/D} \f]
- *  The angle, its cosine and its sine are computed in double precision. If `back`, the angle is -α:
- *  this undoes the turn, and makes dx from dy. y may be x. */
+ *  Computes the angle, its cosine and its sine in double precision. If `back`, the angle is -α: the
+ *  inverse rotation, which computes dx from dy. y may be x. */
 void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
@@ -47,10 +47,10 @@ HOST_AND_DEVICE static inline int64_t attention_keys(const AttentionShape *shape
 
 /** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
  *  \f[ y = \mathrm{softmax} \left( \mathrm{factor} \cdot q\,k^T \right) v \f]
- *  q, y [B,S,A·D]; k, v [B,T,A·D]; mask [B,T] is 0 where a key is hidden: its probability is exactly
- *  zero. NULL: no key is hidden. A query that sees no key, like causal ones in padding on the left,
- *  has y = 0. For each row of scores [B,A,S], keeps the largest visible score and the sum of
- *  exp(score - highest) for backward (0 and 1 if there is none). `work`: kernel_attention_work()
+ *  q, y [B,S,A·D]; k, v [B,T,A·D]; mask [B,T] is 0 where a key is hidden: its probability is
+ *  exactly zero. NULL: no key is hidden. A query that sees no key, like causal ones in padding on
+ *  the left, has y = 0. For each row of scores [B,A,S], keeps the largest visible score and the sum
+ *  of exp(score - highest) for backward (0 and 1 if there is none). `work`: kernel_attention_work()
  *  numbers. */
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
                               const real *v, const int32_t *mask, real *y, real *highest,

@@ -89,7 +89,8 @@ bool options_read(const Option *known, int argc, char **argv, Problem *problem)
     for (int i = 1; i < argc; i += 2) {
         const Option *option = !strncmp(argv[i], "--", 2) ? find(known, argv[i] + 2) : NULL;
         if (!option)
-            return problem_set(problem, NULL, "make help lists the variables of make train",
+            return problem_set(problem, NULL,
+                               "make help lists the variables of make train and make story",
                                "unknown option '%.100s'", argv[i]);
         if (i + 1 == argc)
             return problem_set(problem, NULL, "write it after the option", "%s takes a value",

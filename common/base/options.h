@@ -15,23 +15,23 @@ typedef enum OptionKind {
     OPTION_SEED,    /**< uint64_t */
     OPTION_REAL,    /**< double */
     OPTION_BYTES,   /**< int64_t, written as 800M or 6G */
-    OPTION_READ,    /**< whatever `read` makes of it */
+    OPTION_READ,    /**< any type: `read` converts the value */
 } OptionKind;
 
-/** An option. */
+/** An option that a program accepts. */
 typedef struct Option {
     const char *name; /**< "hidden-dim": --hidden-dim VALUE, make's HIDDEN_DIM=VALUE */
-    OptionKind kind;  /**< see there */
+    OptionKind kind;  /**< the type of its value */
     void *target;     /**< where the value is stored */
     double low, high; /**< the allowed range of a number */
-    /** of OPTION_READ: stores the value; or returns option_refused() */
+    /** for OPTION_READ: stores the value, or returns option_refused() */
     bool (*read)(const char *value, void *target, Problem *problem);
 } Option;
 
-/** Reads the arguments behind the program's name. `known` ends with an option without a name.
+/** Reads the arguments after the program's name. `known` ends with an option without a name.
  *  Returns false with `problem` on an unknown option or an invalid value. */
 bool options_read(const Option *known, int argc, char **argv, Problem *problem);
 
 /** Sets a problem, and returns false: "LAYERS cannot be 'x'", with the hint that it takes
- *  `expected`, which is translated already. */
+ *  `expected`, which the caller has translated. */
 bool option_refused(Problem *problem, const char *name, const char *value, const char *expected);

@@ -49,8 +49,9 @@ int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
 /** A file that is being written. */
 typedef struct SafetensorsWriter SafetensorsWriter;
 
-/** Begins a file of `real` numbers (F32; F64 in double precision) for `path` and writes the header. `tensors` [count] are in the order in which
- *  safetensors_put() will write them; `metadata` is key, text, key, text, ..., NULL.
+/** Begins a file of `real` numbers (F32; F64 in double precision) for `path` and writes the header.
+ *  `tensors` [count] are in the order in which safetensors_put() will write them; `metadata` is
+ *  key, text, key, text, ..., NULL. Both are copied.
  *  @return NULL with `problem` if the file cannot be created; otherwise a writer that
  *  safetensors_end() or safetensors_drop() frees */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
@@ -115,15 +116,15 @@ typedef struct Box {
     Range range[4]; /**< the last one belongs to the last dimension */
 } Box;
 
-/** All of a tensor of this shape, but only `held` along dimension `dim`; -1 for all of it. */
+/** The part of a tensor of this shape that has only `held` along dimension `dim`; -1: all of it. */
 Box box_of(Shape shape, int dim, Range held);
 
-/** Reads numbers of a tensor of this file, which lies at `place` in a larger one: copies those that
- *  `wanted` has too into `values`, which has room for all of `wanted`. F16, BF16, F32 and F64 become
- *  `real`. A tensor with a checksum is read and checked as a whole; otherwise only what is wanted is
- *  read.
+/** Reads part of a tensor of this file. The tensor is itself the part `place` of a larger one; the
+ *  numbers in both `place` and `wanted` go to `values`, which has room for all of `wanted`. F16,
+ *  BF16, F32 and F64 become `real`. If the tensor has a checksum, reads and checks all of it;
+ *  otherwise reads only what is wanted.
  *  @return true; or false with `problem` if reading fails, the checksum does not match, or the
- *  tensor has no such numbers */
+ *  tensor is of another type */
 bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, const Box *place,
                           const Box *wanted, real *values, Problem *problem);
 
@@ -133,19 +134,20 @@ bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *v
 
 /* ---- safetensors_folder.c ------------------------------------------------------------------------------ */
 
-/** The tensors of a folder in Hugging Face's form: model.safetensors, or the files that
+/** The tensors of a folder in Hugging Face's format: model.safetensors, or the files that
  *  model.safetensors.index.json names. */
 typedef struct SafetensorsFolder {
     int count;          /**< how many files */
     Safetensors **file; /**< [count] */
 } SafetensorsFolder;
 
-/** Opens the files, which must hold the tensors that the index says.
+/** Opens the files, which must hold the tensors that the index lists.
  *  @return NULL with `problem`; otherwise a record that the caller frees with
  *  safetensors_folder_close() */
 SafetensorsFolder *safetensors_folder_open(const char *folder, Problem *problem);
 /** Closes the files. */
 void safetensors_folder_close(SafetensorsFolder *folder);
-/** The tensor of this name and its file; NULL if there is none. */
+/** The tensor of this name, and its file in *file; both belong to the folder. NULL if there is
+ *  none. */
 const SafeTensor *safetensors_folder_find(const SafetensorsFolder *folder, const char *name,
                                           const Safetensors **file);

@@ -1,4 +1,4 @@
-/* The tensors of a folder in Hugging Face's form: one file, or several and an index. */
+/* The tensors of a folder in Hugging Face's format: one file, or several and an index. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static const char one_name[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
 
-/* The file of this name, opened now or earlier; NULL with `problem`. */
+/* Opens the file unless it is open. Returns NULL with `problem` on failure. */
 static Safetensors *opened(SafetensorsFolder *all, const char *path, Problem *problem)
 {
     for (int i = 0; i < all->count; i++)

@@ -1,4 +1,4 @@
-/* Reads numbers of safetensors: those of a part, and of several types. */
+/* Reads parts of safetensors, in any of several types. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,9 +99,9 @@ typedef struct Copy {
     Problem *problem;
 } Copy;
 
-/* The next two copy `count` numbers that follow one another in both. */
+/* copy_reals() and copy_numbers() copy `count` numbers that are consecutive in both. */
 
-/* They are `real` already. */
+/* Needs no conversion. */
 static bool copy_reals(const Copy *copy, int64_t x, int64_t y, int64_t count)
 {
     const int64_t offset = x * (int64_t)sizeof(real), bytes = count * (int64_t)sizeof(real);
@@ -141,7 +141,7 @@ static bool is_same_from(const Copy *copy, int dim)
     return true;
 }
 
-/* Copies what both boxes have, from dimension i on; x and y are the offsets there. */
+/* Copies the intersection of the boxes, from dimension i on; x and y are the offsets there. */
 static bool copy_common(const Copy *copy, int64_t x, int64_t y, int i)
 {
     const Range a = copy->from->range[i], b = copy->to->range[i];
@@ -162,7 +162,8 @@ static bool copy_common(const Copy *copy, int64_t x, int64_t y, int i)
     return good;
 }
 
-/* All bytes of a tensor, checked; the caller frees them. NULL with `problem` on failure. */
+/* Reads all bytes of a tensor and checks them; the caller frees them. NULL with `problem` on
+ * failure. */
 static char *checked_bytes(const Safetensors *file, const SafeTensor *tensor, Problem *problem)
 {
     char *bytes = malloc((size_t)tensor->bytes + 1);

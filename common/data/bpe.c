@@ -51,7 +51,7 @@ static size_t word_end(Splitter *splitter, const char *text, size_t length, size
 
 /* ---- merging ---- */
 
-/* A symbol of a word, in a list: a merge removes the right one of two neighbours. */
+/* A symbol of a word, in a linked list: a merge removes the right one of two neighbours. */
 typedef struct Symbol {
     int32_t id; /* -1 once removed */
     int64_t before, after;
@@ -65,7 +65,7 @@ typedef struct Candidate {
 
 typedef struct Merger {
     Symbol *symbols;
-    Candidate *heap; /* the next merge is the first */
+    Candidate *heap; /* a binary heap: the next merge is first */
     int64_t candidates;
     size_t room; /* the longest word so far */
     KnownWords *known;
@@ -151,7 +151,7 @@ static void merge_word(const Bpe *bpe, const char *word, size_t length)
             continue;
         Symbol *right = m->symbols + left->after;
         const Merge *now = bpe_slot(bpe, left->id, right->id);
-        if (now->left < 0 || now->id != merge.id) /* an earlier merge took one of the two */
+        if (now->left < 0 || now->id != merge.id) /* an earlier merge replaced one of the two */
             continue;
         left->id = merge.id;
         right->id = -1;

@@ -10,7 +10,8 @@
     N_("take vocabulary and merges from one folder, unchanged: vocab.json and merges.txt, or "     \
        "GPT-2's encoder.json and vocab.bpe")
 
-/* The files write a byte as a character: itself if it can be seen, otherwise one from U+0100 on. */
+/* The files write a byte as a character: as itself if it is printable, otherwise as one from U+0100
+ * on. */
 enum { BYTE_CHARACTERS = 256 + 68 };
 typedef struct Alphabet {
     int16_t byte_of[BYTE_CHARACTERS]; /* -1: no byte */
@@ -35,7 +36,8 @@ static Alphabet alphabet_new(void)
 
 /* ---- the vocabulary ---- */
 
-/* Gives the next id its bytes, unless a character of the token stands for none. */
+/* Gives the next id the bytes of `token`. Returns false if one of its characters stands for no
+ * byte. */
 static bool put_token(Tokenizer *tokenizer, const Alphabet *alphabet, const char *token)
 {
     const size_t length = strlen(token);
@@ -55,7 +57,7 @@ static bool put_token(Tokenizer *tokenizer, const Alphabet *alphabet, const char
     return ok;
 }
 
-/* Puts the tokens in the order of their ids: each id from 0 on is given once. */
+/* Adds the tokens in the order of their ids, which must be 0, 1, ..., each once. */
 static bool put_tokens(Tokenizer *tokenizer, json_t *vocabulary, const char *path, Problem *problem)
 {
     const size_t size = json_object_size(vocabulary);

@@ -19,12 +19,12 @@ enum { SEQ_MAX = 1 << 20 }; /**< the largest: a row with more ids is not a text 
 
 /** Turns text into ids and back: WordPiece (BERT uncased), byte-level BPE (GPT-2) or SentencePiece
  * (LLaMA), with the same ids as Hugging Face's tokenizers 0.23 and SentencePiece. Only one thread
- * at a time may use it: BPE remembers words. */
+ * at a time may use it: it caches the ids of frequent words. */
 typedef struct Tokenizer Tokenizer;
 
-/** Ids with a meaning of their own. */
+/** The special tokens. */
 typedef enum SpecialToken {
-    UNKNOWN_TOKEN, /**< [UNK], <unk>: what no pieces spell */
+    UNKNOWN_TOKEN, /**< [UNK], <unk>: text that no pieces spell */
     BEGIN_TOKEN,   /**< before a text: [CLS], <s>; GPT-2's <|endoftext|> is both this and the end */
     END_TOKEN,     /**< after a text: [SEP], </s>, <|endoftext|> */
     PAD_TOKEN,     /**< padding after a text: [PAD], <pad> */
@@ -44,14 +44,15 @@ Tokenizer *tokenizer_open(const char *path, Problem *problem);
 /** Frees a tokenizer. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);
 
-/** The number of ids: each is below it. */
+/** The number of ids: they are 0 to this number - 1. */
 int32_t tokenizer_size(const Tokenizer *tokenizer);
 /** The id of a special token, or -1 if the tokenizer has none. */
 int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
 
 /** Writes the ids of `text` [length] to `ids`, which has room for [seq]: the begin token, the
  *  text's pieces, the end token (each if there is one), truncated to `seq` ids (SEQ_MIN to
- *  SEQ_MAX), not padded. The text is valid UTF-8 (see utf8_valid_length) and may contain zero bytes.
+ *  SEQ_MAX), not padded. The text is valid UTF-8 (see utf8_valid_length) and may contain zero
+ *  bytes.
  *  @return how many ids were written, at most seq */
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
                          int32_t *ids);
@@ -76,8 +77,8 @@ const char *tokenizer_piece(const Tokenizer *tokenizer, int32_t before, int32_t 
 
 /** The number of bytes from the start of `text` that are valid UTF-8; `length` if all are. */
 size_t utf8_valid_length(const char *text, size_t length);
-/** Is the text, which begins on this line of `path`, valid UTF-8? Returns false with `problem`, which
- *  names the line and the byte, if not. */
+/** Is the text, which begins on this line of `path`, valid UTF-8? Returns false with `problem`,
+ *  which names the line and the byte, if not. */
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);
 
 /* ---- The data set ---- */
@@ -110,11 +111,11 @@ typedef struct TokenSet {
 TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,
                                  const char *cache_folder, Problem *problem);
 
-/** Opens a text through the same cache, in which one file serves every SEQ. The text is UTF-8. If it
- *  has `<|endoftext|>`, that ends each document; otherwise a line that is only `-` does; if there
- *  is no such line either, each line is a document. Blanks around a document are left out, and empty
- *  documents, too. The stream of tokens is every document in turn: begin token, pieces, end token
- *  (if begin and end are one token, as GPT-2's are, only at the end).
+/** Opens a text through the same cache, in which one file serves every SEQ. The text is UTF-8. If
+ *  it has `<|endoftext|>`, that ends each document; otherwise a line that is only `-` does; if
+ *  there is no such line either, each line is a document. Blanks around a document are left out,
+ *  and empty documents, too. The stream of tokens is every document in turn: begin token, pieces,
+ *  end token (if begin and end are one token, as GPT-2's are, only at the end).
  *
  *  Window r, a row, is the tokens r*seq to r*seq + seq - 1 of the stream; the targets are the next
  *  tokens, r*seq + 1 to r*seq + seq. So windows do not overlap, and every token but the first is a
@@ -133,8 +134,8 @@ typedef struct Batch {
     int64_t seq;      /**< S */
     int32_t *ids;     /**< [B,S] padded with [PAD] */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
-    int32_t *targets; /**< [B,S] of a text: the token that follows each of `ids` */
-    int32_t *labels;  /**< [B] of reviews */
+    int32_t *targets; /**< [B,S] for a text: the token that follows each of `ids` */
+    int32_t *labels;  /**< [B] for reviews */
     int64_t *samples; /**< [B] row numbers in the data set: dropout is keyed by them */
 } Batch;
 

@@ -1,4 +1,4 @@
-/* Plain text: its documents, one after another, as ids. */
+/* Encodes plain text: the ids of its documents, concatenated. */
 #include "data/internal.h"
 
 #include <string.h>

@@ -38,8 +38,8 @@ static void encode_part(const Model *model, const char *text, size_t length, Ids
     known_word_keep(model->known, text, length, found.data(), found.size());
 }
 
-/* Words begin with their spaces, of which the library puts the first there itself. Spaces at the
- * end of the text belong to the last word. */
+/* Each word includes the spaces before it; the library adds the first of these itself. Spaces at
+ * the end of the text belong to the last word. */
 static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
 {
     const Model *model = static_cast<const Model *>(tokenizer->model);
@@ -62,7 +62,7 @@ static void free_model(void *model)
     delete static_cast<Model *>(model);
 }
 
-/* What the piece adds within a text; a byte piece, <0x0A>, is that byte. */
+/* The text of a piece in the middle of a text; that of a byte piece, <0x0A>, is the byte. */
 static std::string text_of(const SentencePieceProcessor *processor, int id)
 {
     std::string piece = processor->IdToPiece(id);
@@ -77,15 +77,15 @@ static std::string text_of(const SentencePieceProcessor *processor, int id)
     return piece;
 }
 
-/* Does the model put a space before each text, and leave it out in decoding? */
+/* Does the model add a space before each text, and drop it in decoding? */
 static bool drops_space(const SentencePieceProcessor *processor, int id, const std::string &text)
 {
     return text.size() > 1 && text[0] == ' ' && !processor->IsUnknown(id) &&
            processor->DecodeIds({id}) == text.substr(1);
 }
 
-/* Is each word's encoding its own? So it is if the model changes no character and has no piece with
- * a space after another character. */
+/* Can each word be encoded alone? Yes, if the model changes no character and has no piece with a
+ * space after another character. */
 static bool is_by_words(const Tokenizer *tokenizer, const SentencePieceProcessor *processor)
 {
     const std::string probe = "a  b\t\n c\u00A0\u3000\uFB01 \u00E9e\u0301\u0085 ";
@@ -122,7 +122,7 @@ static void fill(Tokenizer *tokenizer, const SentencePieceProcessor *processor)
 }
 
 /* The library's message, unless it is about its own source or has bytes of the file. */
-static bool is_damaged(const char *path, const std::string &message, Problem *problem)
+static bool set_damaged(const char *path, const std::string &message, Problem *problem)
 {
     const bool is_clear = message.find('(') == std::string::npos &&
                           utf8_valid_length(message.data(), message.size()) == message.size();
@@ -140,11 +140,11 @@ extern "C" bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileB
     try {
         const auto status = model->processor.LoadFromSerializedProto({file.bytes, file.length});
         if (!status.ok())
-            return is_damaged(path, status.message(), problem);
+            return set_damaged(path, status.message(), problem);
         fill(tokenizer, &model->processor);
         model->by_words = is_by_words(tokenizer, &model->processor);
     } catch (const std::exception &error) {
-        return is_damaged(path, error.what(), problem);
+        return set_damaged(path, error.what(), problem);
     }
     return true;
 }

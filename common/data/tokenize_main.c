@@ -81,7 +81,8 @@ static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t l
     int32_t *ids;
     if (!utf8_check(_("standard input"), 1, text, length, problem))
         return false;
-    print_ids(ids, tokenizer_encode_text(tokenizer, text, length, &ids));
+    const int64_t count = tokenizer_encode_text(tokenizer, text, length, &ids);
+    print_ids(ids, count);
     free(ids);
     return true;
 }

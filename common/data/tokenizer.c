@@ -1,4 +1,4 @@
-/* What all tokenizers share: opening, rows of ids, decoding. */
+/* What all tokenizers share: opening, encoding rows, decoding. */
 #include "data/internal.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token)
 
 /* ---- known words ---- */
 
-/* A hash table in which a word takes the place of the one before it: 64 bytes for each. */
+/* A hash table with one word a slot: a new word replaces the old one. A slot has 64 bytes. */
 enum { KNOWN_WORD_BYTES = 24, KNOWN_WORDS = 1 << 16 };
 struct KnownWords {
     struct KnownWord {
@@ -213,7 +213,7 @@ static void add_to_key(Tokenizer *tokenizer, const FileBytes *file)
     tokenizer->key = XXH3_128bits(parts, sizeof parts);
 }
 
-/* `given` is the vocabulary or the merges; the other file is beside it. */
+/* `given` is the vocabulary or the merges; the other file is in the same folder. */
 static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bool is_vocabulary,
                      Problem *problem)
 {
@@ -222,9 +222,9 @@ static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bo
     FileBytes other = {0};
     bool ok = beside ||
               problem_set(problem, path, N_("name the folder that has both files"),
-                          is_vocabulary ? N_("no merges lie beside the vocabulary: merges.txt or "
+                          is_vocabulary ? N_("the vocabulary's folder has no merges: merges.txt or "
                                              "vocab.bpe")
-                                        : N_("no vocabulary lies beside the merges: vocab.json or "
+                                        : N_("the merges' folder has no vocabulary: vocab.json or "
                                              "encoder.json"));
     ok = ok && file_read(beside, N_("the tokenizer"), TOKENIZER_PATH_HINT, &other, problem);
     if (ok) {

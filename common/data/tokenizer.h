@@ -1,5 +1,5 @@
 /** @file
- * What the kinds of tokenizers share, and the files that they are read from. C++ includes it too.
+ * What the kinds of tokenizers share, and reading their files. C++ includes it too.
  */
 #pragma once
 
@@ -37,18 +37,18 @@ void *reallocate(void *memory, size_t bytes);
 
 /* ---- tokenizer.c ---- */
 
-/** Ids that a text becomes. */
+/** A growing array of ids. */
 typedef struct Ids {
     int32_t *ids;     /**< [capacity] */
     int64_t count;    /**< how many there are */
     int64_t capacity; /**< room in `ids`, which grows */
-    int64_t limit;    /**< more ids than that are dropped */
+    int64_t limit;    /**< further ids are dropped */
 } Ids;
 
 /** Appends an id, unless there are `limit` already. */
 void ids_put(Ids *ids, int32_t id);
 
-/** What one kind of tokenizer does. */
+/** The functions of a kind of tokenizer. */
 typedef struct TokenizerKind {
     /** Appends the ids of a text's pieces; may stop at the limit. */
     void (*encode)(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids);
@@ -62,8 +62,8 @@ struct Tokenizer {
     XXH128_hash_t key;               /**< checksum of its files */
     int32_t size;                    /**< the number of pieces */
     int32_t special[SPECIAL_TOKENS]; /**< ids, or -1 */
-    /** a piece may begin with a space that separates it from the word before it; the first piece
-     * of a text loses it */
+    /** a piece may begin with a space that separates it from the word before it; at the beginning
+     * of a text, this space is dropped */
     bool spaced;
     char *bytes;    /**< [room] all pieces, concatenated */
     int64_t room;   /**< of `bytes`, which grows */
@@ -73,15 +73,15 @@ struct Tokenizer {
 /** Gives the next id its piece. */
 void tokenizer_put(Tokenizer *tokenizer, const char *bytes, size_t length);
 
-/** Words whose ids are known, so that each frequent word is split into pieces only once. free()
- * frees it. */
+/** A cache of words and their ids, so that each frequent word is split into pieces only once.
+ * free() frees it. */
 typedef struct KnownWords KnownWords;
-enum { KNOWN_WORD_IDS = 9 }; /**< a word with more ids is not kept */
-/** Knows no word yet. */
+enum { KNOWN_WORD_IDS = 9 }; /**< words with more ids are not cached */
+/** Makes an empty cache. */
 KnownWords *known_words_new(void);
-/** Appends the ids of a word. Returns false if it is not known. */
+/** Appends the ids of a word to `ids`. Returns false if the word is not in the cache. */
 bool known_word_put(const KnownWords *known, const char *word, size_t length, Ids *ids);
-/** Keeps the ids [count] of a word, unless it is long. Another word may be forgotten. */
+/** Caches the ids [count] of a word, unless it is long. May replace another word. */
 void known_word_keep(KnownWords *known, const char *word, size_t length, const int32_t *ids,
                      size_t count);
 

@@ -1,4 +1,4 @@
-/* What the blocks of BERT and GPT-2 have in common. */
+/* Layers with biases, which the blocks of BERT and GPT-2 share. */
 #include "model/biased.h"
 
 #include <math.h>

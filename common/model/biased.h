@@ -1,6 +1,6 @@
 /** @file
- * What the blocks of BERT and GPT-2 have in common: norms with an epsilon of their own, attention
- * and feed-forward layers with biases, split over the tp ranks.
+ * Layers that the blocks of BERT and GPT-2 share: norms with the model's epsilon, and linear layers
+ * with biases of attention and feed-forward, split over the tp ranks.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ Tensor *norm_forward(const Norm *norm, Tensor *x);
 
 /** The linear layers of attention. */
 typedef struct AttentionLayers {
-    ColumnParallelLinear *query, *key, *value; /**< [H,H] each: whole heads */
+    ColumnParallelLinear *query, *key, *value; /**< [H,H] each, split by heads */
     RowParallelLinear *output;                 /**< [H,H] */
     int heads;                                 /**< of this rank */
 } AttentionLayers;
@@ -42,5 +42,5 @@ typedef struct FeedForwardLayers {
 /** Makes "up" and "down". */
 FeedForwardLayers feed_forward_layers_new(Builder *b, const TransformerConfig *config);
 
-/** Can the feed-forward layers be split over `tp` ranks? Otherwise false with `problem`. */
+/** Can the feed-forward layers be split over `tp` ranks? Otherwise returns false with `problem`. */
 bool feed_forward_layers_check(const TransformerConfig *config, int tp, Problem *problem);

@@ -1,33 +1,33 @@
 /** @file
  * What language models share: an embedding that is split along the vocabulary, a head over it, and
- * memory for keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output embedding"). Weak
+ * a cache of keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output embedding"). Weak
  * versions of the functions of balise 21 are here, for training before it.
  */
 #pragma once
 
 #include "model/transformer.h"
 
-/** A table with a row for each token, of which each tp rank holds consecutive rows: `weight` [V,H],
- *  split along V. `twin` is the other stage that holds it, or -1. */
+/** Makes the parameter "weight" [V,H], a row for each token, split along V: each tp rank holds
+ *  consecutive rows. `twin` is the other stage that holds it, or -1. */
 Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *config, int twin);
 /** The other stage that holds the embedding: the last one, if it is not this one and the head is
  *  tied; otherwise -1. */
 int vocabulary_twin(const Builder *b, const TransformerConfig *config);
-/** The table of a head: one of its own, the `embedding`, or, if another stage holds that, a copy of
- *  it. */
+/** The table of a head: a new one if config->own_head; otherwise `embedding`, or a new copy of it
+ *  if that is NULL because another stage holds it. */
 Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *config, const void *embedding);
 
 /** Architecture.loss of language models. */
 Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 
-/** The keys and values of earlier positions, for writing a text token by token. */
+/** The keys and values of earlier positions, for generating a text token by token. */
 typedef struct KeyValueCache {
-    Tensor *keys, *values; /**< [1,positions,width], or NULL: there is no cache */
+    Tensor *keys, *values; /**< [1,positions,width], the model's; NULL without a cache */
 } KeyValueCache;
 
 /** A cache for this rank's `width` columns of keys; an empty one if config->cached is 0. */
 KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *config, int width);
 
-/** Stores k and v [1,S,width] behind the tape->batch.past earlier ones, and replaces each by all that the cache then holds:
- *  [1,past+S,width]. Leaves them as they are if there is no cache. */
+/** Stores k and v [1,S,width] after the tape->batch.past earlier ones, and replaces each by all
+ *  that the cache then holds, [1,past+S,width]. Does nothing if there is no cache. */
 void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v);

@@ -1,5 +1,5 @@
 /* LLaMA (Touvron et al., arXiv:2302.13971), split as in Megatron-LM: heads and columns of the
-   feed-forward layers over the tp ranks, one all-reduce behind each of the two halves of a block. */
+   feed-forward layers over the tp ranks, one all-reduce after each of the two halves of a block. */
 #include <math.h>
 
 #include "autograd/operations.h"
@@ -65,7 +65,7 @@ static LlamaAttention attention_layer(Builder *b, const TransformerConfig *c)
 static Tensor *attend(const LlamaAttention *a, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const int64_t past = x->tape->batch.past;
-    const int each = a->heads / a->kv_heads; /* heads of queries that share one of keys */
+    const int each = a->heads / a->kv_heads; /* query heads that share a key head */
     x = duplication(x, mesh);
     Tensor *q = rotary(linear(x, a->query), a->heads, past, a->theta);
     Tensor *k = rotary(linear(x, a->key), a->kv_heads, past, a->theta);
@@ -107,9 +107,9 @@ static bool llama_check(const TransformerConfig *c, int tp, Problem *problem)
             problem, NULL, "each rank takes the same number of them: choose a TP that divides it",
             "%d heads of keys and values cannot be split evenly over %d ranks", c->kv_heads, tp);
     if (c->hidden / c->heads % 2)
-        return problem_set(problem, NULL, "choose HIDDEN_DIM / HEADS even",
-                           "rotary positions turn pairs of numbers, but a head has %d",
-                           c->hidden / c->heads);
+        return problem_set(
+            problem, NULL, "choose HIDDEN_DIM and HEADS so that HIDDEN_DIM / HEADS is even",
+            "rotary positions rotate pairs of numbers, but a head has %d", c->hidden / c->heads);
     if (c->inner % tp)
         return problem_set(problem, NULL, "choose a TP that divides it",
                            "the %d columns of the feed-forward layers cannot be split evenly over "

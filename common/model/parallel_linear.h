@@ -1,9 +1,10 @@
 /** @file
  * Linear layers with biases, split over the tp ranks (Megatron-LM, arXiv:1909.08053, section 3).
  *
- * A column-parallel layer holds some outputs: f (duplication) stands before it. A row-parallel one
- * takes some inputs and gives a partial sum: g (all_reduce) follows, and its bias is added once,
- * after the sum. One behind the other, they need one f and one g.
+ * A column-parallel layer computes this rank's outputs: f (duplication) comes before it. A
+ * row-parallel layer takes this rank's inputs and computes a partial sum: g (all_reduce) follows,
+ * and the bias is added once, after the sum. A column-parallel layer followed by a row-parallel one
+ * needs one f and one g.
  */
 #pragma once
 

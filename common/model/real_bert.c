@@ -1,5 +1,5 @@
 /* BERT as its authors published it and Hugging Face has it (Devlin et al., arXiv:1810.04805): norms
-   behind the residual paths, biases, token types, a pooler. */
+   after the residual additions, biases, token types, a pooler. */
 #include <string.h>
 
 #include "autograd/operations.h"
@@ -8,7 +8,7 @@
 typedef struct RealBertEmbedding {
     Embedding *tokens;
     Tensor *positions; /* [positions,H] */
-    Tensor *types;     /* [types,H]: the kit's texts are of type 0 */
+    Tensor *types;     /* [types,H]; the kit uses only type 0 */
     Norm norm;
     Dropout *dropout;
 } RealBertEmbedding;

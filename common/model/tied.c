@@ -1,9 +1,9 @@
-/* Parameters that two stages hold: the embedding of a language model whose head has the same weights
-   (Megatron-LM, arXiv:2104.04473; there the two stages are the embedding group). */
+/* Tied parameters, which two stages hold: the embedding of a language model, whose weights the head
+   uses too (Megatron-LM, arXiv:2104.04473; there the two stages are the embedding group). */
 #include "comm/comm.h"
 #include "model/model.h"
 
-/* Two addends have one sum in either order, so both stages step alike. */
+/* Addition of two numbers is commutative, so both stages compute the same sum to the last bit. */
 static void add_gradient_of_twin(Model *model, const Parameter *p)
 {
     const Mesh *mesh = model->mesh;

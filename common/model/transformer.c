@@ -7,9 +7,9 @@
 
 struct Transformer {
     const Architecture *architecture;
-    void *embedding, *head; /* what another rank holds is NULL */
+    void *embedding, *head; /* NULL if another stage holds it */
     Range blocks;
-    void *block[]; /* as many as the whole transformer has */
+    void *block[]; /* [layers]; NULL outside `blocks` */
 };
 
 bool transformer_check(const TransformerConfig *config, int tp, Problem *problem)

@@ -1,7 +1,7 @@
 /** @file
  * A transformer: an embedding, N blocks one after the other, and a head. What these three are
- * depends on the architecture: the labs' BERT, or a language model. All are assembled from the
- * functions in the slots: plain ones, the reference's, or the student's.
+ * depends on the architecture: BERT, GPT-2 or LLaMA. All are assembled from the functions of the
+ * labs: the serial ones, the solutions, or the student's.
  */
 #pragma once
 
@@ -23,16 +23,18 @@ typedef struct TransformerConfig {
     int token_types; /**< the real BERT: rows of its table of token types, of which row 0 is used */
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
-    int cached; /**< positions that the caches of keys and values hold; 0: there are none, for training */
+    int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
 } TransformerConfig;
 
 /** An architecture. The layers belong to the builder's model. */
 struct Architecture {
     const char *name; /**< "BERT" */
     bool is_language; /**< the head gives logits of the next token at each position: [B,S,V/tp] */
-    /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
+    /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL:
+     *  always. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
-    void *(*embedding_new)(Builder *b, const TransformerConfig *config);    /**< names begin at b */
+    void *(*embedding_new)(
+        Builder *b, const TransformerConfig *config); /**< parameters' names begin with b's */
     Tensor *(*embed)(const void *embedding, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
     void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
     /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */
@@ -40,8 +42,9 @@ struct Architecture {
     /** `embedding` is NULL if another stage holds it. */
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
-    /** The sum of the losses divided by those of a step, [1]. Labels are classes [B], or in a language model the
-     *  next tokens [B,S], NO_ID where there is none. */
+    /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B], or in a
+     *  language model the next tokens [B,S], NO_ID where there is none; there, the tape's batch
+     *  gives the divisor. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 
@@ -67,7 +70,7 @@ typedef struct Transformer Transformer;
 typedef struct TransformerPart {
     bool embedding; /**< and the positions */
     Range blocks;   /**< of 0..layers-1 */
-    bool head;      /**< behind the last block */
+    bool head;      /**< after the last block */
 } TransformerPart;
 
 /** All layers. */
@@ -92,6 +95,6 @@ Tensor *transformer_head(const Transformer *transformer, Tensor *x, const Mesh *
 /** The loss of these logits: see Architecture.loss. */
 Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor *labels,
                          int64_t rows_of_a_step, const Mesh *mesh);
-/** ids [B,S], mask [B,S] -> logits: all of these, of a whole transformer. */
+/** ids [B,S], mask [B,S] -> logits: the forward pass of a whole transformer. */
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);

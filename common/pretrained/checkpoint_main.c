@@ -148,7 +148,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
-/* The same as a folder in Hugging Face's form. */
+/* The same as a folder in Hugging Face's format. */
 static bool merge_hf(const char *folder, const char *out, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);

@@ -1,4 +1,5 @@
-/* A folder in Hugging Face's form: which tensor is which parameter, and this rank's part of it. */
+/* A folder in Hugging Face's format: which tensor is which parameter, and this rank's part of
+ * it. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ typedef struct Folder {
 
 enum { NAME_SIZE = 256 };
 
-/* Their name of a parameter in block `block`, or outside of the blocks: -1. */
+/* Their name of a parameter in this block; -1: outside the blocks. */
 static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
                     char text[NAME_SIZE])
 {
@@ -30,7 +31,7 @@ static void name_of(const Folder *folder, const HuggingFaceName *name, int block
              name->theirs);
 }
 
-/* Models that were converted from TensorFlow say gamma and beta. */
+/* Models converted from TensorFlow call weight and bias of a norm gamma and beta. */
 static const SafeTensor *find_renamed(const Folder *folder, const char *text,
                                       const Safetensors **file)
 {
@@ -53,7 +54,7 @@ static const SafeTensor *find(const Folder *folder, const HuggingFaceName *name,
     return tensor ? tensor : find_renamed(folder, text, file);
 }
 
-/* The name of the kit's parameter `text`, and its block; NULL if there is none. */
+/* The entry of the kit's parameter `text`, and its block; NULL if there is none. */
 static const HuggingFaceName *name_in_kit(const HuggingFaceModel *model, const char *text,
                                           int *block)
 {
@@ -127,7 +128,8 @@ static void check_names(const Pretrained *from, Mismatch *mismatch)
             check_name(from, name, block, mismatch);
 }
 
-/* Does the model use this tensor, or can it do without? Those of integers are masks and positions. */
+/* Does the kit use this tensor, or may it ignore it? Tensors of integers are masks and
+ * positions. */
 static bool is_known(const Pretrained *from, const SafeTensor *tensor)
 {
     const Folder *folder = from->open;
@@ -183,7 +185,7 @@ static Box part_of(const HuggingFaceName *name, const Parameter *p)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     Box box = box_of(p->shape, dim, p->held);
-    if (name->is_turned) {
+    if (name->is_transposed) {
         const Range rows = box.range[ROWS];
         box.range[ROWS] = box.range[COLUMNS];
         box.range[COLUMNS] = rows;
@@ -194,17 +196,7 @@ static Box part_of(const HuggingFaceName *name, const Parameter *p)
     return box;
 }
 
-/* Is the shape, with rows and columns as in the kit, that of the parameter? */
-static bool fits(const HuggingFaceName *name, Shape shape, const Parameter *p)
-{
-    if (name->is_turned)
-        shape = SHAPE(shape.size[1], shape.size[0]);
-    if (strchr(name->shape, '3'))
-        shape.size[0] /= 3;
-    return shape_equal(shape, p->shape);
-}
-
-static void turn(const real *x, int64_t rows, int64_t columns, real *y)
+static void transpose(const real *x, int64_t rows, int64_t columns, real *y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
@@ -218,19 +210,19 @@ static bool read_parameter(const Pretrained *from, const Parameter *p, real *val
     const Safetensors *file = NULL;
     const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
     const SafeTensor *tensor = name ? find(from->open, name, block, &file) : NULL;
-    if (!tensor || !fits(name, tensor->shape, p))
+    if (!tensor || !shape_equal(hugging_face_shape_in_kit(name, tensor->shape), p->shape))
         return problem_set(problem, from->path, "the model was made with other sizes",
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
     const Box all = box_of(tensor->shape, -1, (Range){0}), part = part_of(name, p);
-    if (!name->is_turned)
+    if (!name->is_transposed)
         return safetensors_read_box(file, tensor, &all, &part, values, problem);
     const int64_t rows = part.range[ROWS].end - part.range[ROWS].begin,
                   columns = part.range[COLUMNS].end - part.range[COLUMNS].begin;
-    real *turned = malloc((size_t)(rows * columns) * sizeof *turned);
-    const bool good = safetensors_read_box(file, tensor, &all, &part, turned, problem);
+    real *transposed = malloc((size_t)(rows * columns) * sizeof *transposed);
+    const bool good = safetensors_read_box(file, tensor, &all, &part, transposed, problem);
     if (good)
-        turn(turned, rows, columns, values);
-    free(turned);
+        transpose(transposed, rows, columns, values);
+    free(transposed);
     return good;
 }
 
@@ -244,7 +236,7 @@ static void close_folder(Pretrained *from)
     free(folder);
 }
 
-static const PretrainedForm hugging_face = {
+static const PretrainedFormat hugging_face = {
     .has = has_parameter, .read = read_parameter, .close = close_folder};
 
 bool hugging_face_open(Pretrained *from, Problem *problem)
@@ -253,7 +245,7 @@ bool hugging_face_open(Pretrained *from, Problem *problem)
     const Safetensors *file;
     char embedding[NAME_SIZE];
     from->open = folder;
-    from->form = &hugging_face;
+    from->format = &hugging_face;
     folder->model = hugging_face_config(from->path, &from->config, problem);
     folder->files = folder->model ? safetensors_folder_open(from->path, problem) : NULL;
     if (!folder->files)

@@ -1,5 +1,6 @@
 /** @file
- * Folders in Hugging Face's form: what config.json says, and the names of the tensors.
+ * Folders in Hugging Face's format: config.json, and the names of the tensors. "Theirs" is what
+ * Hugging Face's library has.
  */
 #pragma once
 
@@ -8,33 +9,33 @@
 
 /** A parameter's name in the kit and in the files. */
 typedef struct HuggingFaceName {
-    const char *kit;    /**< "attention.query.weight" */
-    const char *theirs; /**< "attention.self.query.weight", behind the prefixes; NULL ends a list */
-    /** The shape of their tensor, a letter for each dimension: V, H, P (positions), T (token types),
-     *  F (inner), C (classes), K (the width of keys and values), 3 (3 H) */
+    const char *kit;    /**< "attention.query.weight"; NULL ends a list */
+    const char *theirs; /**< "attention.self.query.weight", after the prefixes */
+    /** The shape of their tensor, a letter for each dimension: V, H, P (positions), T (token
+     *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
-    bool is_turned; /**< theirs is [in,out], the kit's [out,in] */
-    int third;      /**< of their 3 H outputs, which H are the parameter; 0 if they are not 3 H */
+    bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
+    int third;           /**< 0, 1 or 2: which H of their 3 H outputs are the parameter */
     bool has_no_prefix;  /**< the model's prefix is never before it */
-    bool may_be_missing; /**< a model that was trained for something else has none: it keeps its
-                            initial values */
+    bool may_be_missing; /**< a model that was trained for another task lacks it: the kit's
+                            parameter keeps its initial values */
 } HuggingFaceName;
 
 /** What the kit knows about one of their architectures. */
 typedef struct HuggingFaceModel {
-    const char *type;                 /**< "bert": model_type in config.json */
-    const char *architecture;         /**< the name of the kit's: Architecture.name */
-    const char *library_class;        /**< "BertForSequenceClassification" */
-    const char *prefix;               /**< "bert.": before the names in some files */
-    const char *embedding;            /**< a tensor that shows whether it is there */
-    const char *block;                /**< "encoder.layer.": before the number of a block */
-    const HuggingFaceName *once;      /**< the names outside of the blocks */
+    const char *type;            /**< "bert": model_type in config.json */
+    const char *architecture;    /**< the name of the kit's: Architecture.name */
+    const char *library_class;   /**< "BertForSequenceClassification" */
+    const char *prefix;          /**< "bert.": before the names in some files */
+    const char *embedding;       /**< a tensor whose name shows whether the file uses the prefix */
+    const char *block;           /**< "encoder.layer.": before the number of a block */
+    const HuggingFaceName *once; /**< the names outside of the blocks */
     const HuggingFaceName *in_blocks; /**< those in each block */
-    const char *const *unused;        /**< patterns of tensors that it does not need, then NULL */
+    const char *const *unused;        /**< patterns of tensors that the kit ignores, then NULL */
 } HuggingFaceModel;
 
-/** Reads FOLDER/config.json: which model it is, and its sizes. Returns NULL with `problem` if it is
- *  damaged or asks for what the kit does not have. */
+/** Reads FOLDER/config.json: fills in the sizes. Returns the kind of model, or NULL with `problem`
+ *  if the file is damaged or needs what the kit does not support. */
 const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfig *config,
                                             Problem *problem);
 
@@ -44,7 +45,10 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** Writes a checkpoint's weights to FOLDER in Hugging Face's form, config.json and
- *  model.safetensors; makes the folder if there is none. Returns false with `problem` if that fails,
- *  or if their library has no such model. */
+/** The shape that a parameter of the kit has if their tensor of it has the shape `theirs`. */
+Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs);
+
+/** Writes a checkpoint's weights to FOLDER in Hugging Face's format, config.json and
+ *  model.safetensors; creates the folder if necessary. Returns false with `problem` if that fails,
+ *  if the tensors do not have the checkpoint's sizes, or if their library has no such model. */
 bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *problem);

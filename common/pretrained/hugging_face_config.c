@@ -31,7 +31,7 @@ static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem 
                        "config.json has no %s, or a value that is not possible", key);
 }
 
-/* A size, from 1 on. `otherwise` is used if there is none; 0: there must be one. */
+/* A size of at least 1. `otherwise` is the default; 0: the key is required. */
 static bool size_of(const HuggingFaceConfig *from, const char *key, int otherwise, int *size,
                     Problem *problem)
 {
@@ -49,15 +49,15 @@ static bool positive(const HuggingFaceConfig *from, const char *key, double othe
     return (*number > 0 && *number < 1e12) || wrong_value(from, key, problem);
 }
 
-static bool truth(const HuggingFaceConfig *from, const char *key, bool otherwise)
+static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwise)
 {
     const json_t *value = value_of(from, key);
     return value ? json_is_true(value) : otherwise;
 }
 
-/* The kit computes only with this value, or one that means the same, of a text. */
-static bool only(const HuggingFaceConfig *from, const char *key, const char *one, const char *same,
-                 Problem *problem)
+/* The kit supports only the value `one` of this key, or its synonym `same`. */
+static bool has_only(const HuggingFaceConfig *from, const char *key, const char *one,
+                     const char *same, Problem *problem)
 {
     const json_t *value = value_of(from, key);
     const char *text = json_string_value(value);
@@ -68,10 +68,10 @@ static bool only(const HuggingFaceConfig *from, const char *key, const char *one
                        one);
 }
 
-/* The kit has no such variant of the model. */
-static bool not(const HuggingFaceConfig *from, const char *key, Problem *problem)
+/* The kit does not support this variant of the model. */
+static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
-    return !truth(from, key, false) ||
+    return !boolean(from, key, false) ||
            problem_set(problem, from->path, "take a model without it",
                        "the model has %s, which the kit does not compute", key);
 }
@@ -107,15 +107,16 @@ static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            size_of(from, "type_vocab_size", 2, &c->token_types, problem) &&
            size_of(from, "num_labels", c->classes, &c->classes, problem) &&
            positive(from, "layer_norm_eps", 1e-12, &c->epsilon, problem) &&
-           heads_divide(from, c, problem) && only(from, "hidden_act", "gelu", "gelu", problem) &&
-           only(from, "position_embedding_type", "absolute", "absolute", problem) &&
-           not(from, "is_decoder", problem) && not(from, "add_cross_attention", problem);
+           heads_divide(from, c, problem) &&
+           has_only(from, "hidden_act", "gelu", "gelu", problem) &&
+           has_only(from, "position_embedding_type", "absolute", "absolute", problem) &&
+           is_false(from, "is_decoder", problem) && is_false(from, "add_cross_attention", problem);
 }
 
 static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
-    c->own_head = !truth(from, "tie_word_embeddings", true);
-    if (!truth(from, "scale_attn_weights", true))
+    c->own_head = !boolean(from, "tie_word_embeddings", true);
+    if (!boolean(from, "scale_attn_weights", true))
         return problem_set(
             problem, from->path, "take a model with it",
             "the model has scale_attn_weights=false, which the kit does not compute");
@@ -127,12 +128,12 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            size_of(from, "n_inner", 4 * c->hidden, &c->inner, problem) &&
            positive(from, "layer_norm_epsilon", 1e-5, &c->epsilon, problem) &&
            heads_divide(from, c, problem) &&
-           only(from, "activation_function", "gelu_new", "gelu_pytorch_tanh", problem) &&
-           not(from, "scale_attn_by_inverse_layer_idx", problem) &&
-           not(from, "add_cross_attention", problem);
+           has_only(from, "activation_function", "gelu_new", "gelu_pytorch_tanh", problem) &&
+           is_false(from, "scale_attn_by_inverse_layer_idx", problem) &&
+           is_false(from, "add_cross_attention", problem);
 }
 
-/* Newer versions of the library write rope_parameters with the base in it. */
+/* Newer versions of the library write rope_parameters, which includes the base. */
 static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     const char *const keys[] = {"rope_scaling", "rope_parameters"};
@@ -155,7 +156,7 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
 static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     int head_size;
-    c->own_head = !truth(from, "tie_word_embeddings", false);
+    c->own_head = !boolean(from, "tie_word_embeddings", false);
     if (!(size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
           size_of(from, "hidden_size", 0, &c->hidden, problem) &&
           layers_of(from, "num_hidden_layers", c, problem) &&
@@ -174,8 +175,8 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
             "%d heads of %d numbers, which share %d heads of keys and values, do not "
             "fit a hidden size of %d",
             c->heads, head_size, c->kv_heads, c->hidden);
-    return only(from, "hidden_act", "silu", "swish", problem) &&
-           not(from, "attention_bias", problem) && not(from, "mlp_bias", problem);
+    return has_only(from, "hidden_act", "silu", "swish", problem) &&
+           is_false(from, "attention_bias", problem) && is_false(from, "mlp_bias", problem);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------ */

@@ -1,9 +1,10 @@
 /* The names of Hugging Face's tensors. */
 #include <stddef.h>
+#include <string.h>
 
 #include "pretrained/hugging_face.h"
 
-/* A parameter, its tensor, the shape of that, and what else is set. */
+/* A parameter, their tensor, its shape, and further members. */
 #define NAME(in_kit, in_theirs, letters, ...)                                                      \
     {                                                                                              \
         .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
@@ -68,19 +69,19 @@ static const HuggingFaceName gpt2_once[] = {
 static const HuggingFaceName gpt2_in_blocks[] = {
     NAME("norm1.weight", "ln_1.weight", "H"),
     NAME("norm1.bias", "ln_1.bias", "H"),
-    NAME("attention.query.weight", "attn.c_attn.weight", "H3", .is_turned = true),
-    NAME("attention.key.weight", "attn.c_attn.weight", "H3", .is_turned = true, .third = 1),
-    NAME("attention.value.weight", "attn.c_attn.weight", "H3", .is_turned = true, .third = 2),
+    NAME("attention.query.weight", "attn.c_attn.weight", "H3", .is_transposed = true),
+    NAME("attention.key.weight", "attn.c_attn.weight", "H3", .is_transposed = true, .third = 1),
+    NAME("attention.value.weight", "attn.c_attn.weight", "H3", .is_transposed = true, .third = 2),
     NAME("attention.query.bias", "attn.c_attn.bias", "3"),
     NAME("attention.key.bias", "attn.c_attn.bias", "3", .third = 1),
     NAME("attention.value.bias", "attn.c_attn.bias", "3", .third = 2),
-    NAME("attention.output.weight", "attn.c_proj.weight", "HH", .is_turned = true),
+    NAME("attention.output.weight", "attn.c_proj.weight", "HH", .is_transposed = true),
     NAME("attention.output.bias", "attn.c_proj.bias", "H"),
     NAME("norm2.weight", "ln_2.weight", "H"),
     NAME("norm2.bias", "ln_2.bias", "H"),
-    NAME("feed_forward.up.weight", "mlp.c_fc.weight", "HF", .is_turned = true),
+    NAME("feed_forward.up.weight", "mlp.c_fc.weight", "HF", .is_transposed = true),
     NAME("feed_forward.up.bias", "mlp.c_fc.bias", "F"),
-    NAME("feed_forward.down.weight", "mlp.c_proj.weight", "FH", .is_turned = true),
+    NAME("feed_forward.down.weight", "mlp.c_proj.weight", "FH", .is_transposed = true),
     NAME("feed_forward.down.bias", "mlp.c_proj.bias", "H"),
     {.kit = NULL}};
 
@@ -151,4 +152,12 @@ int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *nam
     default:
         return c->hidden;
     }
+}
+
+Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs)
+{
+    Shape shape = name->is_transposed ? SHAPE(theirs.size[1], theirs.size[0]) : theirs;
+    if (strchr(name->shape, '3'))
+        shape.size[0] /= 3;
+    return shape;
 }

@@ -1,4 +1,4 @@
-/* Writes a checkpoint in Hugging Face's form, one of their tensors at a time. */
+/* Writes a checkpoint in Hugging Face's format, tensor by tensor. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -7,29 +7,11 @@
 
 #include "base/language.h"
 #include "pretrained/hugging_face.h"
+#include "pretrained/internal.h"
 
 /* ---- config.json --------------------------------------------------------------------------------------- */
 
-static TransformerConfig config_of(const CheckpointIndex *index)
-{
-    const int64_t *sizes = index->fitting;
-    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
-    return (TransformerConfig){
-        .vocabulary = (int)sizes[FIT_VOCABULARY],
-        .hidden = (int)sizes[FIT_HIDDEN],
-        .layers = (int)sizes[FIT_LAYERS],
-        .heads = (int)sizes[FIT_HEADS],
-        .classes = (int)sizes[FIT_CLASSES],
-        .positions = (int)(sizes[FIT_POSITIONS] ? sizes[FIT_POSITIONS] : sizes[FIT_SEQ]),
-        .kv_heads = (int)sizes[FIT_KV_HEADS],
-        .inner = (int)sizes[FIT_INNER],
-        .own_head = sizes[FIT_OWN_HEAD] != 0,
-        .token_types = types ? (int)types->shape.size[0] : 0,
-        .epsilon = index->epsilon,
-        .theta = index->theta};
-}
-
-/* The names of the classes: their library counts these. */
+/* The names of the classes: their library derives the number of classes from them. */
 static json_t *labels(int classes)
 {
     json_t *all = json_object();
@@ -94,7 +76,7 @@ typedef struct Export {
     const SavedModel *saved;
     const HuggingFaceModel *model;
     TransformerConfig config;
-    SafeTensor *tensors; /* [count] their names are freed at the end */
+    SafeTensor *tensors; /* [count]; owns their names */
     int count;
     SafetensorsWriter *writer; /* NULL while the tensors are listed */
     Problem *problem;
@@ -125,43 +107,48 @@ static void list(Export *e, const HuggingFaceName *name, int block)
     free(theirs);
 }
 
-/* Puts a parameter of the kit where it is in their tensor, `width` of whose outputs are others'. */
+/* Copies a parameter x of the kit to its place in their tensor y. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
     const int64_t out = shape.size[0], in = shape.rank > 1 ? shape.size[1] : 1,
                   width = strchr(name->shape, '3') ? 3 * out : out;
     for (int64_t o = 0; o < out; o++)
         for (int64_t i = 0; i < in; i++)
-            y[name->is_turned ? i * width + name->third * out + o
-                              : (name->third * out + o) * in + i] = x[o * in + i];
+            y[name->is_transposed ? i * width + name->third * out + o
+                                  : (name->third * out + o) * in + i] = x[o * in + i];
 }
 
-/* Adds one parameter to their tensor y. */
-static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, real *y)
+/* Adds one parameter to their tensor y of this shape. */
+static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, Shape theirs,
+                          real *y)
 {
     char *kit = text_of("blocks.", block, name->kit);
+    const Shape shape = hugging_face_shape_in_kit(name, theirs);
     const SavedParameter *p = checkpoint_index_find(&e->saved->index, kit);
-    real *x = p ? malloc((size_t)shape_count(p->shape) * sizeof *x) : NULL;
-    bool good = p ? saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem)
-                  : problem_set(e->problem, e->saved->folder,
-                                N_("checkpoint info DIR lists what a checkpoint holds"),
-                                "the checkpoint has no parameter %s", kit);
+    const bool fits = p && shape_equal(p->shape, shape);
+    real *x = fits ? malloc((size_t)shape_count(shape) * sizeof *x) : NULL;
+    bool good =
+        fits ? saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem)
+             : problem_set(e->problem, e->saved->folder,
+                           N_("checkpoint info DIR lists what a checkpoint holds"),
+                           "the checkpoint has no parameter %s %s", kit, SHAPE_TEXT(shape));
     if (good)
-        place(name, p->shape, x, y);
+        place(name, shape, x, y);
     free(x);
     free(kit);
     return good;
 }
 
-/* Writes their next tensor, which is made of the parameters that follow one another in the table. */
+/* Writes their next tensor, which consists of one parameter or three consecutive ones. */
 static bool put(Export *e, const HuggingFaceName *name, int block)
 {
-    const int64_t count = shape_count(e->tensors[e->count++].shape);
+    const Shape shape = e->tensors[e->count++].shape;
+    const int64_t count = shape_count(shape);
     real *y = malloc((size_t)count * sizeof *y);
     const int parts = strchr(name->shape, '3') ? 3 : 1;
     bool good = true;
     for (int i = 0; good && i < parts; i++)
-        good = add_parameter(e, name + i, block, y);
+        good = add_parameter(e, name + i, block, shape, y);
     if (good)
         safetensors_put(e->writer, y, count);
     free(y);
@@ -214,7 +201,7 @@ static bool write_tensors(Export *e, const char *folder)
 
 bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *problem)
 {
-    Export e = {.saved = saved, .config = config_of(&saved->index), .problem = problem};
+    Export e = {.saved = saved, .problem = problem};
     for (const HuggingFaceModel *const *model = hugging_face_models; *model; model++)
         if (!strcmp((*model)->architecture, saved->index.architecture))
             e.model = *model;
@@ -222,6 +209,10 @@ bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *pr
         return problem_set(problem, saved->folder, "merge it without --hf",
                            "Hugging Face's library has no model like this %s",
                            saved->index.architecture);
+    if (!own_checkpoint_config(saved, &e.config, problem))
+        return false;
+    if (e.config.positions == 0)
+        e.config.positions = (int)saved->index.fitting[FIT_SEQ];
     if (mkdir(folder, 0777) && errno != EEXIST)
         return problem_set(problem, folder, "name a folder inside an existing, writable one",
                            "the folder cannot be created: %s", strerror(errno));

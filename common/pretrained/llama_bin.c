@@ -1,5 +1,5 @@
-/* A LLaMA in a file of karpathy's llama2.c: seven int32, then float32, one kind of weight after the
-   other, each for all layers. */
+/* LLaMA weights in a file of karpathy's llama2.c: seven int32, then the float32 weights, one kind
+   after the other, each for all layers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,9 +18,9 @@ typedef struct Header {
 
 /* One kind of weight: [layers] matrices [rows,columns]. */
 typedef struct Kind {
-    const char *name; /* of the parameter, behind blocks.N. */
+    const char *name; /* of the parameter, after "blocks.N." */
     int64_t layers, rows, columns;
-    bool is_rotated;     /* rows of queries or keys, which the file orders otherwise */
+    bool is_rotated;     /* rows of queries or keys, which the file orders differently */
     const float *values; /* in the file */
 } Kind;
 
@@ -37,7 +37,7 @@ static int64_t numbers_in(const Kind *kind)
     return kind->layers * kind->rows * kind->columns;
 }
 
-/* Where each kind begins. Returns the bytes of the whole file. */
+/* Finds where each kind begins. Returns the size of the whole file in bytes. */
 static int64_t lay_out(File *file, const Header *h)
 {
     const int64_t H = h->hidden, F = h->inner, L = h->layers, D = H / h->heads, K = D * h->kv_heads,
@@ -66,7 +66,7 @@ static int64_t lay_out(File *file, const Header *h)
 
 static bool check_header(const Header *h, const char *path, Problem *problem)
 {
-    /* Products of three of them, and of those with four bytes, fit into 64 bits. */
+    /* The sizes of all kinds together, in bytes, fit into 64 bits. */
     enum { MOST_LAYERS = 1 << 14, MOST = 1 << 22 };
     const int32_t sizes[] = {h->hidden, h->inner, h->heads, h->kv_heads, h->positions};
     bool good = h->layers > 0 && h->layers <= MOST_LAYERS && h->vocabulary != 0 &&
@@ -77,9 +77,9 @@ static bool check_header(const Header *h, const char *path, Problem *problem)
            h->heads % h->kv_heads == 0;
     return good ||
            problem_set(problem, path,
-                       N_("it begins with seven sizes, as llama2.c writes them; later versions of "
-                          "that format (\"ak42\") are others"),
-                       "this is no model of llama2.c: the sizes at its beginning are not possible");
+                       N_("use a file in llama2.c's first format, which begins with seven sizes; "
+                          "the kit does not read the later ones (\"ak42\")"),
+                       "this is not a model of llama2.c: the sizes in its header are invalid");
 }
 
 static bool read_part(const Pretrained *from, const Parameter *p, real *values, Problem *problem);
@@ -91,7 +91,7 @@ static void close_file(Pretrained *from)
     free(file);
 }
 
-static const PretrainedForm llama_bin = {.read = read_part, .close = close_file};
+static const PretrainedFormat llama_bin = {.read = read_part, .close = close_file};
 
 static bool map_file(File *file, const char *path, Problem *problem)
 {
@@ -107,7 +107,7 @@ static bool map_file(File *file, const char *path, Problem *problem)
     close(fd);
     return file->map != MAP_FAILED ||
            problem_set(problem, path, N_("name a file of weights, such as stories260K.bin"),
-                       "this is no model: it has %lld bytes", (long long)status.st_size);
+                       "this is not a model: it has %lld bytes", (long long)status.st_size);
 }
 
 bool llama_bin_open(Pretrained *from, Problem *problem)
@@ -118,7 +118,7 @@ bool llama_bin_open(Pretrained *from, Problem *problem)
         return false;
     }
     from->open = file;
-    from->form = &llama_bin;
+    from->format = &llama_bin;
     const Header h = *(const Header *)file->map;
     if (!check_header(&h, from->path, problem))
         return false;
@@ -137,7 +137,7 @@ bool llama_bin_open(Pretrained *from, Problem *problem)
     return bytes == (int64_t)file->size ||
            problem_set(problem, from->path,
                        N_("it is incomplete, or not a model of llama2.c: download it again"),
-                       "the sizes at its beginning ask for %lld bytes, but it has %lld",
+                       "its header describes a file of %lld bytes, but it has %lld",
                        (long long)bytes, (long long)file->size);
 }
 

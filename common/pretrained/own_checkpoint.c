@@ -23,7 +23,7 @@ static void close_checkpoint(Pretrained *from)
     saved_model_close(from->open);
 }
 
-static const PretrainedForm own_checkpoint = {.read = read_part, .close = close_checkpoint};
+static const PretrainedFormat own_checkpoint = {.read = read_part, .close = close_checkpoint};
 
 bool own_checkpoint_open(Pretrained *from, Problem *problem)
 {
@@ -33,27 +33,14 @@ bool own_checkpoint_open(Pretrained *from, Problem *problem)
     if (!saved)
         return false;
     from->open = saved;
-    from->form = &own_checkpoint;
-    const CheckpointIndex *index = &saved->index;
-    const int64_t *sizes = index->fitting;
-    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
-    from->tokenizer = index->tokenizer;
-    from->config = (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
-                                       .hidden = (int)sizes[FIT_HIDDEN],
-                                       .layers = (int)sizes[FIT_LAYERS],
-                                       .heads = (int)sizes[FIT_HEADS],
-                                       .classes = (int)sizes[FIT_CLASSES],
-                                       .positions = (int)sizes[FIT_POSITIONS],
-                                       .kv_heads = (int)sizes[FIT_KV_HEADS],
-                                       .inner = (int)sizes[FIT_INNER],
-                                       .own_head = sizes[FIT_OWN_HEAD] != 0,
-                                       .token_types = types ? (int)types->shape.size[0] : 0,
-                                       .epsilon = index->epsilon,
-                                       .theta = index->theta};
+    from->format = &own_checkpoint;
+    from->tokenizer = saved->index.tokenizer;
+    if (!own_checkpoint_config(saved, &from->config, problem))
+        return false;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i]->name, index->architecture))
+        if (!strcmp(known[i]->name, saved->index.architecture))
             from->config.architecture = known[i];
     return from->config.architecture ||
            problem_set(problem, from->path, N_("a newer kit wrote it"),
-                       "there is no architecture %s", index->architecture);
+                       "there is no architecture %s", saved->index.architecture);
 }

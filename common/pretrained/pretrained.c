@@ -1,4 +1,4 @@
-/* Opens and reads a trained model, whatever its form. */
+/* Opens and reads a pretrained model in any format. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "pretrained/internal.h"
 
-static bool open_form(Pretrained *from, Problem *problem)
+static bool open_format(Pretrained *from, Problem *problem)
 {
     struct stat status;
     if (stat(from->path, &status))
@@ -26,7 +26,7 @@ Pretrained *pretrained_open(const char *path, Problem *problem)
 {
     Pretrained *from = calloc(1, sizeof *from);
     from->path = strdup(path);
-    if (open_form(from, problem))
+    if (open_format(from, problem))
         return from;
     pretrained_close(from);
     return NULL;
@@ -36,8 +36,8 @@ void pretrained_close(Pretrained *from)
 {
     if (!from)
         return;
-    if (from->form)
-        from->form->close(from);
+    if (from->format)
+        from->format->close(from);
     free(from->path);
     free(from);
 }
@@ -56,10 +56,10 @@ bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
 {
     bool good = true;
     for (Parameter *p = model->parameters; good && p; p = p->next) {
-        if (from->form->has && !from->form->has(from, p))
+        if (from->format->has && !from->format->has(from, p))
             continue;
         HostView view = host_view_write(reals(p->value), tensor_count(p->value));
-        good = from->form->read(from, p, view.numbers, problem);
+        good = from->format->read(from, p, view.numbers, problem);
         host_view_store(&view);
     }
     model_weights_changed(model);

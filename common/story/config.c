@@ -36,5 +36,5 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem)
            problem_set(problem, NULL,
                        "MODEL= names a folder with config.json and model.safetensors, or a file of "
                        "llama2.c such as stories260K.bin",
-                       "there is no model to write a story with");
+                       "no model is given");
 }

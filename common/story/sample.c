@@ -1,11 +1,11 @@
-/* The choice of the next token. */
+/* Samples the next token. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/philox.h"
 #include "story/story.h"
 
-/* The first of the largest ones. */
+/* The lowest token of those with the largest logit. */
 static int32_t most_probable(const real *logits, int vocabulary)
 {
     int32_t best = 0;
@@ -28,7 +28,7 @@ static int by_probability(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* soft-max of logits / temperature; the most probable token first. */
+/* softmax(logits / temperature), sorted: the most probable token first. The caller frees it. */
 static Candidate *candidates(const real *logits, int vocabulary, double temperature)
 {
     Candidate *all = malloc((size_t)vocabulary * sizeof *all);

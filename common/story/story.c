@@ -1,4 +1,4 @@
-/* Writes a text: runs the prompt, then token by token what was chosen, through the stages. */
+/* Generates a text: runs the prompt through the stages, then one token at a time. */
 #include "story/story.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/language.h"
 #include "train/trainer.h"
 
-/* A text that is being written. */
+/* A text that is being generated. */
 typedef struct Story {
     const StoryConfig *config;
     Group *world;
@@ -22,8 +22,8 @@ typedef struct Story {
     Model *model;
     Stage *stage;
     int32_t *tokens; /* [steps+1] */
-    int64_t count;   /* of the tokens so far, the one that begins a text included */
-    int64_t most;    /* that it may become */
+    int64_t count;   /* of tokens so far, including the begin token */
+    int64_t most;    /* the largest count */
 } Story;
 
 /* ---- opening --------------------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static bool check_sizes(Story *s, Problem *problem)
     s->sizes.cached = (int)s->config->steps;
     if (!c->architecture->is_language)
         return problem_set(problem, s->config->model, N_("take a GPT-2 or a LLaMA"),
-                           "a %s writes no text", c->architecture->name);
+                           "%s is not a language model", c->architecture->name);
     if (s->config->steps > c->positions)
         return problem_set(problem, s->config->model, N_("choose a smaller STEPS"),
                            "STEPS=%lld, but the model has %d positions",
@@ -51,7 +51,7 @@ static bool check_sizes(Story *s, Problem *problem)
     return transformer_check(&s->sizes, s->mesh.tp_degree, problem);
 }
 
-/* Of the tokenizer: as asked for, or where the weights are. The caller frees it. */
+/* The path of the tokenizer: TOKENIZER, or where the weights are. The caller frees it. */
 static char *path_of_tokenizer(const StoryConfig *config, const Pretrained *weights)
 {
     const char *slash = strrchr(config->model, '/');
@@ -85,12 +85,12 @@ static bool build_model(Story *s, Problem *problem)
     return pretrained_load(s->weights, s->model, problem);
 }
 
-/* The text begins with the token that begins a text, where the tokenizer has one. */
+/* The text begins with the tokenizer's begin token, if there is one, then PROMPT. */
 static bool begin_text(Story *s, Problem *problem)
 {
     const size_t bytes = strlen(s->config->prompt);
     if (utf8_valid_length(s->config->prompt, bytes) < bytes)
-        return problem_set(problem, NULL, N_("write it in UTF-8"), "PROMPT is no valid UTF-8");
+        return problem_set(problem, NULL, N_("write it in UTF-8"), "PROMPT is not valid UTF-8");
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN);
     int32_t *ids = NULL;
     const int64_t length = tokenizer_encode_text(s->tokenizer, s->config->prompt, bytes, &ids);
@@ -136,7 +136,8 @@ static void run_tokens(Story *s, int64_t past)
     stage_sends_finish(s->stage);
 }
 
-/* The logits behind the last token: those of all tp ranks side by side, on each of them. */
+/* The logits after the last token, gathered from all tp ranks on each of them. The caller frees
+ * them. */
 static real *logits_of_all(const Story *s)
 {
     const Mesh *mesh = &s->mesh;
@@ -158,7 +159,7 @@ static real *logits_of_all(const Story *s)
     return all;
 }
 
-/* Chosen in the last stage, known to all ranks. */
+/* The last stage samples it and broadcasts it to the others. */
 static int32_t next_token(const Story *s)
 {
     int32_t token = 0;

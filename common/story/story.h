@@ -1,5 +1,5 @@
 /** @file
- * Writing a text with a trained language model, token by token.
+ * Generates a text with a trained language model, token by token.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ typedef struct StoryConfig {
     const char *model;     /**< file or folder of the weights; see pretrained.h */
     const char *tokenizer; /**< file or folder, or NULL: beside the weights */
     const char *prompt;    /**< how the text begins; may be "" */
-    int64_t steps;         /**< tokens of the text, those of the prompt included */
+    int64_t steps;         /**< tokens of the text, including those of the prompt */
     double temperature;    /**< divides the logits; 0: always the most probable token */
     double top_p;          /**< only the most probable tokens that have this probability together */
 } StoryConfig;
@@ -22,11 +22,11 @@ typedef struct StoryConfig {
 /** Fills `config` from the arguments. Returns false with `problem` on an invalid option. */
 bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem);
 
-/** Writes the text to stdout on rank 0, each token as soon as it is there. Collective.
- *  @return false with `problem`, on every rank, on bad input */
+/** Generates the text and writes it to stdout on rank 0, token by token. Collective.
+ *  @return true; or false with `problem`, on every rank, on bad input */
 bool story_write(const StoryConfig *config, Group *world, Problem *problem);
 
-/** The next token of a text: from logits [vocabulary], drawn by the seed and the position.
+/** Draws the next token of a text from logits [vocabulary], by the seed and the position.
  *  (Nucleus sampling: Holtzman et al., arXiv:1904.09751.) */
 int32_t story_sample(const StoryConfig *config, const real *logits, int vocabulary,
                      int64_t position);

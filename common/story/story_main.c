@@ -1,5 +1,5 @@
-/* build/story: writes a text with a trained language model, under mpirun. Exit status: 0, or 2 on
-   bad input or misuse. */
+/* build/story: generates a text with a trained language model, under mpirun. Exit status: 0, or 2
+   on bad input or misuse. */
 #include "base/language.h"
 #include "story/story.h"
 #include "train/program.h"

@@ -1,4 +1,5 @@
-/* What every program of ranks does: it starts MPI, ends a run that a lab has spoilt, and reports. */
+/* What the programs under mpirun share: starting MPI, ending a run in which a lab fails, and exit
+ * statuses. */
 #include "train/program.h"
 
 #include <dlfcn.h>

@@ -21,14 +21,15 @@ static int64_t rows_of_tile(const AttentionShape *shape)
     return shape->positions < most ? shape->positions : most;
 }
 
-/** The scores of some queries of a head: row r sees keys 0..end + r·step - 1 that the mask shows. */
+/** The scores of some queries of a head: row r sees keys 0..end + r·step - 1 that the mask
+ *  shows. */
 typedef struct Tile {
     int64_t rows, keys, end, step;
     const int32_t *mask;
 } Tile;
 
-/** Replaces the scores of `end` keys by exp(score - highest), or 0 for hidden keys; with `all`, none
- *  is hidden. The compiler vectorises a loop of its own for each. */
+/** Replaces the scores of `end` keys by exp(score - highest), or 0 for hidden keys; with `all`,
+ *  none is hidden. The compiler vectorises a loop of its own for each. */
 KERNEL_HELPER void exponents_of_row(bool all, int64_t end, const int32_t *mask, real *scores,
                                     real *highest, real *sums)
 {

@@ -6,7 +6,7 @@
 
 enum { PAIRS_AT_ONCE = 128 }; /**< pairs whose angles are on the stack */
 
-/** Turns `count` pairs of one head: x[k], x[half + k]. */
+/** Rotates `count` pairs of one head: x[k], x[half + k]. */
 KERNEL_HELPER void turn(int64_t count, int64_t half, const real *cosine, const real *sine,
                         const real *x, real *y)
 {
@@ -18,8 +18,8 @@ KERNEL_HELPER void turn(int64_t count, int64_t half, const real *cosine, const r
     }
 }
 
-/** Turns pairs first..first+count-1 of all heads at positions begin..end-1, where pair k turns by
- *  speed[k - first] each position. */
+/** Rotates pairs first..first+count-1 of all heads at positions begin..end-1, pair k by
+ *  speed[k - first] per position. */
 KERNEL static void turn_part(const Rotary *rotary, int64_t begin, int64_t end, int64_t first,
                              int64_t count, const double *speed, const real *x, real *y)
 {

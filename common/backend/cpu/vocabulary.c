@@ -1,4 +1,4 @@
-/* The steps of a cross entropy whose rows are split over ranks. */
+/* The steps of a cross-entropy whose rows are split over ranks. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -75,7 +75,7 @@ void kernel_row_pick_backward(int64_t rows, int64_t columns, const real *dy, con
             dx[r * columns + ids[r]] += dy[r];
 }
 
-/* One number a row, so a row's other steps take far longer. */
+/* Not vectorised: there is one number for each row, and the row's other steps take far longer. */
 void kernel_logarithm_forward(int64_t count, const real *x, real *y)
 {
     for (int64_t i = 0; i < count; i++)

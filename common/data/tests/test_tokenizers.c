@@ -263,9 +263,9 @@ END_TEST
 START_TEST(half_of_a_bpe_is_refused)
 {
     char *vocabulary = copy_of(GPT2 "/vocab.json", "tokens");
-    assert_refused(vocabulary, "no merges lie beside the vocabulary", "tokens");
+    assert_refused(vocabulary, "the vocabulary's folder has no merges", "tokens");
     char *merges = copy_of(GPT2 "/merges.txt", "merges");
-    assert_refused(merges, "no vocabulary lies beside the merges", "merges");
+    assert_refused(merges, "the merges' folder has no vocabulary", "merges");
     assert_refused(folder, "the folder has no tokenizer", folder);
     unlink(vocabulary);
     mkdir(path_of("merges.txt"), 0777);

@@ -1,4 +1,5 @@
-/* f, g and the gather on one rank, which has everything: for language models on the serial stack. */
+/* f, g and the all-gather on one rank, where they change nothing: for language models on the serial
+ * stack. */
 #include "balise.h"
 
 Tensor *duplication_forward(Tensor *x, const Mesh *mesh)

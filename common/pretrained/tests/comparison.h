@@ -1,9 +1,9 @@
 /** @file
- * Runs a folder in Hugging Face's form, and measures how far its results are from those of another
- * program, which are beside it:
+ * Runs a folder in Hugging Face's format, and measures how far its results are from those of
+ * another program, which are beside it:
  *
  *     FOLDER/config.json, model.safetensors   the model
- *           /expected.safetensors             ids and mask [B,S]; logits, or hidden (behind the last
+ *           /expected.safetensors             ids and mask [B,S]; logits, or hidden (after the last
  *                                             block); perhaps labels: [B], or the next tokens [B,S]
  *           /gradients/                       config.json, and each gradient under the name of its
  *                                             parameter; only if there are labels

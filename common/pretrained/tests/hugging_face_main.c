@@ -1,4 +1,4 @@
-/* Prints how far a folder in Hugging Face's form is from the results beside it (comparison.h), on
+/* Prints how far a folder in Hugging Face's format is from the results beside it (comparison.h), on
  * all ranks: the largest difference of a result, of a gradient, and of a weight after a step.
  *
  * mpirun -n TP hugging-face FOLDER */

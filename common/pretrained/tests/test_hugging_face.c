@@ -1,4 +1,4 @@
-/* A folder in Hugging Face's form that is damaged, or asks for what the kit does not compute, is
+/* A folder in Hugging Face's format that is damaged, or asks for what the kit does not compute, is
  * refused with one error; other ways to write the same model are accepted. */
 #include <check.h>
 #include <jansson.h>
@@ -54,7 +54,8 @@ static void put_config(const char *model, const char *changes)
     json_decref(changed);
 }
 
-/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them out. */
+/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them
+ * out. */
 static void put_tensors(const char *model, const char *from, const char *to)
 {
     enum { MOST = 64 };
@@ -309,6 +310,51 @@ START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
 }
 END_TEST
 
+/* Indices without a checksum, whose sizes are not those of the tensors. */
+static const struct {
+    const char *key;
+    json_int_t size;
+    bool is_possible; /* of some model, so only the writer sees that it is wrong */
+} wrong_sizes[] = {{"heads", 0, false},
+                   {"heads", 3, false},
+                   {"hidden", -8, false},
+                   {"layers", 1 << 20, false},
+                   {"layers", INT64_MAX, false},
+                   {"vocabulary", 0, false},
+                   {"inner", -1, false},
+                   {"hidden", INT64_C(1) << 40, false},
+                   {"inner", 4, true}};
+
+static void set_size(const char *key, json_int_t size)
+{
+    const Path path = path_in(folder, "index.json");
+    json_t *index = json_load_file(path.text, 0, NULL);
+    ck_assert_int_eq(json_object_del(index, "xxh3"), 0);
+    json_object_set_new(json_object_get(index, "model"), key, json_integer(size));
+    ck_assert_int_eq(json_dump_file(index, path.text, 0), 0);
+    json_decref(index);
+}
+
+START_TEST(a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused)
+{
+    Problem problem = {0};
+    save_as_checkpoint("gpt2");
+    set_size(wrong_sizes[_i].key, wrong_sizes[_i].size);
+    SavedModel *saved = saved_model_open(folder, &problem);
+    ck_assert_msg(saved != NULL, "%s", problem.what);
+    const Path shard = shard_path(folder, &saved->index, 0, 0);
+    Pretrained *from = pretrained_open(folder, &problem);
+    ck_assert((from != NULL) == wrong_sizes[_i].is_possible);
+    pretrained_close(from);
+    ck_assert(!hugging_face_write(saved, folder, &problem));
+    assert_says(&problem, (const char *const[]){"the checkpoint", NULL});
+    ck_assert_int_ne(access(path_in(folder, "model.safetensors").text, F_OK), 0);
+    saved_model_close(saved);
+    unlink(path_in(folder, "index.json").text);
+    unlink(shard.text);
+}
+END_TEST
+
 START_TEST(the_labs_bert_is_refused_in_hugging_faces_form)
 {
     Problem problem = {0};
@@ -330,6 +376,8 @@ Suite *suite(void)
     tcase_add_test(cases, names_without_the_prefix_or_of_older_versions_are_accepted);
     tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
                         3);
+    tcase_add_loop_test(cases, a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused, 0,
+                        (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
     tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
     suite_add_tcase(suite, cases);
     return suite;
