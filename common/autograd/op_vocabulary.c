@@ -188,10 +188,10 @@ Tensor *subtract(Tensor *x, Tensor *y)
 /* At least 1, so that a batch without targets has the loss 0. */
 static double divisor(const Tape *tape, const Tensor *targets)
 {
-    int64_t tokens = tape->batch.tokens;
-    for (int64_t i = 0; tape->batch.tokens == 0 && i < tensor_count(targets); i++)
+    double tokens = tape->batch.tokens;
+    for (int64_t i = 0; !(tape->batch.tokens > 0) && i < tensor_count(targets); i++)
         tokens += ints(targets)[i] != NO_ID;
-    return tokens ? (double)tokens : 1;
+    return tokens > 0 ? tokens : 1;
 }
 
 static void mean_gradient(Node *node, Tensor *dy)

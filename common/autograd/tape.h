@@ -24,7 +24,7 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops only if this is set */
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
-    int64_t tokens; /**< of the step: divides the sum of their losses; 0: those of this batch */
+    double tokens; /**< of a replica's step: divides the sum of their losses; 0: this batch's */
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,

@@ -237,6 +237,8 @@ static TokenSet *set_open(const char *path, const char *what, const char *hint,
                        (tokenizer = tokenizer_open(tokenizer_path, problem));
     from.tokenizer = tokenizer;
     TokenSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
+    if (set)
+        memcpy(set->special, tokenizer->special, sizeof set->special);
     free(from.file.bytes);
     tokenizer_free(tokenizer);
     return set;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/philox.h"
 #include "base/problem.h"
 
 enum { SEQ_MIN = 2 };       /**< the smallest SEQ: [CLS] and [SEP] must fit */
@@ -86,11 +87,12 @@ bool utf8_check(const char *path, int64_t line, const char *text, size_t length,
 /** The tokens of a file, read-only, in memory that all ranks of a node share. A row is a review,
  * or a window of a text. */
 typedef struct TokenSet {
-    int64_t rows;         /**< number of reviews, one per row of the CSV file, or of windows */
-    int64_t seq;          /**< no review has more ids; a window has as many */
-    int64_t tokens;       /**< number of ids */
-    int32_t vocabulary;   /**< every id is below it */
-    int32_t pad;          /**< the id of padding */
+    int64_t rows;       /**< number of reviews, one per row of the CSV file, or of windows */
+    int64_t seq;        /**< no review has more ids; a window has as many */
+    int64_t tokens;     /**< number of ids */
+    int32_t vocabulary; /**< every id is below it */
+    int32_t pad;        /**< the id of padding */
+    int32_t special[SPECIAL_TOKENS]; /**< the tokenizer's ids, or -1 */
     const int64_t *begin; /**< [rows+1] row r's ids are ids[begin[r]] to ids[begin[r+1]-1]; NULL for
                               a text */
     const int32_t *labels; /**< [rows] 1 positive, 0 negative; NULL for a text */
@@ -134,7 +136,8 @@ typedef struct Batch {
     int64_t seq;      /**< S */
     int32_t *ids;     /**< [B,S] padded with [PAD] */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
-    int32_t *targets; /**< [B,S] for a text: the token that follows each of `ids` */
+    int32_t
+        *targets; /**< [B,S] for a text: the token that follows each of `ids`, or that it hides */
     int32_t *labels;  /**< [B] for reviews */
     int64_t *samples; /**< [B] row numbers in the data set: dropout is keyed by them */
 } Batch;
@@ -148,5 +151,14 @@ void batch_free(Batch *batch);
 /** Fills `batch` with rows [count] of `set`, which must have the batch's seq. Rows may repeat.
  *  count: 0..batch->capacity. */
 void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch);
+
+/** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section 3.1):
+ *  each token but begin, end and padding with probability 0.15. Of the chosen ones, 80 % become the
+ *  mask token, 10 % any token, 10 % stay. The targets become the chosen tokens, elsewhere NO_ID. The
+ *  key, the row and the position alone decide, so every layout of ranks hides the same. `set` has a
+ *  mask token. */
+void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
+/** How many of a text's targets are not NO_ID. */
+int64_t batch_targets(const Batch *batch);
 
 /* permutation(), which draws an epoch's order, is in balise.h because a lab calls it too. */

@@ -29,7 +29,8 @@ typedef struct TransformerConfig {
 /** An architecture. The layers belong to the builder's model. */
 struct Architecture {
     const char *name; /**< "BERT" */
-    bool is_language; /**< the head gives logits of the next token at each position: [B,S,V/tp] */
+    bool is_language; /**< it reads text; at each position, logits of a token: [B,S,V/tp] */
+    bool is_masked;   /**< a language model of hidden tokens, not of the next ones */
     /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL:
      *  always. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
@@ -43,7 +44,7 @@ struct Architecture {
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
     /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B], or in a
-     *  language model the next tokens [B,S], NO_ID where there is none; there, the tape's batch
+     *  language model the tokens to predict [B,S], NO_ID where there is none; there, the tape's batch
      *  gives the divisor. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
@@ -54,6 +55,8 @@ Tensor *classifier_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, 
 /** The labs' BERT: pre-LN blocks (Devlin et al., arXiv:1810.04805; pre-LN as in Megatron-LM), and a
  *  classifier on [CLS], whose logits [B,classes] are whole. */
 extern const Architecture architecture_bert;
+/** The same blocks, pretrained on text (TASK=mlm): a norm, and a head tied to the embedding. */
+extern const Architecture architecture_masked_bert;
 /** BERT as its authors published it: post-LN blocks with biases, exact GELU, token types, a pooler.
  *  The same logits. */
 extern const Architecture architecture_real_bert;

@@ -28,7 +28,8 @@ static const PretrainedFormat own_checkpoint = {.read = read_part, .close = clos
 bool own_checkpoint_open(Pretrained *from, Problem *problem)
 {
     static const Architecture *const known[] = {&architecture_bert, &architecture_real_bert,
-                                                &architecture_gpt2, &architecture_llama};
+                                                &architecture_gpt2, &architecture_llama,
+                                                &architecture_masked_bert};
     SavedModel *saved = saved_model_open(checkpoint_find(from->path).text, problem);
     if (!saved)
         return false;

@@ -40,6 +40,13 @@ static bool read_model(const char *value, void *target, Problem *problem)
           "llama (6, 288, 6), or hf:FOLDER with config.json and model.safetensors"));
 }
 
+static bool read_task(const char *value, void *target, Problem *problem)
+{
+    *(bool *)target = true;
+    return !strcmp(value, "mlm") ||
+           option_refused(problem, "task", value, _("mlm: BERT's pretraining on text"));
+}
+
 static bool read_amp(const char *value, void *target, Problem *problem)
 {
     for (Precision known = FP32; known <= TF32; known++)
@@ -114,26 +121,43 @@ static void complete_language_model(TrainConfig *config)
     model->theta = is_llama ? 10000 : 0;
 }
 
+/* TASK=mlm gives BERT another head. */
+static bool take_task(TrainConfig *config, Problem *problem)
+{
+    TransformerConfig *model = &config->model;
+    if (config->masked && (config->pretrained || model->architecture != &architecture_bert))
+        return problem_set(
+            problem, NULL,
+            N_("leave out MODEL, or take MODEL=base or MODEL=large; or leave out TASK"),
+            "TASK=mlm trains the labs' BERT, not MODEL=%s%.200s",
+            config->pretrained ? "hf:" : model->architecture->name,
+            config->pretrained ? config->pretrained : "");
+    if (config->masked)
+        model->architecture = &architecture_masked_bert;
+    return true;
+}
+
 /* The sizes that were not chosen. */
 static bool complete_model(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
-    if (config->pretrained && !take_pretrained(config, problem))
+    if (!take_task(config, problem) || (config->pretrained && !take_pretrained(config, problem)))
         return false;
     const bool is_language = model->architecture->is_language;
+    const bool is_causal = is_language && !model->architecture->is_masked;
     if ((model->architecture == &architecture_llama && model->dropout > 0) ||
-        (is_language && !config->pretrained && model->positions > 0))
+        (is_causal && !config->pretrained && model->positions > 0))
         return problem_set(problem, NULL, "leave it out", "MODEL=%s has no %s",
                            model->architecture->name, model->dropout > 0 ? "DROPOUT" : "POSITIONS");
     if (model->dropout < 0)
-        model->dropout = is_language ? 0 : 0.1;
+        model->dropout = is_causal ? 0 : 0.1;
     model->hidden = model->hidden ? model->hidden : 128;
     model->heads = model->heads ? model->heads : 4;
     if (!is_language)
         model->classes = 2;
-    if (!config->pretrained && !is_language)
+    if (!config->pretrained && !is_causal)
         model->positions *= config->seq;
-    if (!config->pretrained && is_language)
+    if (!config->pretrained && is_causal)
         complete_language_model(config);
     return true;
 }
@@ -150,8 +174,8 @@ static void complete_files(TrainConfig *config)
         config->vocabulary = config->pretrained ? config->pretrained
                              : config->model.architecture == &architecture_gpt2
                                  ? "data/stories/gpt2"
-                             : is_language ? "data/stories/llama"
-                                           : "data/reviews/vocab.txt";
+                             : is_language && !config->masked ? "data/stories/llama"
+                                                              : "data/reviews/vocab.txt";
     if (!*config->test)
         config->test = NULL;
 }
@@ -195,6 +219,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},
         {"optimizer", OPTION_READ, &optimizer->kind, 0, 0, read_optimizer},
         {"model", OPTION_READ, config, 0, 0, read_model},
+        {"task", OPTION_READ, &config->masked, 0, 0, read_task},
         {"amp", OPTION_READ, &config->amp, 0, 0, read_amp},
         {"layers", OPTION_INTEGER, &model->layers, 1, 10000, NULL},
         {"hidden-dim", OPTION_INTEGER, &model->hidden, 1, 1 << 20, NULL},

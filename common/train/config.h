@@ -37,6 +37,7 @@ typedef struct TrainConfig {
     /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;
+    bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< of matrix products; everything else is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     OptimizerConfig optimizer; /**< the optimiser and its settings */

@@ -38,6 +38,10 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     t->train = open_set(t, c->data, problem);
     if (!t->train || (c->test && !(t->test = open_set(t, c->test, problem))))
         return false;
+    if (c->model.architecture->is_masked && t->train->special[MASK_TOKEN] < 0)
+        return problem_set(problem, c->vocabulary,
+                           N_("TASK=mlm takes a BERT's vocabulary, such as data/reviews/vocab.txt"),
+                           "the tokenizer has no token [MASK]");
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)
         return problem_set(problem, c->data, "take a smaller BATCH_SIZE or more SAMPLES",

@@ -6,14 +6,37 @@
 #include "train/profile.h"
 #include "train/trace.h"
 
-/* Reads `count` rows of `set` into a micro-batch. */
-static void fill_stage(Trainer *t, int micro, const TokenSet *set, const int64_t *rows,
-                       int64_t count, bool training)
+/* Reads `count` rows of `set` into a micro-batch. An evaluation hides the same tokens each time. */
+static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t *rows,
+                      int64_t count, bool training)
 {
-    Batch *b = t->batch[micro];
-    const bool is_language = t->config->model.architecture->is_language;
-    const int64_t of_a_step = t->local_batch * (is_language ? b->seq : 1); /* tokens, or rows */
-    batch_fill(set, rows, count, b);
+    const uint64_t seed = t->config->seed;
+    batch_fill(set, rows, count, t->batch[micro]);
+    if (t->config->model.architecture->is_masked)
+        batch_mask_tokens(t->batch[micro], set,
+                          training ? philox_key(seed, "masks", (uint64_t)t->step)
+                                   : philox_key(seed, "masks of the test", 0));
+}
+
+/* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
+ * but each hides another number of tokens, so each divides by the mean. */
+static double targets_of_a_step(Trainer *t)
+{
+    const Architecture *is = t->config->model.architecture;
+    double targets = 0;
+    if (!is->is_masked)
+        return (double)t->local_batch * (is->is_language ? t->config->seq : 1);
+    for (int i = 0; i < t->config->micro; i++)
+        targets += (double)batch_targets(t->batch[i]);
+    if (t->mesh.dp)
+        group_sum(t->mesh.dp, &targets, 1);
+    return targets / t->mesh.dp_degree;
+}
+
+/* Puts the rows that were read on a tape. */
+static void fill_stage(Trainer *t, int micro, bool training, double targets)
+{
+    const Batch *b = t->batch[micro];
     tape_must_be_summed(t->stage->micro[micro].tape);
     Tape *tape = stage_begin(t->stage, micro,
                              (TapeBatch){.seed = t->config->seed,
@@ -21,13 +44,14 @@ static void fill_stage(Trainer *t, int micro, const TokenSet *set, const int64_t
                                          .count = b->count,
                                          .samples = b->samples,
                                          .training = training,
-                                         .tokens = of_a_step});
+                                         .tokens = targets});
     tape_record(tape, training);
     const Shape shape = SHAPE(b->count, b->seq);
-    Tensor *labels = is_language ? tape_ints(tape, shape, b->targets)
-                                 : tape_ints(tape, SHAPE(b->count), b->labels);
+    Tensor *labels = t->config->model.architecture->is_language
+                         ? tape_ints(tape, shape, b->targets)
+                         : tape_ints(tape, SHAPE(b->count), b->labels);
     stage_fill(t->stage, micro, tape_ints(tape, shape, b->ids), tape_ints(tape, shape, b->mask),
-               labels, of_a_step);
+               labels, t->local_batch);
     span_end(N_("reading the batch"), false);
 }
 
@@ -40,7 +64,7 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     }
 }
 
-/* Only the last stage has a loss, which is divided by this replica's rows per step. */
+/* Only the last stage has a loss, which is divided by targets_of_a_step(). */
 static void pass_has_ended(void *context, const Stage *stage, int micro, bool backward)
 {
     const MicroBatch *m = &stage->micro[micro];
@@ -48,10 +72,9 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
     if (backward || !m->loss)
         return;
     const Batch *b = t->batch[micro];
-    t->metrics.loss_sum += (double)reals(m->loss)[0] * (double)m->rows_of_a_step;
+    t->metrics.loss_sum += (double)reals(m->loss)[0] * m->tape->batch.tokens;
     if (t->config->model.architecture->is_language) {
-        for (int64_t i = 0; i < b->count * b->seq; i++)
-            t->metrics.count += b->targets[i] != NO_ID;
+        t->metrics.count += (double)batch_targets(b);
         return;
     }
     t->metrics.count += (double)b->count;
@@ -126,7 +149,10 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     t->stage->loss_scale = t->scaler.scale;
     t->passes = 0;
     for (int i = 0; i < config->micro; i++)
-        fill_stage(t, i, t->train, rows + i * micro, micro, true);
+        read_rows(t, i, t->train, rows + i * micro, micro, true);
+    const double targets = targets_of_a_step(t);
+    for (int i = 0; i < config->micro; i++)
+        fill_stage(t, i, true, targets);
     run_schedule(t);
     backend_range("reduction over replicas");
     report.wait_seconds = bucket_set_finish(t->buckets, t->last_tape);
@@ -171,8 +197,9 @@ Metrics trainer_evaluate(Trainer *t)
     for (int64_t first = 0; evaluation_goes_on(t, first < rows); first += most) {
         if (first >= rows)
             continue;
-        fill_stage(t, 0, t->test, t->test_sampler.mine + first,
-                   rows - first < most ? rows - first : most, false);
+        read_rows(t, 0, t->test, t->test_sampler.mine + first,
+                  rows - first < most ? rows - first : most, false);
+        fill_stage(t, 0, false, (double)t->local_batch); /* which the sum is multiplied by again */
         forward_step(t->stage, 0, &t->mesh);
         stage_sends_finish(t->stage); /* a step of balise 13 does so itself */
         trainer_moved(t);

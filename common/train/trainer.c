@@ -72,11 +72,11 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
     t->epoch.count += metrics.count;
     step->step = t->step;
     step->epoch = epoch + 1;
-    step->loss = metrics.loss_sum / metrics.count;
-    step->accuracy = metrics.correct / metrics.count;
+    const double count = fmax(metrics.count, 1); /* masks may hide no token of a tiny batch */
+    step->loss = metrics.loss_sum / count;
+    step->accuracy = metrics.correct / count;
     step->seconds = seconds;
-    const bool is_language = t->config->model.architecture->is_language; /* it counts tokens */
-    step->tokens_per_second = metrics.count * (is_language ? 1 : t->config->seq) / seconds;
+    step->tokens_per_second = (double)t->config->batch * t->config->seq / seconds;
     if (t->report)
         report_step(t->report, step);
 }

@@ -1,4 +1,6 @@
 /* Batches contain the rows with which they were filled. */
+#include <string.h>
+
 #include "balise.h"
 #include "tests/run_for_tests.h"
 #include "data/data.h"
@@ -52,6 +54,73 @@ START_TEST(refilling_removes_the_previous_rows)
     ASSERT_MISUSE(batch_fill(&set, none, 1, batch), "row 4", "0 to 3");
     ASSERT_MISUSE(batch_fill(&set, before, 1, batch), "row -1");
     batch_free(batch);
+}
+END_TEST
+
+/* A text of many windows with every id but the mask, the last one; 0 begins, 1 ends, 9 is padding. */
+enum { WINDOWS = 2000, MASK = 63 };
+static TokenSet text_of(int32_t *tokens)
+{
+    for (int i = 0; i < WINDOWS * S + 1; i++)
+        tokens[i] = i % MASK;
+    return (TokenSet){.rows = WINDOWS,
+                      .seq = S,
+                      .vocabulary = MASK + 1,
+                      .pad = PADDING,
+                      .special = {-1, 0, 1, PADDING, MASK},
+                      .ids = tokens};
+}
+
+START_TEST(of_the_chosen_tokens_80_percent_are_hidden_10_replaced_10_stay)
+{
+    static int32_t tokens[WINDOWS * S + 1];
+    static int64_t rows[WINDOWS];
+    const TokenSet text = text_of(tokens);
+    int chosen = 0, masked = 0, same = 0;
+    Batch *batch = batch_new(WINDOWS, S);
+    for (int i = 0; i < WINDOWS; i++)
+        rows[i] = i;
+    batch_fill(&text, rows, WINDOWS, batch);
+    batch_mask_tokens(batch, &text, philox_key(1, "masks", 0));
+    for (int i = 0; i < WINDOWS * S; i++) {
+        const int32_t id = batch->ids[i], target = batch->targets[i];
+        ck_assert(target == NO_ID ? id == tokens[i] : target == tokens[i]);
+        ck_assert(target != 0 && target != 1 && target != PADDING);
+        ck_assert(id >= 0 && id <= MASK);
+        chosen += target != NO_ID;
+        masked += target != NO_ID && id == MASK;
+        same += target != NO_ID && id == target;
+    }
+    ck_assert_int_eq(batch_targets(batch), chosen);
+    ck_assert_double_eq_tol(chosen / (WINDOWS * S * (1 - 3.0 / MASK)), 0.15, 0.015);
+    ck_assert_double_eq_tol(masked / (double)chosen, 0.8, 0.04);
+    ck_assert_double_eq_tol(same / (double)chosen, 0.1, 0.03);
+    batch_free(batch);
+}
+END_TEST
+
+START_TEST(masks_depend_on_key_row_and_position_alone)
+{
+    static int32_t tokens[WINDOWS * S + 1];
+    static const int64_t two[] = {7, 8}, other[] = {3, 8, 7};
+    const TokenSet text = text_of(tokens);
+    const PhiloxKey key = philox_key(1, "masks", 5);
+    int differ = 0;
+    Batch *a = batch_new(2, S), *b = batch_new(3, S);
+    for (int64_t step = 0; step < 20; step++) {
+        batch_fill(&text, two, 2, a);
+        batch_mask_tokens(a, &text, key);
+        batch_fill(&text, other, 3, b);
+        batch_mask_tokens(b, &text, key);
+        ck_assert_mem_eq(a->ids, b->ids + 2 * S, S * sizeof *a->ids);
+        ck_assert_mem_eq(a->targets + S, b->targets + S, S * sizeof *a->targets);
+        batch_fill(&text, two, 2, b);
+        batch_mask_tokens(b, &text, philox_key(1, "masks", (uint64_t)step + 6));
+        differ += memcmp(a->targets, b->targets, 2 * S * sizeof *a->targets) != 0;
+    }
+    ck_assert_int_gt(differ, 10);
+    batch_free(a);
+    batch_free(b);
 }
 END_TEST
 
@@ -115,6 +184,8 @@ Suite *suite(void)
     TCase *t = tcase_create("batch");
     tcase_add_test(t, rows_have_the_requested_order_with_padding_and_mask);
     tcase_add_test(t, refilling_removes_the_previous_rows);
+    tcase_add_test(t, of_the_chosen_tokens_80_percent_are_hidden_10_replaced_10_stay);
+    tcase_add_test(t, masks_depend_on_key_row_and_position_alone);
     tcase_add_test(t, permutation_has_every_row_once);
     tcase_add_test(t, permutation_follows_seed_and_epoch_alone);
     tcase_add_test(t, every_order_of_four_rows_is_as_frequent);

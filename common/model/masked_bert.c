@@ -1,0 +1,69 @@
+/* The pretraining of the labs' BERT (Devlin et al., arXiv:1810.04805, section 3.1): its blocks between
+   an embedding split along the vocabulary and a head tied to it. In a file of its own because the
+   grader links bert.c without the functions of lab 21. */
+#include "autograd/operations.h"
+#include "model/language.h"
+
+typedef struct MaskedEmbedding {
+    Tensor *tokens;    /* [V,H] split along V */
+    Tensor *positions; /* [positions,H], or NULL */
+} MaskedEmbedding;
+
+typedef struct MaskedHead {
+    LayerNorm *norm; /* pre-LN blocks leave their sum as it is */
+    Tensor *table;   /* [V,H] the embedding's */
+} MaskedHead;
+
+static void *masked_embedding_new(Builder *b, const TransformerConfig *c)
+{
+    MaskedEmbedding *layer = NEW(b, MaskedEmbedding);
+    layer->tokens = vocabulary_embedding_new(within(b, "embedding"), c, vocabulary_twin(b, c));
+    if (c->positions)
+        layer->positions =
+            parameter_with(within(b, "positions"), "weight", SHAPE(c->positions, c->hidden),
+                           whole(), EMBEDDING_WEIGHT);
+    return layer;
+}
+
+static Tensor *masked_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
+{
+    const MaskedEmbedding *layer = embedding;
+    Tensor *x = vocabulary_embedding(layer->tokens, ids, mesh);
+    return layer->positions ? add_positions(x, layer->positions) : x;
+}
+
+static void *masked_block_new(Builder *b, const TransformerConfig *c)
+{
+    return block_new(b, c->hidden, c->heads, (float)c->dropout);
+}
+
+static Tensor *masked_block(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return block_forward(block, x, mask, mesh);
+}
+
+static void *masked_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
+{
+    const MaskedEmbedding *held = embedding;
+    MaskedHead *head = NEW(b, MaskedHead);
+    head->norm = layer_norm_new(within(b, "norm"), c->hidden);
+    head->table = vocabulary_head_new(b, c, held ? held->tokens : NULL);
+    return head;
+}
+
+static Tensor *masked_head(const void *layer, Tensor *x, const Mesh *mesh)
+{
+    const MaskedHead *head = layer;
+    return vocabulary_logits(head->table, layer_norm(head->norm, x), mesh);
+}
+
+const Architecture architecture_masked_bert = {.name = "masked BERT",
+                                               .is_language = true,
+                                               .is_masked = true,
+                                               .embedding_new = masked_embedding_new,
+                                               .embed = masked_embed,
+                                               .block_new = masked_block_new,
+                                               .block = masked_block,
+                                               .head_new = masked_head_new,
+                                               .head = masked_head,
+                                               .loss = language_loss};

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""make train TASK=mlm: BERT learns the hidden tokens of a text, with one loss at every layout."""
+import math
+import os
+import subprocess
+import tempfile
+
+from layouts_apart import deviation
+from runs import BUILD, ROOT, check, losses_of, metrics_of, on, run
+
+SEQ = 32
+TINY = ["--task", "mlm", "--layers", 2, "--hidden-dim", 32, "--heads", 4, "--seq", SEQ, "--positions", 1, "--threads", 1]
+SMALL = [*TINY, "--layers", 3, "--batch-size", 12, "--test", "", "--lr", 1e-2, "--eps", 1e-4, "--steps", 12]
+UNIT = 2**-21  # of a float between 4 and 8, such as the loss
+LAYOUTS = ((2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 3, 1), (1, 1, 2), (1, 1, 3), (2, 2, 2))
+
+
+def degrees(layout):
+    return [word for pair in zip(("--tp", "--dp", "--pp"), layout) for word in pair]
+
+
+def at(layout, *options):
+    return losses_of(math.prod(layout), *SMALL, *degrees(layout), *options)
+
+
+def check_layouts():
+    moved = max(UNIT, *(deviation(WHOLE, losses_of(1, *SMALL, "--perturb", k)) for k in (1, 2, 3)))
+    check(len(WHOLE) == 12 and WHOLE[-1] < WHOLE[0] - 0.5, "BERT learns the hidden tokens of the stories", str(WHOLE))
+    for layout in LAYOUTS:
+        for micro in (1, 2):
+            parts = at(layout, "--micro", micro)
+            check(deviation(WHOLE, parts) <= 8 * moved,
+                  f"the losses of tp x dp x pp = {layout} with {micro} micro-batches are those of one rank",
+                  f"{deviation(WHOLE, parts)} apart, {8 * moved} allowed")
+    on("over MPI")
+    for layout in ((1, 1, 1), (2, 1, 1)):
+        emulated = at(layout, "--steps", 6)
+        check(deviation(WHOLE[:6], emulated) <= 32 * moved, f"GPUs give the losses of the CPU at {layout}",
+              f"{deviation(WHOLE[:6], emulated)} apart, {32 * moved} allowed")
+    on("the CPU")
+
+
+def check_masks():
+    """With LR=0, only other masks change the loss."""
+    still = [*TINY, "--lr", 0, "--dropout", 0, "--samples", 12, "--batch-size", 12, "--epochs", 2, "--test", "data/stories/test.txt"]
+    runs = [metrics_of(math.prod(layout), *still, *degrees(layout)) for layout in ((1, 1, 1), (2, 1, 1), (1, 3, 1), (1, 1, 2))]
+    steps = [line["loss"] for line in runs[0] if "step" in line]
+    tests = [[line for line in lines if "test_loss" in line] for lines in runs]
+    check(len(steps) == 2 and abs(steps[0] - steps[1]) > 1e-4, "each epoch hides other tokens of the same rows", str(steps))
+    check(all(len(t) == 2 and t[0]["test_loss"] == t[1]["test_loss"] for t in tests), "each evaluation hides the same tokens", str(tests))
+    check(all(abs(t[0]["test_loss"] - tests[0][0]["test_loss"]) < 1e-5 for t in tests) and len({t[0]["test_tokens"] for t in tests}) == 1,
+          "and so does each layout", str(tests))
+    said = run(1, *still).stdout
+    rows = int(said.partition("evaluating ")[2].split()[0])
+    part = tests[0][0]["test_tokens"] / (rows * SEQ)
+    check(0.13 < part < 0.16, "about 15 % of the tokens are hidden, without those that begin and end a story", str(part))
+    tiny = losses_of(1, *TINY, "--seq", 2, "--batch-size", 1, "--steps", 8, "--test", "")
+    check(len(tiny) == 8 and 0 in tiny, "a batch without a hidden token has the loss 0", str(tiny))
+
+
+def check_checkpoints(folder):
+    save = ["--save", f"{folder}/run", "--resume", f"{folder}/run"]
+    losses = [loss for steps, layout in ((4, (1, 1, 2)), (8, (2, 1, 1)), (12, (1, 2, 3)))
+              for loss in at(layout, *save, "--steps", steps)]
+    check(len(losses) == 12 and deviation(WHOLE, losses) < 1e-4, "a run goes on at another layout", str(losses))
+    done = subprocess.run(["common/train/launch.sh", "1", "solutions", "14", f"{BUILD}/story", "--model", f"{folder}/run"],
+                          cwd=ROOT, capture_output=True, text=True)
+    check(done.returncode == 2 and "a masked BERT writes no text" in done.stderr, "and tells no story", done.stdout + done.stderr)
+
+
+def check_refused(folder):
+    unmasked = f"{folder}/vocab.txt"
+    with open(f"{ROOT}/data/reviews/vocab.txt", encoding="utf-8") as file, open(unmasked, "w", encoding="utf-8") as copy:
+        copy.write(file.read().replace("[MASK]", "[mask]"))
+    bad = {"MODEL=llama": (["--model", "llama"], "LLaMA"), "MODEL=gpt2": (["--model", "gpt2"], "GPT-2"),
+           "MODEL=hf:": (["--model", f"hf:{folder}"], "hf:"), "another task": (["--task", "other"], "other"),
+           "a vocabulary without [MASK]": (["--vocab", unmasked], "[MASK]"),
+           "another model's tokenizer": (["--vocab", "data/stories/gpt2"], "[MASK]")}
+    for what, (options, named) in bad.items():
+        done = run(1, *TINY, *options)
+        check(done.returncode == 2 and done.stderr.count("error: ") == 1 and done.stderr.count("HINT: ") == 1 and named in done.stderr,
+              f"{what} is one error with a HINT", done.stdout + done.stderr)
+
+
+WHOLE = losses_of(1, *SMALL)
+check_layouts()
+check_masks()
+with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
+    check_checkpoints(work)
+    check_refused(work)
