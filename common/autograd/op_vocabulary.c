@@ -118,7 +118,8 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
     must_be_ids("own_ids", ids);
     const Tape *tape = tape_of("own_ids", ids, logits);
     Range held = {0, shape_last(logits->shape)}, all = held;
-    if (is_split(tape) && may_be_columns(logits)) {
+    const bool columns = is_split(tape) && may_be_columns(logits);
+    if (columns) {
         if (!logits->undivided)
             misuse("pass what linear(x, table) returned, with a table split by rows",
                    "own_ids: the columns of %s in the vocabulary are not known",
@@ -129,8 +130,11 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
     for (int64_t i = 0, count = tensor_count(ids); i < count; i++) {
         const int32_t id = ints(ready(ids))[i];
         if (id != NO_ID && (id < 0 || id >= all.end))
-            misuse("ids count from 0; NO_ID stands for none",
-                   "own_ids: id %d, but the vocabulary has %lld tokens", id, (long long)all.end);
+            misuse(columns || !is_split(tape)
+                       ? "ids count from 0; NO_ID stands for none"
+                       : "pass what linear(x, table) returned, with a table split by rows",
+                   "own_ids: id %d, but the logits %s have %lld columns in all", id,
+                   TENSOR_TEXT(logits), (long long)all.end);
     }
     return ids_between(ids, (int)held.begin, (int)held.end);
 }

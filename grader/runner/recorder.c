@@ -220,7 +220,8 @@ static void refused(MPI_Comm *comm, int *code, ...)
     if (class == MPI_ERR_TRUNCATE)
         misuse(
             "every rank of the group must make the same calls in the same order, and pass the same "
-            "count: is a call left out where a rank has nothing to add?",
+            "count: is a call left out where a rank has nothing to add? Do parts of different "
+            "sizes meet?",
             "%s: another rank's message is longer than this rank expects", name);
     misuse("look at the arguments of this call", "%s: %.200s", name, text);
 }

@@ -25,11 +25,13 @@ static Tensor *columns_of(Tensor *x, Range part)
 }
 
 /* The targets as the column numbers that a rank with this part uses. */
-static Tensor *columns_on_rank(Tensor *targets, Range part, int mistake)
+static Tensor *columns_on_rank(Tensor *targets, Range part, int rank, int mistake)
 {
     const int width = (int)(part.end - part.begin);
     if (mistake == TARGETS_NOT_MOVED)
         return ids_between(targets, 0, width);
+    if (mistake == TARGETS_BY_PRODUCT)
+        return ids_between(targets, rank * width, rank * width + width);
     Tensor *columns = ids_between(targets, (int)part.begin, (int)part.end);
     for (int64_t i = 0; mistake == OTHERS_AS_FIRST && width > 0 && i < tensor_count(columns); i++)
         if (ints(columns)[i] == NO_ID)
@@ -42,23 +44,32 @@ static Tensor *plus(Tensor *sum, Tensor *y)
     return sum ? add(sum, y) : y;
 }
 
+/* What a rank subtracts from its columns x in the sum of exp, or from the target's logit. */
+static Tensor *subtracted(Tensor *x, Tensor *most, int mistake, bool in_sum)
+{
+    if (mistake == OWN_MAXIMUM || mistake == (in_sum ? OWN_MAXIMUM_IN_SUM : OWN_MAXIMUM_IN_TARGET))
+        return row_max(x);
+    if (mistake != (in_sum ? MAXIMUM_ONLY_IN_TARGET : MAXIMUM_NOT_IN_TARGET))
+        return most;
+    Tensor *zero = tape_tensor(x->tape, REAL, most->shape, whole());
+    kernel_vector_fill(tensor_count(zero), 0, reals(zero));
+    return zero;
+}
+
 /* The sum of exp and the targets' terms, of some ranks' columns. */
 static void sums_of_ranks(Tensor *logits, Tensor *targets, int mistake, int ranks, Tensor **sum,
                           Tensor **right)
 {
-    Tensor *most = row_max(logits), *zero = tape_tensor(logits->tape, REAL, most->shape, whole());
-    const bool in_sum = mistake != MAXIMUM_ONLY_IN_TARGET,
-               in_target = mistake != MAXIMUM_NOT_IN_TARGET;
-    kernel_vector_fill(tensor_count(zero), 0, reals(zero));
+    Tensor *most = row_max(logits);
     *sum = *right = NULL;
     for (int rank = 0; rank < ranks; rank++) {
         const Range part = chunk(shape_last(logits->shape), rank, ranks);
-        Tensor *x = columns_of(logits, part), *highest = mistake == OWN_MAXIMUM ? row_max(x) : most;
-        Tensor *columns = columns_on_rank(targets, part, mistake);
+        Tensor *x = columns_of(logits, part);
+        Tensor *columns = columns_on_rank(targets, part, rank, mistake);
         if (mistake != OWN_SUM || rank == 0)
-            *sum = plus(*sum, row_sum_exp(x, in_sum ? highest : zero));
+            *sum = plus(*sum, row_sum_exp(x, subtracted(x, most, mistake, true)));
         if (mistake != OWN_TARGETS || rank == 0)
-            *right = plus(*right, row_pick(x, in_target ? highest : zero, columns));
+            *right = plus(*right, row_pick(x, subtracted(x, most, mistake, false), columns));
     }
 }
 

@@ -169,7 +169,15 @@ const Suspect suspects[MISTAKES] = {
     [OWN_MAXIMUM] =
         {IN_VOCABULARY,
          N_("each rank subtracts the maximum of its own columns, so the ranks add up terms of "
-            "different sizes: subtract the maximum over all ranks, group_all_max")},
+            "different sizes: subtract the maximum over all ranks of mesh->tp, group_all_max")},
+    [OWN_MAXIMUM_IN_SUM] =
+        {IN_VOCABULARY,
+         N_("in the sum of exp, each rank subtracts the maximum of its own columns: "
+            "subtract the same number on all ranks, as from the logit of the target")},
+    [OWN_MAXIMUM_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the logit of the target is less the maximum of one rank's columns: subtract the "
+            "maximum over all ranks, as in the sum of exp")},
     [OWN_SUM] = {IN_VOCABULARY, N_("the sum of exp covers this rank's columns only: the sums of "
                                    "all ranks must be added (g)")},
     [OWN_TARGETS] = {IN_VOCABULARY, N_("a target's logit counts only where this rank holds it: "
@@ -180,6 +188,10 @@ const Suspect suspects[MISTAKES] = {
         {IN_VOCABULARY,
          N_("every rank takes a target for the number of one of its own columns: own_ids() moves "
             "targets to this rank's part of the vocabulary")},
+    [TARGETS_BY_PRODUCT] =
+        {IN_VOCABULARY,
+         N_("a rank's first column is not its number times its width, where the ranks have "
+            "different numbers of columns: own_ids() knows the columns")},
     [OTHERS_AS_FIRST] = {IN_VOCABULARY,
                          N_("for a target that another rank holds, each rank picks its own first "
                             "column: it must add 0, as NO_ID does")},
