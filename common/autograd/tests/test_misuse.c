@@ -166,7 +166,7 @@ START_TEST(the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows)
     ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), -2)), "id -2");
     ASSERT_MISUSE(row_max(ids), "row_max", "holds integers");
     ASSERT_MISUSE(row_max(normal("x", (Shape){0}, whole())), "has no rows");
-    ASSERT_MISUSE(own_ids(ids_of(SHAPE(2, 3), 5), logits), "own_ids: id 5", "5 tokens");
+    ASSERT_MISUSE(own_ids(ids_of(SHAPE(2, 3), 5), logits), "own_ids: id 5", "5 columns");
     ASSERT_MISUSE(own_ids(most, logits), "are not ids");
     ASSERT_MISUSE(logarithm(ids), "logarithm", "holds integers");
     ASSERT_MISUSE(subtract(most, matrix(3, 2)), "subtract: [2,3]", "[3,2]");

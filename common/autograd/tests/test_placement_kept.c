@@ -121,7 +121,7 @@ START_TEST(logits_of_a_split_table_know_their_columns)
     ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* whole */
     ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), shard(2))), "own_ids",
                   "[2,3,3] shard(2)", "not known");
-    ASSERT_MISUSE(own_ids(ids, linear(x, uneven)), "own_ids", "id 5", "5 tokens");
+    ASSERT_MISUSE(own_ids(ids, linear(x, uneven)), "own_ids", "id 5", "5 columns");
     ints(ids)[3] = 1;
     static const int32_t shorter[] = {NO_ID, 0, NO_ID, NO_ID, NO_ID, 1}; /* rows 3 and 4 */
     ck_assert_mem_eq(ints(own_ids(ids, linear(x, uneven))), shorter, sizeof shorter);

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Makes small random models with Hugging Face's library, and what it computes with them.
 
 make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
