@@ -31,7 +31,7 @@ static int piece_at(int64_t begin, int64_t count)
 
 static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *result, int64_t numbers)
 {
-    const MPI_Op op = how == MAXIMUM ? MPI_MAX : MPI_SUM;
+    MPI_Op op = how == MAXIMUM ? MPI_MAX : MPI_SUM;
     HostView from = host_view_read(x, numbers),
              to = x == result ? from : host_view_write(result, numbers);
     for (int64_t i = 0; i < numbers || i == 0; i += PIECE)

@@ -38,7 +38,8 @@ void attention_layers_project(const AttentionLayers *layers, Tensor *x, const Me
 
 float attention_layers_factor(const AttentionLayers *layers)
 {
-    return 1 / sqrtf((float)(tensor_size(layers->query->weight, 0) / layers->heads));
+    const int64_t head_size = tensor_size(layers->query->weight, 0) / layers->heads;
+    return 1 / sqrtf((float)head_size);
 }
 
 FeedForwardLayers feed_forward_layers_new(Builder *b, const TransformerConfig *c)

@@ -79,10 +79,12 @@ static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *pr
 static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig *c,
                          Problem *problem)
 {
-    return c->hidden % c->heads == 0 ||
-           problem_set(problem, from->path,
-                       "take another copy of the model: config.json belongs to its weights",
-                       "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
+    if (c->heads > 0 && c->hidden % c->heads == 0)
+        return true;
+    problem_set(problem, from->path,
+                "take another copy of the model: config.json belongs to its weights",
+                "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
+    return false;
 }
 
 static bool layers_of(const HuggingFaceConfig *from, const char *key, TransformerConfig *c,
@@ -169,7 +171,8 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
           heads_divide(from, c, problem) &&
           size_of(from, "head_dim", c->hidden / c->heads, &head_size, problem)))
         return false;
-    if (head_size != c->hidden / c->heads || c->heads % c->kv_heads || head_size % 2)
+    if (head_size != c->hidden / c->heads || c->kv_heads < 1 || c->heads % c->kv_heads ||
+        head_size % 2)
         return problem_set(
             problem, from->path, "take a model whose heads share the hidden size evenly",
             "%d heads of %d numbers, which share %d heads of keys and values, do not "

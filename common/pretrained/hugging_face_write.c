@@ -125,16 +125,18 @@ static bool add_parameter(const Export *e, const HuggingFaceName *name, int bloc
     char *kit = text_of("blocks.", block, name->kit);
     const Shape shape = hugging_face_shape_in_kit(name, theirs);
     const SavedParameter *p = checkpoint_index_find(&e->saved->index, kit);
-    const bool fits = p && shape_equal(p->shape, shape);
-    real *x = fits ? malloc((size_t)shape_count(shape) * sizeof *x) : NULL;
-    bool good =
-        fits ? saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem)
-             : problem_set(e->problem, e->saved->folder,
-                           N_("checkpoint info DIR lists what a checkpoint holds"),
-                           "the checkpoint has no parameter %s %s", kit, SHAPE_TEXT(shape));
-    if (good)
-        place(name, shape, x, y);
-    free(x);
+    bool good = p && shape_equal(p->shape, shape);
+    if (good) {
+        real *x = malloc((size_t)shape_count(shape) * sizeof *x);
+        good = saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem);
+        if (good)
+            place(name, shape, x, y);
+        free(x);
+    } else {
+        problem_set(e->problem, e->saved->folder,
+                    N_("checkpoint info DIR lists what a checkpoint holds"),
+                    "the checkpoint has no parameter %s %s", kit, SHAPE_TEXT(shape));
+    }
     free(kit);
     return good;
 }

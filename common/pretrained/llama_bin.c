@@ -103,9 +103,10 @@ static bool map_file(File *file, const char *path, Problem *problem)
                            "the model cannot be read: %s", reason);
     const bool good = fstat(fd, &status) == 0 && status.st_size >= (off_t)sizeof(Header);
     file->size = (size_t)status.st_size;
-    file->map = good ? mmap(NULL, file->size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *map = good ? mmap(NULL, file->size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    file->map = map != MAP_FAILED ? map : NULL;
     close(fd);
-    return file->map != MAP_FAILED ||
+    return file->map ||
            problem_set(problem, path, N_("name a file of weights, such as stories260K.bin"),
                        "this is not a model: it has %lld bytes", (long long)status.st_size);
 }
@@ -113,13 +114,14 @@ static bool map_file(File *file, const char *path, Problem *problem)
 bool llama_bin_open(Pretrained *from, Problem *problem)
 {
     File *file = calloc(1, sizeof *file);
-    if (!map_file(file, from->path, problem)) {
+    if (!map_file(file, from->path, problem) || !file->map) {
         free(file);
         return false;
     }
     from->open = file;
     from->format = &llama_bin;
-    const Header h = *(const Header *)file->map;
+    Header h;
+    memcpy(&h, file->map, sizeof h);
     if (!check_header(&h, from->path, problem))
         return false;
     const int64_t bytes = lay_out(file, &h);

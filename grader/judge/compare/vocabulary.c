@@ -96,9 +96,9 @@ static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake,
         for (int64_t i = 0; i < tensor_count(counted); i++)
             ints(counted)[i] = 0;
     }
-    if (mistake == SUM_OFF_TAPE)
+    if (mistake == SUM_OFF_TAPE && sum)
         sum = values_of(sum);
-    if (mistake == TARGETS_OFF_TAPE)
+    if (mistake == TARGETS_OFF_TAPE && right)
         right = values_of(right);
     return mean_over_tokens(subtract(mistake == LOGARITHM_MISSING ? sum : logarithm(sum), right),
                             counted);

@@ -277,7 +277,7 @@ static void replay_begin(Replay *r)
 static void add_sums(Replay *r)
 {
     const RankCalls *mine = &r->calls->rank[0];
-    for (int64_t i = 0; i < mine->count; i++) {
+    for (int64_t i = 0; r->meeting[0] && i < mine->count; i++) {
         const Meeting *m = &r->meeting[0][i];
         const Call *call = &mine->call[i];
         if (m->begin == m->end || !is_here(r, call) || r->over[m->begin] == UNKNOWN ||
