@@ -37,6 +37,12 @@ typedef struct PairCall {
     int dim; /**< the gather's dimension */
 } PairCall;
 
+/** Heads that serve several queries each. */
+typedef struct Repetition {
+    int heads; /**< of the argument */
+    int times; /**< how often each is repeated */
+} Repetition;
+
 /** One recorded operation. */
 struct Node {
     const char *name; /**< "linear": for messages and profiles */
@@ -53,12 +59,10 @@ struct Node {
     union {
         AttentionShape attention; /**< of attention, causal or not */
         Rotary rotary;            /**< of rotary positions */
-        struct {
-            int heads, times; /**< of the argument; how often each is repeated */
-        } repeat;             /**< of repeat_heads */
-        double probability;   /**< of dropout */
-        PairCall pair;        /**< of f, g, the gather and apply() */
-        double epsilon;       /**< of a layer norm or an RMS norm */
+        Repetition repeat;        /**< of repeat_heads */
+        double probability;       /**< of dropout */
+        PairCall pair;            /**< of f, g, the gather and apply() */
+        double epsilon;           /**< of a layer norm or an RMS norm */
     } with;
     Node *previous; /**< the operation recorded before, or NULL */
 };

@@ -25,11 +25,11 @@ typedef struct Tokenizer Tokenizer;
 
 /** The special tokens. */
 typedef enum SpecialToken {
-    UNKNOWN_TOKEN, /**< [UNK], <unk>: text that no pieces spell */
-    BEGIN_TOKEN,   /**< before a text: [CLS], <s>; GPT-2's <|endoftext|> is both this and the end */
-    END_TOKEN,     /**< after a text: [SEP], </s>, <|endoftext|> */
-    PAD_TOKEN,     /**< padding after a text: [PAD], <pad> */
-    MASK_TOKEN,    /**< a hidden token, in BERT's pretraining: [MASK], <mask> */
+    UNKNOWN_TOKEN,  /**< [UNK], `<unk>`: text that no pieces spell */
+    BEGIN_TOKEN,    /**< before a text: [CLS], `<s>`; GPT-2's `<|endoftext|>` also ends one */
+    END_TOKEN,      /**< after a text: [SEP], `</s>`, `<|endoftext|>` */
+    PAD_TOKEN,      /**< padding after a text: [PAD], `<pad>` */
+    MASK_TOKEN,     /**< a hidden token, in BERT's pretraining: [MASK], `<mask>` */
     SPECIAL_TOKENS, /**< the number of special tokens */
 } SpecialToken;
 

@@ -105,7 +105,7 @@ static json_t *picture_schedule(const Case *c, const Outcome *outcome)
     return stages_json(c, &s, 1);
 }
 
-static json_t *spans_json(const Spans *spans, double unit)
+static json_t *spans_json(const Intervals *spans, double unit)
 {
     json_t *list = json_array();
     for (int i = 0; i < spans->count; i++)

@@ -141,9 +141,11 @@ KERNEL_HELPER Normal normal_by_tanh_at(float a)
 
 /** x σ(x) and its slope σ(x) (1 + x σ(-x)), the parts of SwiGLU. */
 typedef struct Silu {
-    float value, slope;
+    float value; /**< x σ(x) */
+    float slope; /**< its derivative */
 } Silu;
 
+/** Returns both at x. */
 KERNEL_HELPER Silu silu_at(float x)
 {
     const float tail = logistic_at(fabsf(x)).tail;
@@ -176,6 +178,7 @@ KERNEL_HELPER float gelu(float x)
 {
     return gelu_of(x, false);
 }
+/** The derivative of gelu(). */
 KERNEL_HELPER float gelu_slope(float x)
 {
     return gelu_slope_of(x, false);

@@ -161,16 +161,16 @@ static double returns_at(Replay *r, int rank, int64_t i)
 
 /* ---- the ranks ----------------------------------------------------------------------------------------------- */
 
-static void add_span(Spans *spans, double begin, double end)
+static void add_span(Intervals *spans, double begin, double end)
 {
-    if (spans->count < MOST_SPANS)
-        spans->span[spans->count++] = (Span){begin, end};
+    if (spans->count < MOST_INTERVALS)
+        spans->span[spans->count++] = (Interval){begin, end};
 }
 
 /* Work without a pause is one span. */
-static void add_work(Spans *spans, double begin, double end)
+static void add_work(Intervals *spans, double begin, double end)
 {
-    Span *last = spans->count ? &spans->span[spans->count - 1] : NULL;
+    Interval *last = spans->count ? &spans->span[spans->count - 1] : NULL;
     if (last && last->end == begin)
         last->end = end;
     else

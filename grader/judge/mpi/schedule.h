@@ -9,7 +9,7 @@
 
 enum {
     MOST_PASSES = 32, /**< of a rank in a step */
-    MOST_SPANS = 128, /**< of work or of sums that are kept */
+    MOST_INTERVALS = 128, /**< of work or of sums that are kept */
     NO_TIME = -1,     /**< of a pass that the clock does not come to */
 };
 
@@ -50,15 +50,16 @@ typedef struct Pass {
 } Pass;
 
 /** From when to when. */
-typedef struct Span {
-    double begin, end;
-} Span;
+typedef struct Interval {
+    double begin; /**< in slots or seconds */
+    double end;   /**< likewise, not before begin */
+} Interval;
 
-/** Some spans, in their order; from MOST_SPANS on, they are left out. */
-typedef struct Spans {
-    int count;
-    Span span[MOST_SPANS];
-} Spans;
+/** Some spans, in their order; from MOST_INTERVALS on, they are left out. */
+typedef struct Intervals {
+    int count;                     /**< how many there are */
+    Interval span[MOST_INTERVALS]; /**< the first `count` */
+} Intervals;
 
 /** All passes of a step. */
 typedef struct StepSchedule {
@@ -67,8 +68,8 @@ typedef struct StepSchedule {
     int count[MAX_RANKS];              /**< of each rank's passes */
     Pass pass[MAX_RANKS][MOST_PASSES]; /**< in their order */
     double busy[MAX_RANKS];            /**< how long each rank works */
-    Spans work[MAX_RANKS];             /**< when each rank works */
-    Spans sums;                        /**< when rank 0's sums over replicas are under way */
+    Intervals work[MAX_RANKS];             /**< when each rank works */
+    Intervals sums;                        /**< when rank 0's sums over replicas are under way */
     double length;                     /**< of the step: until everything has ended */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */

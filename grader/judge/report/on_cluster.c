@@ -87,7 +87,7 @@ bool step_on_cluster(const Case *c, const Outcome *outcome, const char *text, On
     return pace.work > 0 && schedule_of_step(c, outcome, 0, &pace, &on->step);
 }
 
-static double length(const Span *span)
+static double length(const Interval *span)
 {
     return span->end > span->begin ? span->end - span->begin : 0;
 }
@@ -111,11 +111,11 @@ int busiest_replica(const StepSchedule *s)
 
 double sums_overlapped(const StepSchedule *s)
 {
-    const Spans *work = &s->work[busiest_replica(s)];
+    const Intervals *work = &s->work[busiest_replica(s)];
     double all = 0;
     for (int i = 0; i < s->sums.count; i++)
         for (int k = 0; k < work->count; k++)
-            all += length(&(Span){fmax(s->sums.span[i].begin, work->span[k].begin),
+            all += length(&(Interval){fmax(s->sums.span[i].begin, work->span[k].begin),
                                   fmin(s->sums.span[i].end, work->span[k].end)});
     return all;
 }

@@ -69,7 +69,7 @@ static const char *time_text(double seconds, char text[32])
 }
 
 /* A box in a line that begins at column `first`: its name if it fits, or the name's first letter, and then `fill`. */
-static void draw_box(Span span, const char *name, char fill, double column, int first, int columns,
+static void draw_box(Interval span, const char *name, char fill, double column, int first, int columns,
                      char *line)
 {
     const int begin = (int)lround(span.begin / column),
@@ -105,7 +105,7 @@ static void print_times(FILE *out, const Case *c, const StepSchedule *s)
                 const Pass *pass = &s->pass[rank][k];
                 char name[16];
                 snprintf(name, sizeof name, "%c%d", pass->backward ? 'B' : 'F', pass->micro);
-                draw_box((Span){pass->begin, pass->end}, name, '-', column, first, columns, line);
+                draw_box((Interval){pass->begin, pass->end}, name, '-', column, first, columns, line);
             }
             print_stage(out, i);
             fprintf(out, " %.*s\n", columns, line);
