@@ -57,7 +57,7 @@ shared_memory_row() {
     if [[ -n $kib ]] && ((kib >= 256 * 1024)) && [[ -w /dev/shm ]]; then
         row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks on one machine share it')"
     else
-        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB that can be written')"
+        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB of writable space')"
         hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
     fi
 }
