@@ -28,7 +28,7 @@ static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem 
 {
     return problem_set(problem, from->path,
                        "use another copy of the model: config.json belongs to its weights",
-                       "config.json has no %s, or a value that is not possible", key);
+                       "config.json has no %s, or an invalid value for it", key);
 }
 
 /* A size of at least 1. `otherwise` is the default; 0: the key is required. */

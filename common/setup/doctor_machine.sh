@@ -72,7 +72,7 @@ sandbox_row() {
         row good "$(say 'sandbox')" "" "$(say 'labs are graded in isolation')"
     else
         row note "$(say 'sandbox')" "$(say 'none')" "$(say 'resource limits only')"
-        hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12')"
+        hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; kernel 5.12 or later')"
     fi
 }
 
