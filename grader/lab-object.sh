@@ -114,7 +114,7 @@ instead_of() {
     MPI_Type_* | MPI_Pack* | MPI_Unpack* | MPI_*lltoallw)
         say "copy the numbers into one contiguous buffer, and send them as a basic datatype such as MPI_FLOAT" ;;
     MPI_Op_* | MPI_Reduce_local)
-        say "reduce by MPI_SUM, MPI_MAX and the like, or gather the parts and combine them in C" ;;
+        say "reduce with MPI_SUM, MPI_MAX and the like, or gather the parts and combine them in C" ;;
     MPI_Comm_split_type | MPI_Comm_*dup* | MPI_Comm_spawn* | MPI_Comm_connect | MPI_Comm_accept | MPI_Intercomm_* | MPI_Group_*)
         say "MPI_Comm_split and MPI_Comm_create_group make groups of the existing ranks" ;;
     MPI_Alloc_mem | MPI_Free_mem)
@@ -152,7 +152,7 @@ check_call() {
     ! is_in_c_library "$name" ||
         refuse "$(said 'lab %s calls %s (%s): a lab may not call this function' "$lab" "$name" "$place")" \
             "$(say 'a lab may call functions of balise.h and balise_mpi.h, and those of math.h, string.h, stdlib.h and stdio.h that compute or print')"
-    end_with "$(said 'lab %s calls an undefined function: %s' "$lab" "$name ($place)")" "$(say 'common/balise.h declares every function that a lab is written in')"
+    end_with "$(said 'lab %s calls an undefined function: %s' "$lab" "$name ($place)")" "$(say 'common/balise.h declares every function of the kit that a lab may call')"
 }
 
 # Writes the object in which the exports alone are visible.

@@ -74,7 +74,7 @@ tell_failed() { # STATUS
         head -5 "$out.messages" | sed 's/^/  /'
     elif [ ${#strange[@]} -gt 0 ]; then
         tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]}"
-        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function that a lab is written in')"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function of the kit that a lab may call')"
     else
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
     fi

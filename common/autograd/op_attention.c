@@ -59,7 +59,7 @@ static void check_mask(const char *function, const Tensor *k, Tensor *mask)
         for (int64_t s = 0; s < keys; s++)
             any = any || ints(ready(mask))[b * keys + s] != 0;
         if (!any)
-            misuse("each sample needs one token at least",
+            misuse("each sample needs at least one token",
                    "%s: row %lld of the mask hides every key", function, (long long)b);
     }
 }

@@ -34,7 +34,7 @@ _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category
     char text[CATEGORIES + 1][32], hint[384];
     snprintf(
         hint, sizeof hint, "%s%s%s%s", _("split the model over more ranks (TP)"),
-        category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", take a smaller BATCH_SIZE or SEQ")
+        category == ACTIVATIONS || held[ACTIVATIONS] > 0 ? _(", choose a smaller BATCH_SIZE or SEQ")
                                                          : "",
         rounded > 0 ? _(", or AMP=off, which keeps no copy of the weights in 16 bits") : "", more);
     misuse(hint,

@@ -213,7 +213,7 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
 {
     json_error_t error;
     const char *hint =
-        N_("take another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
+        N_("use another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
     const Path path = path_in(folder, index_name);
     const char *reason, *unreadable = N_("the checkpoint's index cannot be read: %s");
     int fd = file_open(path.text, &reason);

@@ -60,7 +60,7 @@ static bool check_part(const SavedModel *saved, int rank, int state, const Saved
     const SafeTensor *part = part_in(saved, rank, state, p);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): tp is at least 1, so open_one() has opened the file */
     const char *path = file_with(saved, p, rank)->path,
-               *hint = N_("take another copy of the checkpoint");
+               *hint = N_("use another copy of the checkpoint");
     int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
     if (!part)
         return problem_set(problem, path, hint, "%s of %s is missing", saved_state[state], p->name);
@@ -84,7 +84,7 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
     if (sum == p->shape.size[p->placement.dim])
         return true;
     return problem_set(
-        problem, folder, "take another copy of the checkpoint",
+        problem, folder, "use another copy of the checkpoint",
         "the parts of %s of %s have %lld rows together along dimension %d, but its shape is %s",
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
@@ -118,7 +118,7 @@ static bool open_file(SavedModel *saved, const char *folder, int file, Problem *
     const int tp = saved->index.tp;
     const Path path = shard_path(folder, &saved->index, file / tp, file % tp);
     const char *hint =
-        N_("copy all files of the checkpoint, or take an older one: RESUME=DIR/step-...");
+        N_("copy all files of the checkpoint, or use an older one: RESUME=DIR/step-...");
     if (access(path.text, F_OK))
         return problem_set(problem, path.text, hint,
                            files_of(&saved->index) > 1
@@ -181,10 +181,9 @@ static void hint_at_older(const char *folder, Problem *problem)
             older = checkpoint_before(older.text);
     }
     if (saved) {
-        snprintf(
-            problem->hint, sizeof problem->hint,
-            _("take another copy of it, or move it away: the older %.300s beside it is intact"),
-            older.text);
+        snprintf(problem->hint, sizeof problem->hint,
+                 _("use another copy of it, or move it away: the older %.300s beside it is intact"),
+                 older.text);
         saved_model_close(saved);
     }
 }

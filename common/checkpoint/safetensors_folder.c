@@ -26,7 +26,7 @@ static Safetensors *opened(SafetensorsFolder *all, const char *path, Problem *pr
 static bool wrong_index(const char *path, Problem *problem, const char *why)
 {
     return problem_set(problem, path,
-                       "take another copy of the folder: the index and all files that it names",
+                       "use another copy of the folder: the index and all files that it names",
                        "the index of the tensors' files cannot be used: %s", why);
 }
 
@@ -48,7 +48,7 @@ static bool open_indexed(SafetensorsFolder *all, const char *folder, const char 
             return false;
         if (!safetensors_find(file, name))
             return problem_set(problem, file->path,
-                               "take another copy of the folder: the index and all files that it "
+                               "use another copy of the folder: the index and all files that it "
                                "names",
                                "%.200s is missing: the index says that this file has it", name);
     }

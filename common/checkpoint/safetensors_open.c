@@ -16,7 +16,7 @@ bool safetensors_damaged(const Safetensors *file, Problem *problem, const char *
                          const char *which)
 {
     return problem_set(problem, file->path,
-                       "the file is damaged or is not a safetensors file: take another copy of it",
+                       "the file is damaged or is not a safetensors file: use another copy of it",
                        "%s%s%.200s", _(what), *which ? " " : "", which);
 }
 

@@ -52,7 +52,7 @@ static Group *child_of(Group *parent, MPI_Comm comm)
         misuse("a rank gets MPI_COMM_NULL if it is not a member of the new communicator",
                "group_adopt: this communicator is MPI_COMM_NULL");
     if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
-        misuse("a group frees the communicator that it adopts: pass one that you created, by "
+        misuse("a group frees the communicator that it adopts: pass one that you created with "
                "MPI_Comm_dup or MPI_Comm_split",
                "group_adopt: this communicator is MPI's own");
     Group *group = group_over(comm);

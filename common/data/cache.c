@@ -247,7 +247,7 @@ static TokenSet *set_open(const char *path, const char *what, const char *hint,
 static bool seq_fits(int64_t seq, Problem *problem)
 {
     return (seq >= SEQ_MIN && seq <= SEQ_MAX) ||
-           problem_set(problem, NULL, "take SEQ=128, or 512 for long reviews",
+           problem_set(problem, NULL, "use SEQ=128, or 512 for long reviews",
                        "SEQ is %lld; it must be from %d, for [CLS] and [SEP], to %d",
                        (long long)seq, SEQ_MIN, SEQ_MAX);
 }
@@ -277,7 +277,7 @@ TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t s
     set->rows = (set->tokens - 1) / seq;
     if (set->rows > 0)
         return set;
-    problem_set(problem, text, "take a smaller SEQ, or a longer text",
+    problem_set(problem, text, "choose a smaller SEQ, or a longer text",
                 "the text has %lld tokens; one window takes SEQ+1, %lld", (long long)set->tokens,
                 (long long)seq + 1);
     token_set_close(set);

@@ -69,6 +69,6 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
     }
     return ids->count > 0 ||
            problem_set(problem, path,
-                       "give a text: documents with <|endoftext|> between them, or one a line",
+                       "give a text: documents with <|endoftext|> between them, or one per line",
                        "the text is empty");
 }

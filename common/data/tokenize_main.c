@@ -121,7 +121,7 @@ static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, P
     bool ok = true;
     int32_t *ids = malloc((size_t)options->seq * sizeof *ids);
     if (!ids)
-        return problem_set(problem, NULL, "take a smaller --seq", "no memory for %d ids",
+        return problem_set(problem, NULL, "choose a smaller --seq", "no memory for %d ids",
                            (int)options->seq);
     for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && text[length - 1] == '\n')

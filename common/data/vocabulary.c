@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define VOCABULARY_HINT                                                                            \
-    N_("give a vocabulary like bert-base-uncased's vocab.txt: one token a line, no empty lines")
+    N_("give a vocabulary like bert-base-uncased's vocab.txt: one token per line, no empty lines")
 
 const char *const special_token[SPECIAL_TOKENS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
 

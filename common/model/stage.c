@@ -112,7 +112,7 @@ Tensor *stage_embed(Stage *stage, int micro)
         misuse("the first stage embeds the tokens; this one receives from the stage before it",
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
     if (m->input)
-        misuse("a micro-batch runs forward once, then backward: take each of 0 to "
+        misuse("a micro-batch runs forward once, then backward: run each of 0 to "
                "stage_micros(stage) - 1 once",
                "stage_embed: micro-batch %d has been embedded already", micro);
     model_use_tape(stage->model, m->tape);
@@ -219,7 +219,7 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
     if (mesh->pp_degree == 1)
         misuse(
             "when mesh->pp_degree is 1, the stage is both first and last: it neither sends nor receives",
-            "%s: there is only one stage, so there is nobody to exchange with", function);
+            "%s: there is only one stage, so there is no other stage to exchange with", function);
     if (other < 0 || other >= mesh->pp_degree)
         misuse(
             "the stage before this one is mesh->pp_rank - 1 (the first has none), the next is mesh->pp_rank + 1 (the last has none)",

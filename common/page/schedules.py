@@ -55,7 +55,7 @@ def time_text(microseconds):
 def cluster_text(cluster):
     """The heading, the sentences and the drawing of a step on a cluster, if there is one."""
     if not cluster:
-        return paragraph(_("This case has no whole step that a cluster's clock could replay.")) if cluster is False else ""
+        return paragraph(_("This case has no whole step to replay on a cluster.")) if cluster is False else ""
     heading = _("Step 1 on {cluster}").format(cluster=cluster["name"])
     sentences = [_("The step takes {takes}.").format(takes=time_text(cluster["takes"])),
                  _("It would take {time} if messages took no time.").format(time=time_text(cluster["free"])) if cluster["free"] else "",

@@ -191,7 +191,7 @@ def body_of(other, ranks, summary, lines):
     evaluations = table(_("Evaluations."), [_("after epoch"), _("test loss"), _("test accuracy"), _("rows")],
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
     notes, facts = " ".join(notes), _("; ").join(facts)
-    doing, memory, sending, losing = _("What each rank does when"), _("Memory"), _("Who sends to whom"), _("Loss")
+    doing, memory, sending, losing = _("What each rank does, and when"), _("Memory"), _("Who sends to whom"), _("Loss")
     no_curves, no_curve = _("The curves are drawn by JavaScript, which is off here."), _("The curve is drawn by JavaScript, which is off here.")
     timeline = timeline_figure(_("timeline of each rank"))
     heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}, pipeline parallel {pp}").format(

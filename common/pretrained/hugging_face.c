@@ -162,7 +162,7 @@ static bool check_tensors(const Pretrained *from, Problem *problem)
                 note(&mismatch, &mismatch.left_over, files->file[i]->tensors[k].name, "");
     return !mismatch.first[0] ||
            problem_set(problem, from->path,
-                       "take another copy of the model: config.json belongs to its weights",
+                       "use another copy of the model: config.json belongs to its weights",
                        "the tensors do not match config.json: %d missing, %d of another shape, %d "
                        "left over; the first is %s",
                        mismatch.missing, mismatch.misshapen, mismatch.left_over, mismatch.first);

@@ -27,8 +27,8 @@ static const json_t *value_of(const HuggingFaceConfig *from, const char *key)
 static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return problem_set(problem, from->path,
-                       "take another copy of the model: config.json belongs to its weights",
-                       "config.json has no %s, or a value that is not possible", key);
+                       "use another copy of the model: config.json belongs to its weights",
+                       "config.json has no %s, or an invalid value for it", key);
 }
 
 /* A size of at least 1. `otherwise` is the default; 0: the key is required. */
@@ -63,7 +63,7 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
     const char *text = json_string_value(value);
     if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
         return true;
-    return problem_set(problem, from->path, "take a model without it",
+    return problem_set(problem, from->path, "use a model without it",
                        "the model has %s=%.100s: the kit computes only %s", key, text ? text : "?",
                        one);
 }
@@ -72,7 +72,7 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
 static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return !boolean(from, key, false) ||
-           problem_set(problem, from->path, "take a model without it",
+           problem_set(problem, from->path, "use a model without it",
                        "the model has %s, which the kit does not compute", key);
 }
 
@@ -82,7 +82,7 @@ static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig 
     if (c->heads > 0 && c->hidden % c->heads == 0)
         return true;
     problem_set(problem, from->path,
-                "take another copy of the model: config.json belongs to its weights",
+                "use another copy of the model: config.json belongs to its weights",
                 "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
     return false;
 }
@@ -120,7 +120,7 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
     c->own_head = !boolean(from, "tie_word_embeddings", true);
     if (!boolean(from, "scale_attn_weights", true))
         return problem_set(
-            problem, from->path, "take a model with it",
+            problem, from->path, "use a model with it",
             "the model has scale_attn_weights=false, which the kit does not compute");
     return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
            size_of(from, "n_embd", 0, &c->hidden, problem) &&
@@ -144,7 +144,7 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
                      *type = json_object_get(record, "rope_type");
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
         if (record && (!text || strcmp(text, "default")))
-            return problem_set(problem, from->path, "take a model without it",
+            return problem_set(problem, from->path, "use a model without it",
                                "the model has %s of type %.100s: the kit turns positions only by "
                                "rope_theta",
                                keys[i], text ? text : "?");
@@ -174,7 +174,7 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
     if (head_size != c->hidden / c->heads || c->kv_heads < 1 || c->heads % c->kv_heads ||
         head_size % 2)
         return problem_set(
-            problem, from->path, "take a model whose heads share the hidden size evenly",
+            problem, from->path, "use a model whose heads share the hidden size evenly",
             "%d heads of %d numbers, which share %d heads of keys and values, do not "
             "fit a hidden size of %d",
             c->heads, head_size, c->kv_heads, c->hidden);
@@ -208,7 +208,7 @@ static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, Transform
     for (const HuggingFaceModel *const *model = hugging_face_models; type && *model; model++)
         if (!strcmp(type, (*model)->type))
             return read_sizes(from, *model, config, problem) ? *model : NULL;
-    problem_set(problem, from->path, "take a model of one of the types bert, gpt2 and llama",
+    problem_set(problem, from->path, "use a model of type bert, gpt2 or llama",
                 "config.json has model_type %.100s, which the kit does not know",
                 type ? type : "?");
     return NULL;

@@ -24,8 +24,8 @@ bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, P
     const int64_t *sizes = index->fitting;
     const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
     if (!has_possible_sizes(index))
-        return problem_set(problem, saved->folder, N_("take another copy of the checkpoint"),
-                           "the checkpoint's index gives the model sizes that are not possible");
+        return problem_set(problem, saved->folder, N_("use another copy of the checkpoint"),
+                           "the checkpoint's index gives invalid sizes for the model");
     *config = (TransformerConfig){.vocabulary = (int)sizes[FIT_VOCABULARY],
                                   .hidden = (int)sizes[FIT_HIDDEN],
                                   .layers = (int)sizes[FIT_LAYERS],

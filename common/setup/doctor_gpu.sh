@@ -83,7 +83,7 @@ nccl_row() {
         row plain NCCL "$(say 'none')" "$(say 'for TRANSPORT=nccl')"
     elif is_older "$version" 2.18 || { [[ -n $library ]] && ! grep -qam 1 ncclCommSplit "$library"; }; then
         row note NCCL "$version" "$(say 'has no ncclCommSplit')"
-        hint "$(say 'TRANSPORT=nccl takes NCCL 2.18 or later; TRANSPORT=mpi goes without')"
+        hint "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later; TRANSPORT=mpi does not need NCCL')"
     else
         row good NCCL "$version" "$(say 'has ncclCommSplit: TRANSPORT=nccl')"
     fi

@@ -57,7 +57,7 @@ shared_memory_row() {
     if [[ -n $kib ]] && ((kib >= 256 * 1024)) && [[ -w /dev/shm ]]; then
         row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks on one machine share it')"
     else
-        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB that can be written')"
+        row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB of writable space')"
         hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
     fi
 }
@@ -72,7 +72,7 @@ sandbox_row() {
         row good "$(say 'sandbox')" "" "$(say 'labs are graded in isolation')"
     else
         row note "$(say 'sandbox')" "$(say 'none')" "$(say 'resource limits only')"
-        hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a kernel since 5.12')"
+        hint "$(say 'in a container: docker run --privileged; on Ubuntu, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0; kernel 5.12 or later')"
     fi
 }
 

@@ -62,7 +62,7 @@ install_missing() {
     root) bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     sudo) sudo -n bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     ask)
-        tell 'setup: %d packages are missing; sudo may ask for your password, once (Ctrl-C: go without)' ${#required[@]}
+        tell 'setup: %d packages are missing; sudo may ask for your password, once (press Ctrl-C to cancel)' ${#required[@]}
         sudo bash "$setup_folder/apt_install.sh" "${names[@]}"
         ;;
     esac
@@ -86,7 +86,7 @@ hint_on_apt() {
     local i names=()
     for i in "${required[@]}"; do names+=("${package[i]%%/*}"); done
     case $1 in
-    no-apt) hint "$(say "install them by this system's own package manager; Debian's names are above")" ;;
+    no-apt) hint "$(say "install them with this system's own package manager; Debian's names are above")" ;;
     no-root) hint "$(said 'as root: apt-get install --no-install-recommends %s' "${names[*]}")" ;;
     *) hint "$(say 'see the error above: is the network up, and does /etc/apt name a server that answers?')" ;;
     esac

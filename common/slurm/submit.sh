@@ -44,7 +44,7 @@ choose_layout() {
         "$(say 'choose NODES (or GPUS, the GPUS of a node) so that every node has the same number of ranks')"
     JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
     [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
-        "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS a node')"
+        "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS per node')"
 }
 
 hint_on_refusal() {

@@ -212,8 +212,8 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
     if (bucket->gradients != gradients)
         misplaced("an in-place function leaves its result where the optimiser reads it: which "
                   "function of balise 11 is one?",
-                  "after buckets_finish, bucket->gradients is another tensor than before: the "
-                  "optimiser reads the original one");
+                  "after buckets_finish, bucket->gradients is a different tensor: the optimiser "
+                  "reads the original one");
     bucket->gradients = gradients;
 }
 

@@ -128,7 +128,7 @@ static bool take_task(TrainConfig *config, Problem *problem)
     if (config->masked && (config->pretrained || model->architecture != &architecture_bert))
         return problem_set(
             problem, NULL,
-            N_("leave out MODEL, or take MODEL=base or MODEL=large; or leave out TASK"),
+            N_("leave out MODEL, or use MODEL=base or MODEL=large; or leave out TASK"),
             "TASK=mlm trains the labs' BERT, not MODEL=%s%.200s",
             config->pretrained ? "hf:" : model->architecture->name,
             config->pretrained ? config->pretrained : "");

@@ -137,8 +137,8 @@ static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
     if (!config->ranks || config->ranks == ranks)
         return true;
     return problem_set(problem, NULL,
-                       "the launcher (mpirun or srun) belongs to another MPI than the one that the "
-                       "kit was compiled with: make doctor",
+                       "the launcher (mpirun or srun) belongs to a different MPI from the one that "
+                       "the kit was compiled with: make doctor",
                        "%d ranks were started, but each sees a world of %d", config->ranks, ranks);
 }
 

@@ -44,7 +44,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
                            "the tokenizer has no token [MASK]");
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)
-        return problem_set(problem, c->data, "take a smaller BATCH_SIZE or more SAMPLES",
+        return problem_set(problem, c->data, "choose a smaller BATCH_SIZE or more SAMPLES",
                            "a batch of %d rows is larger than the data, %lld rows", c->batch,
                            (long long)t->rows);
     t->steps_an_epoch = t->rows / c->batch;
@@ -54,7 +54,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     t->step_seconds = calloc((size_t)t->steps, sizeof *t->step_seconds);
     t->wait_seconds = calloc((size_t)t->steps, sizeof *t->wait_seconds);
     if (!t->step_seconds || !t->wait_seconds)
-        return problem_set(problem, NULL, "take fewer EPOCHS",
+        return problem_set(problem, NULL, "choose fewer EPOCHS",
                            "%lld steps are more than this machine can count", (long long)t->steps);
     t->sampler = sampler_of(t->rows, c->seed, DROP);
     if (t->test)

@@ -126,7 +126,7 @@ void stall_moved(int patience)
     if (neighbour_count < 0)
         find_neighbours();
     line = _(
-        "\nno step has finished for a while. Either a step takes that long here, or the ranks are deadlocked: then press Ctrl-C twice to stop\n  HINT: make grade says which lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
+        "\nno step has finished for a while. Either a step takes that long here, or the ranks are deadlocked; if they are, press Ctrl-C twice to stop\n  HINT: make grade says which lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
     struct sigaction action = {.sa_handler = say, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     longest = took > longest ? took : longest;

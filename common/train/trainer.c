@@ -41,7 +41,7 @@ const char *hint_on_divergence(const Trainer *t, char *text)
                  t->config->save, (long long)t->saved_step);
     snprintf(
         text, HINT_SIZE,
-        _("take a smaller LR (here %g), a longer WARMUP or CLIP=1; with STACK=mine, make grade "
+        _("choose a smaller LR (here %g), a longer WARMUP or CLIP=1; with STACK=mine, make grade "
           "finds wrong gradients%s"),
         t->config->schedule.rate, saved);
     return text;

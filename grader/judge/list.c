@@ -62,7 +62,7 @@ bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem)
     }
     if (*sizes || !lab->forward)
         return problem_set(problem, NULL, "n=4 B=8 S=128 H=768",
-                           "lab %d: these sizes do not define what it may send: '%.60s'",
+                           "lab %d: these sizes do not determine how much it may send: '%.60s'",
                            lab->number, sizes);
     fprintf(out, "%lld %lld\n", (long long)lab->forward(n, &at).numbers,
             (long long)lab->backward(n, &at).numbers);

@@ -164,7 +164,9 @@ static bool read_size(Reader *r, const char *word)
             continue;
         if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
             return refuse(
-                r, _("sizes are whole numbers: B to 16, S and A to 64, H F OUT to 512, V to 4096"),
+                r,
+                _("sizes are whole numbers: B up to 16, S and A up to 64, H F OUT up to 512, V "
+                  "up to 4096"),
                 _("'%.60s' is not a size"), word);
         *case_size_in(&shape->sizes, size) = (int32_t)value;
         return true;

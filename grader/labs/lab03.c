@@ -62,7 +62,7 @@ Lab lab_03 = {
     .sizes = SIZES_BSH | SIZE_V,
     .cuts = {{"weight", CUT_0 | CUT_1}},
     .predict = {.question = N_(
-                    "With your cut, four ranks look up 64 ids (B·S) in a table with V = 30 and H "
+                    "With your split, four ranks look up 64 ids (B·S) in a table with V = 30 and H "
                     "= 48. How many bytes do the ranks send in all, forward and backward?"),
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 4, .S = 16, .H = 48, .V = 30},

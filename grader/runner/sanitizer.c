@@ -80,7 +80,7 @@ static const Kind kinds[] = {
     {"memcpy-param-overlap", N_("memcpy() is called with ranges that overlap"),
      N_("memmove() allows that")},
 };
-static const Kind other_access = {"address", N_("where nothing of the lab is"),
+static const Kind other_access = {"address", N_("outside the lab's memory"),
                                   N_("look at each index and each pointer of this line")};
 
 /* From the undefined-behaviour sanitizer: what can be done about it. */

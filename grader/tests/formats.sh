@@ -51,7 +51,7 @@ refused "an OUT without a name is refused" "it has no name" --format json --out 
 refused "an OUT that is a folder is refused before grading" "it is a folder" --format json --out build
 refused "an OUT in a folder that does not exist is refused before grading" "No such file" --format json --out none/x
 refused "an OUT that is a device is refused before grading" "not a file" --format json --out /dev/null
-refused "sizes that no lab can have are refused" "do not define what it may send: ' n=0'" --may-send "B=8 n=0"
+refused "sizes that no lab can have are refused" "do not determine how much it may send: ' n=0'" --may-send "B=8 n=0"
 # shellcheck disable=SC2016 # for the judge
 may_send() { # LAB SIZES NUMBERS: what it may send forward and backward
     [ "$(build/grade --lab "$1" --may-send "$2" 2>&1 | tee out)" = "$3" ]

@@ -51,7 +51,7 @@ check "with a cluster, so does the page of a pipeline" right 13 CASE=17 CLUSTER=
 check "its schedule there has a row a stage, and ends with the step" page has_stages_in_time 13 4
 check "the page repeats itself for the same cluster" page says 13 "CASE=17 SOLUTION=1 CLUSTER=dgx-h200"
 check "with a cluster, so is a case without a step" right 6 CLUSTER=dgx-2h
-check "its page says that it has none" page says 6 "no whole step that a cluster"
+check "its page says that it has none" page says 6 "no whole step to replay on a cluster"
 
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"

@@ -67,8 +67,7 @@ bool products_check(Problem *problem)
            problem_set(
                problem, NULL, "AMP=off is faster here",
                "AMP=bf16 on a processor without instructions for it (avx512_bf16 or amx_bf16): "
-               "oneDNN imitates them "
-               "slowly");
+               "oneDNN emulates them slowly");
 }
 
 const char *products_description(void)

@@ -283,9 +283,9 @@ static void launch_by_size(Arguments a, bool backward)
         return;
     if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
         misuse(size > LARGEST_HEAD ? N_("with more HEADS each is smaller")
-                                   : N_("take a smaller BATCH_SIZE"),
-               "attention: a GPU takes up to %d numbers per head and up to %d heads, samples "
-               "included: here are %lld samples with %lld heads of %lld",
+                                   : N_("choose a smaller BATCH_SIZE"),
+               "attention: a GPU takes up to %d numbers per head and up to %d heads over all "
+               "samples, but there are %lld samples with %lld heads of %lld",
                LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
                (long long)size);
     if (a.mask)

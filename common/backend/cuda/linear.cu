@@ -164,7 +164,7 @@ typedef struct Matrix {
 static int checked(int64_t size)
 {
     if (size > INT_MAX)
-        misuse("take a smaller BATCH_SIZE",
+        misuse("choose a smaller BATCH_SIZE",
                "a matrix of %lld rows or columns is too large for cuBLAS", (long long)size);
     return (int)size;
 }

@@ -19,7 +19,7 @@ static Link *links; /* all in this process: an error on one ends the run */
 static void check(const Link *link, ncclResult_t result)
 {
     if (result != ncclSuccess && result != ncclInProgress)
-        misuse("NCCL_DEBUG=INFO says more; TRANSPORT=mpi goes without NCCL",
+        misuse("NCCL_DEBUG=INFO says more; TRANSPORT=mpi does not need NCCL",
                "rank %d of group %s: %s #%lld failed in NCCL: %s", link->group->rank,
                link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }

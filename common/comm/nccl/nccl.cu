@@ -233,8 +233,8 @@ static int check_version(void)
     int version = 0;
     ncclGetVersion(&version);
     if (version < NCCL_VERSION_CODE)
-        misuse("LD_LIBRARY_PATH=folder of a newer libnccl.so.2, or TRANSPORT=mpi, which goes "
-               "without NCCL",
+        misuse("LD_LIBRARY_PATH=folder of a newer libnccl.so.2, or TRANSPORT=mpi, which does not "
+               "need NCCL",
                "the loaded NCCL is %d.%d.%d, older than the %d.%d.%d that the kit was built with%s",
                version / 10000, version / 100 % 100, version % 100, NCCL_VERSION_CODE / 10000,
                NCCL_VERSION_CODE / 100 % 100, NCCL_VERSION_CODE % 100,

@@ -138,8 +138,8 @@ static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
             return false;
         explained += !is_right(e, i);
     }
-    return explained >= 2 && says(e, _("doubles were added as if each were two floats: say "
-                                       "MPI_DOUBLE of them, or add floats"));
+    return explained >= 2 && says(e, _("doubles were added as if each were two floats: pass "
+                                       "MPI_DOUBLE for them, or add floats"));
 }
 
 static float added_bits(const Brought *b, int64_t i)

@@ -38,7 +38,7 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                                                          : is_operation(want, F);
     if (alike_on_ranks(c))
         return _("its size is too large by a factor of the number of ranks: the joined tensors are "
-                 "not shards, each is whole or one term of a sum");
+                 "not shards; each is whole or one term of a sum");
     return sum ? _("its size is too large by a factor of the number of ranks: the ranks' tensors "
                    "were joined instead of summed")
                : _("its size is too large by a factor of the number of ranks: tensors that every "

@@ -306,7 +306,7 @@ bool exp_overflows(const Evidence *e)
         if (loss && loss->count == 1 && !isfinite(numbers_of(loss)[0]))
             return says(
                 e,
-                _("exp has left the range of its numbers: logits are in the thousands here. Subtract the largest of the whole row, over all ranks: then no term is above 1, and one is 1"));
+                _("exp has overflowed: logits are in the thousands here. Subtract the largest of the whole row, over all ranks: then no term is above 1, and one is 1"));
     }
     return false;
 }

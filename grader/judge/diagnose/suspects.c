@@ -176,8 +176,8 @@ const Suspect suspects[MISTAKES] = {
             "subtract the same number on all ranks, as from the logit of the target")},
     [OWN_MAXIMUM_IN_TARGET] =
         {IN_VOCABULARY,
-         N_("the logit of the target is less the maximum of one rank's columns: subtract the "
-            "maximum over all ranks, as in the sum of exp")},
+         N_("the maximum of one rank's columns is subtracted from the logit of the target: "
+            "subtract the maximum over all ranks, as in the sum of exp")},
     [OWN_SUM] = {IN_VOCABULARY, N_("the sum of exp covers this rank's columns only: the sums of "
                                    "all ranks must be added (g)")},
     [OWN_TARGETS] = {IN_VOCABULARY, N_("a target's logit counts only where this rank holds it: "
@@ -186,7 +186,7 @@ const Suspect suspects[MISTAKES] = {
                                                "rank: one rank holds it, the others add 0")},
     [TARGETS_NOT_MOVED] =
         {IN_VOCABULARY,
-         N_("every rank takes a target for the number of one of its own columns: own_ids() moves "
+         N_("every rank uses a target as the number of one of its own columns: own_ids() moves "
             "targets to this rank's part of the vocabulary")},
     [TARGETS_BY_PRODUCT] =
         {IN_VOCABULARY,

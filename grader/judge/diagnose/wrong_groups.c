@@ -33,7 +33,7 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
         are(got, (Members){rank % c->tp, c->tp, groups}))
         return _("the ranks of a group are not neighbours");
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return _("each group has as many ranks as there should be groups, which is right at 4 "
+        return _("each group has as many ranks as there should be groups, which is right with 4 "
                  "ranks only by chance: check what the rank is divided by");
     return _("the group is not made of tp consecutive ranks");
 }
@@ -89,7 +89,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
         return _("it is not this rank's place in the group, but the rank modulo the number of "
-                 "groups, which is right at 4 ranks by chance");
+                 "groups, which is right with 4 ranks by chance");
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("the degree is that of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))

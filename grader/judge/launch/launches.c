@@ -147,7 +147,7 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     runs->begun = clock_now();
     runs->up = 0;
     if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
-        problem_set(problem, NULL, "make doctor shows whether MPI starts, and in a sandbox", "%s",
+        problem_set(problem, NULL, "make doctor shows whether MPI starts, also in a sandbox", "%s",
                     why);
         return -1;
     }

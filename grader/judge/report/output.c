@@ -26,7 +26,7 @@ static bool replace(const char *path, const char *text, Problem *problem)
     replacement_put(file, text, strlen(text));
     const bool full = fflush(file->stream) != 0 && errno == ENOSPC;
     return replacement_end(file,
-                           full ? N_("free some space, then give the command again") : other_file,
+                           full ? N_("free some space, then run the command again") : other_file,
                            refused, problem);
 }
 

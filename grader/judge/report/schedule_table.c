@@ -163,8 +163,7 @@ static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome, c
     OnCluster on;
     char takes[32], other[32];
     if (!step_on_cluster(c, outcome, cluster, &on)) {
-        fprintf(out, "%s",
-                _("\nthis case has no whole step that a cluster's clock could replay\n"));
+        fprintf(out, "%s", _("\nthis case has no whole step to replay on a cluster\n"));
         return;
     }
     fprintf(out, _("\nstep 1 on %s:\n"), on.name);
