@@ -237,8 +237,7 @@ def summary(found):
 
 def command_of(found):
     """Makes this page again. The model's sizes matter only on a cluster."""
-    words = ["make report", f"LAB={found['lab']}", f"SEED={found['seed']}", f"CASE={found['case']}",
-             *{"solution": ["SOLUTION=1"], "mine": ["STACK=mine"]}.get(found["author"], [])]
+    words = [f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}", *{"solution": ["SOLUTION=1"], "mine": ["STACK=mine"]}.get(found["author"], [])]
     sizes = ["CLUSTER", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE"] if os.environ.get("CLUSTER") else []
     values = {name: os.environ.get(name) for name in [*sizes, "BACKEND"]}
     return " ".join([*words, *(f"{name}={shlex.quote(value)}" for name, value in values.items() if value)])
