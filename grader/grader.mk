@@ -173,7 +173,8 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 
 # Commands about one case. trace: its MPI calls, with ranks as columns. report: a page that shows
 # who holds what, which elements are wrong, and the calls. measure: the number that students
-# predict.
+# predict. An earlier page stays if the command is refused (status 2), and does not outlive a lab
+# that no longer builds.
 .PHONY: trace report measure
 trace report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
@@ -188,7 +189,8 @@ report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report
 	$(if $(LAB),$(MAKE_PAGE)lab.py begin $(call PAGE,lab$(LAB)))
-	$(judge_on_cluster) --report $(BUILD)/report/lab.json $(SHOWN)
+	$(judge_on_cluster) --report $(BUILD)/report/lab.json $(SHOWN) || \
+	    { status=$$?; [ $$status = 2 ] || rm -f $(call PAGE,lab$(LAB)); exit $$status; }
 	$(MAKE_PAGE)lab.py $(BUILD)/report/lab.json $(call PAGE,lab$(LAB))
 
 .PHONY: start

@@ -3,6 +3,7 @@
 of a lab from the output of build/grade --report."""
 import json
 import os
+import shlex
 import sys
 from itertools import groupby
 from math import prod
@@ -234,10 +235,17 @@ def summary(found):
     return words + paragraph("✗ " + text.format(n=len(bad), all=total, ranks=ranks_text(ranks)), "bad")
 
 
+def command_of(found):
+    """Makes this page again. The model's sizes matter only on a cluster."""
+    words = [f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}", *{"solution": ["SOLUTION=1"], "mine": ["STACK=mine"]}.get(found["author"], [])]
+    sizes = ["CLUSTER", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE"] if os.environ.get("CLUSTER") else []
+    values = {name: os.environ.get(name) for name in [*sizes, "BACKEND"]}
+    return " ".join([*words, *(f"{name}={shlex.quote(value)}" for name, value in values.items() if value)])
+
+
 def body_of(found, line, schedule):
     diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" else "")))
     of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
-    again = f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}" + (" SOLUTION=1" if found["author"] == "solution" else " STACK=mine" if found["author"] == "mine" else "") + (f" CLUSTER={os.environ['CLUSTER']}" if os.environ.get("CLUSTER") else "")
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])
@@ -252,7 +260,7 @@ def body_of(found, line, schedule):
     to_whom = _("Each part of an exchange is listed with its receiver. A reduction defines how much each rank contributes, but not who receives it: the "
                 "least that must be sent is split evenly over the other ranks of the group. Calls that did not return are not counted.")
     return f"""<h1>{escape(heading)}</h1>
-<p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(again)}</code></p>
+<p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(command_of(found))}</code></p>
 <p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}
 {summary(found)}
 {checks_table(found)}

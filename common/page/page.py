@@ -24,9 +24,11 @@ def is_page(path):
         return MARK in file.read(1000)
 
 
-def make_room(path):
-    """Call this before the run: ends with an error if the page cannot be written. Removes an
-    earlier page, so that none remains after a failed run; never removes any other file."""
+def make_room(path, remove=False):
+    """Call this before the run: ends with an error if the page cannot be written, or would replace
+    another file.
+
+    @param remove whether to remove an earlier page, so that none remains after a failed run"""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
@@ -36,7 +38,8 @@ def make_room(path):
         if os.path.isfile(path):
             if not is_page(path) and os.path.getsize(path):
                 give_up(_("{path} exists, and is not a page of make report or REPORT=1").format(path=path), _("choose another file with OUT="))
-            os.unlink(path)
+            if remove:
+                os.unlink(path)
         with open(path + ".new", "w", encoding="utf-8"):
             pass
         os.unlink(path + ".new")

@@ -226,7 +226,7 @@ def body_of(other, ranks, summary, lines):
 
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "begin":
-        make_room(arguments[1])
+        make_room(arguments[1], remove=True)
         return
     trace_path, metrics_path, out = arguments
     other, ranks = read_trace(trace_path)

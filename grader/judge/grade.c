@@ -163,9 +163,17 @@ static void judge_lab(LabResult *result, const Options *o, const char *runner)
         batch->first = next;
         batch->count = 0;
     }
-    if (result->state == GRADED && result->cases == 0)
-        give_up_with(N_("omit CASE to run them all"), _("lab %d has cases 0 to %d"),
-                     result->lab->number, batch->first - 1);
+    free(batch);
+}
+
+void must_have_case(const Lab *lab, const Options *o)
+{
+    Batch *batch = calloc(1, sizeof *batch);
+    for (int i = 0; i <= o->local.seed_count; i++)
+        fill_batch(batch, lab, o, i);
+    if (o->only_case >= batch->first + batch->count)
+        give_up_with(N_("omit CASE to run them all"), _("lab %d has cases 0 to %d"), lab->number,
+                     batch->first + batch->count - 1);
     free(batch);
 }
 

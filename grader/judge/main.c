@@ -273,6 +273,8 @@ int main(int argc, char **argv)
     Page page = page_of(stdout);
     double begin = clock_now(), built = o.since > 0 ? calendar_now() - o.since : 0;
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
+    for (int i = 0; i < verdict.count; i++)
+        must_have_case(results[i].lab, &o);
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {
         results[i].state = GRADED;

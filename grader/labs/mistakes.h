@@ -85,6 +85,8 @@ typedef enum Mistake {
     SUM_OF_REPLICAS,
     TARGETS_OF_REPLICAS, /* before the next one, which it equals with as many replicas as ranks; without replicas it is right */
     TARGETS_TIMES_RANKS,
+    SUM_TIMES_RANKS, /* after SUM_OF_REPLICAS, for the same reason */
+    NOTHING_EXCHANGED,
     TARGETS_NOT_MOVED,
     TARGETS_BY_PRODUCT,
     OTHERS_AS_FIRST,
@@ -92,9 +94,14 @@ typedef enum Mistake {
     MAXIMUM_ONLY_IN_TARGET,
     LOGARITHM_MISSING,
     MEAN_OVER_POSITIONS,
+    MEAN_OVER_SAMPLES,
+    SUM_OVER_TOKENS,
     POSITIONS_COUNTED,
+    OWN_TOKENS,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
+    SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */
+    TARGETS_BY_MAXIMUM,
     MISTAKES
 } Mistake;
 

@@ -86,13 +86,16 @@ must_pass() {
 says() {
     [[ $words == *"${1,,}"* ]]
 }
-judge_mutant() {
+look_for_words() {
     local wanted
+    field says
+    for wanted in "${found[@]}"; do says "$wanted" || unsaid+=("$wanted"); done
+}
+judge_mutant() {
     [ "$status" = 1 ] || trouble+=("exit status $status")
     each fails must_fail
     each passes must_pass
-    field says
-    for wanted in "${found[@]}"; do says "$wanted" || unsaid+=("$wanted"); done
+    look_for_words
     # Only its message says why a lab does not build or is refused.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
     [[ $report != *"passes when run alone"* || ${found[*]} == *"passes when run alone"* ]] || alone=yes
@@ -116,6 +119,7 @@ judge_accept() {
         ;;
     *) trouble+=("no field expects") ;;
     esac
+    look_for_words
 }
 
 if ! build; then

@@ -15,6 +15,9 @@ report() { # report ARGUMENTS...: make report; writes the output to the file out
 page() { # page WHAT NUMBER WORDS...: checks the page of lab NUMBER
     python3 "$ROOT/grader/tests/report_pages.py" "$1" "build/report/lab$2.html" "${@:3}" > out 2>&1
 }
+page_command() { # the command on a page that makes it again
+    python3 -c 'import html, re, sys; print(html.unescape(re.search("<code>(make report .*?)</code>", open(sys.argv[1]).read())[1]))' "$1"
+}
 right() {
     report LAB="$1" SOLUTION=1 SEED=5 "${@:2}"
     [ "$status" = 0 ] && says "page build/report/lab$1.html" && page is_one_file "$1" && page is_right "$1"
@@ -50,6 +53,16 @@ check "a lab without stages has none" page has_no_schedule 6
 check "with a cluster, so does the page of a pipeline" right 13 CASE=17 CLUSTER=dgx-h200
 check "its schedule there has a row a stage, and ends with the step" page has_stages_in_time 13 4
 check "the page repeats itself for the same cluster" page says 13 "CASE=17 SOLUTION=1 CLUSTER=dgx-h200"
+cp "$ROOT/common/bench/clusters/dgx-h200.json" "a cluster.json"
+report LAB=13 SOLUTION=1 SEED=7 CASE=17 CLUSTER="a cluster.json" LAYERS=48 HIDDEN_DIM=1600 HEADS=25 SEQ=512 BATCH_SIZE=16
+cp build/report/lab13.html first.html
+check "its command has every size that was given" page says 13 "LAYERS=48 HIDDEN_DIM=1600 HEADS=25 SEQ=512 BATCH_SIZE=16"
+eval "$(page_command first.html)" > out 2>&1
+check "the page repeats itself: its command makes one with the same case and the same times" page equals_on_cluster 13 first.html
+report LAB=13 SOLUTION=1 SEED=7 CASE=17 CLUSTER="a cluster.json" MODEL=large
+cp build/report/lab13.html first.html
+eval "$(page_command first.html)" > out 2>&1
+check "so does that of a model with a name" page equals_on_cluster 13 first.html
 check "with a cluster, so is a case without a step" right 6 CLUSTER=dgx-2h
 check "its page says that it has none" page says 6 "no whole step to replay on a cluster"
 
@@ -116,4 +129,9 @@ report LAB=6 SOLUTION=1 OUT=precious.html
 check "a page does not replace another file" eval "is_refused 'is not a page' && [ \"\$(cat precious.html)\" = precious ]"
 report LAB=6 SOLUTION=1 OUT="a page.html"
 check "the page is written where OUT says" eval "[ $status = 0 ] && [ -s 'a page.html' ]"
+cp "a page.html" first.html
+for given in CLUSTER=nowhere CASE=999 SEED=x LAB=99; do
+    report LAB=6 SOLUTION=1 OUT="a page.html" "$given"
+    check "$given is refused, and an earlier page stays" eval "is_refused '' && cmp -s 'a page.html' first.html"
+done
 finish

@@ -105,6 +105,11 @@ def has_stages_in_time(page, path, stages):
     return len(rows) == int(stages) and len(ends) == 1 and "The step takes" in page.text and "slots" not in page.data["cluster"], str(ends)
 
 
+def equals_on_cluster(page, path, other):
+    found, first = page.data["cluster"], pages.Page(other).data["cluster"]
+    return found == first, f"{found}\n{first}"
+
+
 def lacks_nothing(page, path):
     return "not reached" not in page.text and "All elements of" in page.text, page.text[:600]
 

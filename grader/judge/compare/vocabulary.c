@@ -1,5 +1,6 @@
 /* Lab 21 as the judge computes it, on one rank with the whole vocabulary, and with the mistake of the current suspect
  * as the first rank sees it. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/compare/wrong_operations.h"
@@ -39,15 +40,24 @@ static Tensor *columns_on_rank(Tensor *targets, Range part, int rank, int mistak
     return columns;
 }
 
-static Tensor *plus(Tensor *sum, Tensor *y)
+/* The sum of two ranks' terms; or the larger of both, off the tape. */
+static Tensor *joined(Tensor *x, Tensor *y, bool larger)
 {
-    return sum ? add(sum, y) : y;
+    if (!x)
+        return y;
+    if (!larger)
+        return add(x, y);
+    x = values_of(x);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        reals(x)[i] = (real)fmax(reals(x)[i], reals(y)[i]);
+    return x;
 }
 
 /* What a rank subtracts from its columns x in the sum of exp, or from the target's logit. */
 static Tensor *subtracted(Tensor *x, Tensor *most, int mistake, bool in_sum)
 {
-    if (mistake == OWN_MAXIMUM || mistake == (in_sum ? OWN_MAXIMUM_IN_SUM : OWN_MAXIMUM_IN_TARGET))
+    if (mistake == OWN_MAXIMUM || mistake == NOTHING_EXCHANGED ||
+        mistake == (in_sum ? OWN_MAXIMUM_IN_SUM : OWN_MAXIMUM_IN_TARGET))
         return row_max(x);
     if (mistake != (in_sum ? MAXIMUM_ONLY_IN_TARGET : MAXIMUM_NOT_IN_TARGET))
         return most;
@@ -66,10 +76,12 @@ static void sums_of_ranks(Tensor *logits, Tensor *targets, int mistake, int rank
         const Range part = chunk(shape_last(logits->shape), rank, ranks);
         Tensor *x = columns_of(logits, part);
         Tensor *columns = columns_on_rank(targets, part, rank, mistake);
-        if (mistake != OWN_SUM || rank == 0)
-            *sum = plus(*sum, row_sum_exp(x, subtracted(x, most, mistake, true)));
-        if (mistake != OWN_TARGETS || rank == 0)
-            *right = plus(*right, row_pick(x, subtracted(x, most, mistake, false), columns));
+        if ((mistake != OWN_SUM && mistake != NOTHING_EXCHANGED) || rank == 0)
+            *sum = joined(*sum, row_sum_exp(x, subtracted(x, most, mistake, true)),
+                          mistake == SUM_BY_MAXIMUM);
+        if ((mistake != OWN_TARGETS && mistake != NOTHING_EXCHANGED) || rank == 0)
+            *right = joined(*right, row_pick(x, subtracted(x, most, mistake, false), columns),
+                            mistake == TARGETS_BY_MAXIMUM);
     }
 }
 
@@ -85,12 +97,16 @@ static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake,
 {
     Tensor *sum, *right, *counted = targets;
     sums_of_ranks(logits, targets, mistake, c->tp, &sum, &right);
-    if (mistake == SUM_OF_REPLICAS)
-        sum = times(sum, replicas_of(c));
+    if (mistake == SUM_OF_REPLICAS || mistake == SUM_TIMES_RANKS)
+        sum = times(sum, mistake == SUM_TIMES_RANKS ? c->tp : replicas_of(c));
     if (mistake == TARGETS_OF_REPLICAS || mistake == TARGETS_TIMES_RANKS)
         right = times(right, mistake == TARGETS_TIMES_RANKS ? c->tp : replicas_of(c));
-    if (mistake == MEAN_OVER_POSITIONS)
-        logits->tape->batch.tokens = tensor_count(targets);
+    if (mistake >= MEAN_OVER_POSITIONS && mistake <= SUM_OVER_TOKENS)
+        logits->tape->batch.tokens = mistake == SUM_OVER_TOKENS     ? 1
+                                     : mistake == MEAN_OVER_SAMPLES ? c->B
+                                                                    : tensor_count(targets);
+    if (mistake == OWN_TOKENS)
+        counted = columns_on_rank(targets, chunk(shape_last(logits->shape), 0, c->tp), 0, mistake);
     if (mistake == POSITIONS_COUNTED) {
         counted = tape_ints(targets->tape, targets->shape, ints(targets));
         for (int64_t i = 0; i < tensor_count(counted); i++)
@@ -118,7 +134,7 @@ Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const
 {
     const Case *c;
     const int mistake = mistake_now(&c);
-    if (mistake >= OWN_MAXIMUM && mistake <= TARGETS_OFF_TAPE)
+    if (mistake >= OWN_MAXIMUM && mistake <= TARGETS_BY_MAXIMUM)
         return wrong_cross_entropy(logits, targets, mistake, c);
     Tensor *most = row_max(logits), *sum = row_sum_exp(logits, most);
     return mean_over_tokens(subtract(logarithm(sum), row_pick(logits, most, targets)), targets);

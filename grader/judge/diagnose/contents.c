@@ -158,6 +158,21 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
+/* Does a language model bring all numbers to each rank in this pass, where it may reduce? */
+static bool gathers_instead(const Trial *t, const Entry *want)
+{
+    Label pass = want->label;
+    pass.what = pass.what == FORWARD_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
+            const Call *call = &t->outcome->calls->rank[rank].call[i];
+            if (label_equal(&call->where, &pass) &&
+                (strstr(call->name, "gather") || !strcmp(call->name, "broadcast")))
+                return kind_of_case(t->c)->mistakes & IN_VOCABULARY;
+        }
+    return false;
+}
+
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
                            double enough, char *text, size_t size)
 {
@@ -175,6 +190,9 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
             ? _("one sum of the gradients over the replicas in each step suffices")
         : sends_doubles(t) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
+        : gathers_instead(t, want)
+            ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "
+                "each rank; a reduction (group_all_max, all_reduce) sends fewer")
         : many ? communications
                : _("the ranks exchange data that this pass does not need");
     if (enough == 0)

@@ -116,18 +116,35 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
+/* Has a sum more ranks than a tp group? */
+static bool sums_beyond_tp(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    for (int rank = 0; calls && rank < e->c->world; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            if (call->rule == REDUCTION && __builtin_popcountll(call->members) > e->c->tp)
+                return true;
+        }
+    return false;
+}
+
 /* Is it a constant times the expected numbers? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
     const Lab *lab = e->trial->result->lab;
-    const double replicas = lab->over_replicas || lab->over_stages ? replicas_of(c) : 1;
+    const bool of_replicas = lab->over_replicas || lab->over_stages;
+    const double replicas = of_replicas ? replicas_of(c) : 1,
+                 others = !of_replicas && sums_beyond_tp(e) ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
     bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
     const struct {
         double factor;
         const char *says;
     } factors[] = {
+        {others, N_("it is %g times the expected one, once for each replica: it is summed over "
+                    "other replicas, too, and the group should be mesh->tp")},
         {c->tp, copy ? N_("it is %g times the expected one: duplication (f) copies in the forward "
                           "pass and sums in the backward pass; check which of f and g communicates "
                           "in which direction")

@@ -165,7 +165,11 @@ static bool other_rows(const Evidence *e, const Lookup *l)
                       "%d: all_reduce (g) adds what the ranks have"),
                     id);
     if (most == 0)
-        return says(e, _("the result is zero for some ids, such as %d: no rank looks them up"), id);
+        return says(
+            e,
+            _("the result is zero for some ids, such as %d: no rank looks them up, or what one has "
+              "found is not added (g)"),
+            id);
     if (most == 1)
         return says(e,
                     _("id %d returns row %d of the table: a rank's row 0 is row shard_begin() of "

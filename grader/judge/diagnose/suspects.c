@@ -184,6 +184,19 @@ const Suspect suspects[MISTAKES] = {
                                        "what all ranks have picked must be added (g)")},
     [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
                                                "rank: one rank holds it, the others add 0")},
+    [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
+                                           "summed over the ranks twice")},
+    [SUM_BY_MAXIMUM] = {IN_VOCABULARY,
+                        N_("the largest of the ranks' sums of exp is taken for their "
+                           "sum: only m is a maximum, the sums must be added (g)")},
+    [TARGETS_BY_MAXIMUM] =
+        {IN_VOCABULARY,
+         N_("the largest of what the ranks have picked is taken for their sum: that is the 0 of a "
+            "rank that does not hold the target; they must be added (g)")},
+    [NOTHING_EXCHANGED] =
+        {IN_VOCABULARY,
+         N_("each rank computes the loss of its own columns: the maximum, the sum of "
+            "exp and the logit of the target are those over all ranks")},
     [TARGETS_NOT_MOVED] =
         {IN_VOCABULARY,
          N_("every rank uses a target as the number of one of its own columns: own_ids() moves "
@@ -205,6 +218,13 @@ const Suspect suspects[MISTAKES] = {
     [MEAN_OVER_POSITIONS] =
         {IN_VOCABULARY, N_("the sum is divided by the number of all positions: divide by those "
                            "that have a target, mean_over_tokens")},
+    [MEAN_OVER_SAMPLES] =
+        {IN_VOCABULARY, N_("the sum is divided by the number of samples: divide by the positions "
+                           "that have a target, mean_over_tokens")},
+    [SUM_OVER_TOKENS] = {IN_VOCABULARY, N_("it is the sum over the tokens: divide by the positions "
+                                           "that have a target, mean_over_tokens")},
+    [OWN_TOKENS] = {IN_VOCABULARY, N_("only the targets that this rank holds count as tokens: "
+                                      "mean_over_tokens takes the targets of all positions")},
     [POSITIONS_COUNTED] =
         {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
                            "those that have one, mean_over_tokens")},
@@ -216,11 +236,11 @@ const Suspect suspects[MISTAKES] = {
             "and should be mesh->tp")},
     [SUM_OFF_TAPE] =
         {IN_VOCABULARY,
-         N_("no gradient flows back through the sum of exp: group_all_reduce gives values only; "
-            "all_reduce (g) is on the tape")},
+         N_("no gradient flows back through the sum of exp: the group_... functions give values "
+            "only; all_reduce (g) is on the tape")},
     [TARGETS_OFF_TAPE] =
         {IN_VOCABULARY,
-         N_("no gradient flows back through the logit of the target: group_all_reduce gives "
+         N_("no gradient flows back through the logit of the target: the group_... functions give "
             "values only; all_reduce (g) is on the tape")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},

@@ -77,12 +77,13 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
 {
     const CheckResult *r = &lab->check[check];
-    snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s", lab->lab->number,
+    snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s%s", lab->lab->number,
              (unsigned long long)verdict->seed,
              !strcmp(verdict->author, "solution") ? " SOLUTION=1"
              : !strcmp(verdict->author, "mine")   ? " STACK=mine"
                                                   : "",
-             verdict->sandbox->sanitized ? " SAN=1" : "");
+             verdict->sandbox->sanitized ? " SAN=1" : "",
+             verdict->sandbox->gpu ? " BACKEND=cuda" : "");
     if (r->failed && (!r->repeated || r->alone))
         append(text, 160, " CASE=%d%s", r->case_index,
                lab->kit_cases && r->case_index >= lab->kit_cases
