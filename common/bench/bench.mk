@@ -1,10 +1,10 @@
 # Measurements of this machine; never a test. Included by the Makefile.
 
-# Trains one model at every layout and prints a table; DATA= and VOCAB= as in make train.
+# Trains one model at every layout and prints a table.
 .PHONY: layouts
 layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
 	$(RELEASE)
-	$(call as_environment,DATA VOCAB) common/train/layouts.sh $(BUILD)
+	$(call as_environment,MODEL TASK DATA VOCAB) common/train/layouts.sh $(BUILD)
 
 BENCH_kernels = $(wildcard common/backend/bench/*.c)
 BENCH_collectives = common/comm/bench_main.c

@@ -82,6 +82,7 @@ taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 LAYERS=2 H
 for command in grade trace report debug measure bench model train sbatch; do
     taken "make $command takes a backend" "$command" BACKEND=emulated
 done
+taken "make layouts takes a language model, a task and their text" layouts MODEL=llama TASK=mlm DATA=x VOCAB=y
 taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
