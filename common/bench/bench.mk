@@ -1,10 +1,10 @@
 # Measurements of this machine; never a test. Included by the Makefile.
 
-# Trains one model at every layout and prints a table; DATA= and VOCAB= as in make train.
+# Trains one model at every layout and prints a table.
 .PHONY: layouts
 layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
 	$(RELEASE)
-	$(call as_environment,DATA VOCAB) common/train/layouts.sh $(BUILD)
+	$(call as_environment,MODEL TASK DATA VOCAB) common/train/layouts.sh $(BUILD)
 
 BENCH_kernels = $(wildcard common/backend/bench/*.c)
 BENCH_collectives = common/comm/bench_main.c
@@ -35,5 +35,5 @@ bench: bench-programs
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(RELEASE)
-	$(call as_environment,BACKEND TP PP MICRO MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK) \
+	$(call as_environment,BACKEND TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE AMP CLUSTER WEAK) \
 	    NTASKS=$(if $(filter file,$(origin NTASKS)),,$(call quoted,$(NTASKS))) common/bench/model.py $(BUILD)

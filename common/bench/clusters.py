@@ -13,6 +13,7 @@ import math
 import os
 
 import cost
+import language_cost
 from rows import fail, number, table, whole_number
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
@@ -24,22 +25,35 @@ ROWS, SEQ, VOCABULARY, REPLICAS = 8, 1024, 51200, 64
 PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 
 
-def model_asked_for(usual, leaves_out, batch=8):
+def kind_asked_for(name, languages):
+    """The kind of language model that the environment's MODEL and TASK name, or None.
+
+    @param languages whether language models are known here"""
+    task = os.environ.get("TASK") or ""
+    if task and (task != "mlm" or name in language_cost.AUTHORS):
+        fail(f"there is no TASK={task}" + (f" of MODEL={name}" if name else ""), "TASK=mlm pretrains the BERT: without MODEL, or with base or large")
+    if name and name not in PRESETS and not (languages and name in language_cost.AUTHORS):
+        fail(f"there is no model '{name}'", f"MODEL=base or {'MODEL=large, gpt2 or llama' if languages else 'MODEL=large'}, or LAYERS= HIDDEN_DIM= HEADS=")
+    return "mlm" if task else name if name in language_cost.AUTHORS else None
+
+
+def model_asked_for(usual, leaves_out, batch=8, languages=False):
     """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
     batch has `batch` rows unless BATCH_SIZE says otherwise."""
     name = os.environ.get("MODEL") or ""
-    if name and name not in PRESETS:
-        fail(f"there is no model '{name}'", "MODEL=base or MODEL=large, or LAYERS= HIDDEN_DIM= HEADS=")
-    layers, hidden, heads = PRESETS.get(name, usual)
-    model = cost.Model(whole_number("LAYERS", layers), whole_number("HIDDEN_DIM", hidden), whole_number("HEADS", heads),
-                       whole_number("SEQ", 128), whole_number("BATCH_SIZE", batch), cost.VOCABULARY, classifies=True, leaves_out=leaves_out)
+    kind = kind_asked_for(name, languages)
+    layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
+    sizes = [whole_number(*one) for one in (("LAYERS", layers), ("HIDDEN_DIM", hidden), ("HEADS", heads),
+                                            ("SEQ", language_cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
+    model = (language_cost.LanguageModel(*sizes, language_cost.AUTHORS[kind][1], leaves_out=leaves_out, kind=kind) if kind
+             else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
 
 
 def sizes_text(model):
-    return f"{model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}"
+    return f"{model.name()}{model.layers} layers, hidden {model.hidden}, {model.heads} heads, SEQ {model.seq}, BATCH_SIZE {model.batch}"
 
 
 def checked(described, kind, given=()):

@@ -1,5 +1,5 @@
 """Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
-communication.
+communication. language_cost.py has the language models.
 
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
 from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
@@ -10,7 +10,8 @@ wide. A pipeline runs one forward and one backward pass per micro-batch, in the 
 import math
 from dataclasses import dataclass, field
 
-VOCABULARY = 30522  # of BERT
+VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
+LARGE_TABLE = 1 << 20  # numbers, from which on replicas sum only the used rows (common/train/buckets.c)
 
 
 @dataclass
@@ -30,27 +31,63 @@ class Model:
     # False on a GPU.
     leaves_out: bool = True
 
+    def name(self):
+        """In front of the sizes, if it is not the BERT."""
+        return ""
+
     def sizes(self):
         return self.layers, self.hidden, self.heads, self.seq, self.batch
+
+    def inner(self):
+        """The width of the feed-forward layers."""
+        return 4 * self.hidden
+
+    def splits(self, tp):
+        """Can tp ranks share the layers?"""
+        return self.heads % tp == 0 and self.inner() % tp == 0
 
     def blocks(self, pp):
         """The blocks of the largest stage."""
         return math.ceil(self.layers / pp)
 
+    def blocks_of(self, pp, stage):
+        return self.layers * (stage + 1) // pp - self.layers * stage // pp
+
+    def block(self, tp):
+        """A rank's parameters of a block: all are split except the layer norms."""
+        return 12 * self.hidden ** 2 / tp + 4 * self.hidden
+
+    def ends(self, tp, pp):
+        """A rank's parameters before the first block, and after the last one."""
+        return self.vocabulary * self.hidden / tp, self.hidden * (self.hidden + CLASSES) / tp
+
+    def held(self, tp, pp, stage):
+        """Parameters held by a rank of this stage."""
+        first, last = self.ends(tp, pp)
+        return self.blocks_of(pp, stage) * self.block(tp) + (first if stage == 0 else 0) + (last if stage == pp - 1 else 0)
+
     def parameters(self, tp, pp=1):
-        """Parameters held by a rank of the largest stage: all are split except the layer norms."""
-        table, head = self.vocabulary * self.hidden, self.hidden * (self.hidden + 2)
-        block = 12 * self.hidden ** 2 / tp + 4 * self.hidden
-        if pp == 1:
-            return (table + head) / tp + self.layers * block
-        return max(table / tp + self.layers // pp * block, head / tp + self.blocks(pp) * block)  # the first and the last stage
+        """Parameters held by a rank of the largest stage."""
+        return max(self.held(tp, pp, stage) for stage in range(pp))
+
+    def unused(self, tp):
+        """Numbers of a rank's table in rows that no replica has looked up, if these are more than
+        half of a large table."""
+        rows = self.vocabulary - min(self.batch * self.seq, self.vocabulary)
+        large = self.vocabulary * self.hidden / tp >= LARGE_TABLE
+        return rows * self.hidden / tp if self.leaves_out and large and 2 * rows > self.vocabulary else 0
+
+    def left_out(self, tp, pp):
+        """Numbers of the first stage that the replicas do not sum."""
+        return self.unused(tp) if self.classifies else 0
+
+    def summed(self, tp, pp, stage):
+        """Parameters of a stage whose gradients the replicas sum."""
+        return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
 
     def reduced(self, tp, pp=1):
-        """The parameters whose gradients the replicas sum. Of the table, only the rows that some
-        replica has used, if these are less than half."""
-        used = min(self.batch * self.seq, self.vocabulary)
-        left_out = self.vocabulary - used if self.classifies and self.leaves_out and 2 * used < self.vocabulary else 0
-        return self.parameters(tp, pp) - left_out * self.hidden / tp
+        """The same for the stage with the most."""
+        return max(self.summed(tp, pp, stage) for stage in range(pp))
 
     def products(self, passes):
         """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
@@ -68,15 +105,25 @@ class Model:
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
-    def activations(self, tp, dp, pp=1):
-        """Numbers kept for the backward pass. Each block keeps its two residual sums, whole. Split
-        over tp, it keeps q, k, v, the output of attention, two numbers per row of scores, and the
+    def work_of_stage(self, pp):
+        """The part of work() that the busiest stage does."""
+        return (self.blocks(pp) / self.layers * work for work in self.work())
+
+    def streamed(self, tp, pp):
+        """Numbers per token that the element-wise operations of the busiest stage read or write:
+        norms, sums and their gradients on every rank, GELU and dropout on the rank's share."""
+        return (4 if self.recompute else 3) / 3 * self.blocks(pp) * (24 * self.hidden + 20 * self.hidden / tp)
+
+    def kept(self, tp):
+        """Numbers per token that a block keeps for the backward pass: its two residual sums, whole.
+        Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
         recomputed."""
-        tokens = self.batch / dp * self.seq
-        if self.recompute:
-            return tokens * self.hidden * self.blocks(pp)
-        return tokens * self.blocks(pp) * (2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp)
+        return self.hidden if self.recompute else 2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+
+    def activations(self, tp, dp, pp=1):
+        """Numbers that all blocks of the largest stage keep for the backward pass."""
+        return self.batch / dp * self.seq * self.blocks(pp) * self.kept(tp)
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
@@ -84,6 +131,25 @@ class Model:
         after the all-reduce (on one rank, these are the same); the inner layer after GELU, split;
         and the input of the first block."""
         return self.batch / dp * self.seq * ((7 if tp > 1 else 5) * self.hidden + 4 * self.hidden / tp)
+
+    inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
+
+    def working_in_backward(self, tp, dp, pp, stage):
+        """The same in the backward pass of the last block: its output and the gradient of that,
+        which the next stage has sent; the inner layer and its gradient, split. On the last stage
+        the forward pass needs more."""
+        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
+
+    def reduced_at_ends(self, rows):
+        """Numbers that the tp ranks sum in a step before the first block, and after the last one,
+        given a replica's rows. The embedding's gather costs half of a sum."""
+        return rows * self.seq * self.hidden / 2, rows * (CLASSES + self.hidden)
+
+    def tied(self, tp, pp):
+        """Numbers that a rank of the first stage and one of the last exchange in a step."""
+        return 0
+
+    loss_sums = 0  # sums of a number per token, over tp
 
 
 @dataclass
@@ -143,28 +209,26 @@ def over_replicas(cluster, tp, dp, size):
 
 def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
-    tokens, hidden, layers = model.batch / dp * model.seq, model.hidden, model.blocks(pp)
+    tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
     passes = 4 if model.recompute else 3
     slots = (micro + pp - 1) / micro  # of the pipeline's schedule, per slot in which a stage works
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
-    share = layers / model.layers
-    gemm, attention = (share * work / (tp * dp) / rate for work, rate in zip(model.work(), (cluster.gemm, cluster.attention)))
-    # Norm, sum and their gradients on every rank; GELU and dropout on the rank's share. Numbers
-    # read or written per token.
-    whole, split = 24 * hidden, 20 * hidden / tp
-    stream = (passes / 3) * tokens * layers * (whole + split) * cluster.width / cluster.stream
+    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
+    stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
     optimiser = 2 * cluster.state * model.parameters(tp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
-    block = tokens * hidden * cluster.width
+    block = tokens * model.hidden * cluster.width
     sums = 6 if model.recompute else 4
     # The kit gathers the result of its embedding. A language model splits its embedding and its
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
+    ends += model.loss_sums * all_reduce(link, tp, tokens * cluster.width)
     over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
     # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
     # otherwise all ranks of a node share its uplink.
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     over_pp = 2 * (micro + pp - 2) * message(border, block / micro) if pp > 1 else 0.0
+    over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
     reduction = over_replicas(cluster, tp, dp, model.reduced(tp, pp) * cluster.width)
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
@@ -172,12 +236,31 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
             "over pp": over_pp * crowd, "bubble": (slots - 1) * (gemm + attention + stream + over_tp) * crowd}
 
 
+def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
+    """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
+    activations, and work space. With 1F1B, it holds the activations of as many micro-batches as
+    there are stages from this one to the last, and to the end of the step what it has sent."""
+    rows, alive = model.batch / dp / micro, min(micro, pp - stage)
+    sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.hidden if pp > 1 else 0
+    kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
+    work = max(model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
+    # What is exchanged of a tied table arrives when the activations have been released.
+    return cluster.state * model.held(tp, pp, stage) + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
+
+
 def memory(cluster, model, tp, dp, pp=1, micro=1):
-    """A rank's peak in bytes: weights, gradients, two moments of AdamW, activations, and the last
-    block's work space. The first stage holds the activations of as many micro-batches as there are
-    stages."""
-    alive = min(micro, pp) / micro
-    return cluster.state * model.parameters(tp, pp) + cluster.width * (alive * model.activations(tp, dp, pp) + model.working(tp, dp) / micro)
+    """The same for the stage that needs the most."""
+    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage) for stage in range(pp))
+
+
+def sent(cluster, model, tp, dp, pp=1, stage=0):
+    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. Over n
+    ranks, a rank sends 2 (n-1)/n of what they sum."""
+    rows = model.batch / dp
+    border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
+    summed = 4 * model.blocks_of(pp, stage) * border + (first if stage == 0 else 0) + (last if stage == pp - 1 else 0)
+    over_pp = ((stage > 0) + (stage < pp - 1)) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
+    return tuple(cluster.width * numbers for numbers in (2 * (tp - 1) / tp * summed, 2 * (dp - 1) / dp * model.summed(tp, pp, stage), over_pp))
 
 
 def rate(cluster, model, tp, dp):
@@ -186,7 +269,7 @@ def rate(cluster, model, tp, dp):
 
 
 def layouts(ranks, model):
-    """The (tp, dp, pp) of these ranks, such that tp divides the heads, dp divides the batch, and
+    """The (tp, dp, pp) of these ranks, such that tp divides the layers, dp divides the batch, and
     each of the pp stages has a block."""
     return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, ranks // pp + 1)
-            if ranks % (tp * pp) == 0 and model.heads % tp == 0 and model.batch % (ranks // (tp * pp)) == 0]
+            if ranks % (tp * pp) == 0 and model.splits(tp) and model.batch % (ranks // (tp * pp)) == 0]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
-    model.py BUILD     with NTASKS TP PP MICRO MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the
+    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE BACKEND AMP CLUSTER WEAK in the
                        environment
 
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
@@ -20,7 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 import clusters
 import cost
 import gpu
+import language
 import steps
+from language_cost import LanguageModel
 from rows import fail, number, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
@@ -60,11 +62,13 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     profiling makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
-    more = (*steps.data_in(f"{build}/bench-data"), "--amp", arithmetic(), "--pp", pp, "--micro", micro)
+    data = f"{build}/bench-data"
+    named_so, read = language.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
+    more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro)
 
     def once(*profile, **environment):
         return steps.measured(steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
-                                          program=program(build, "train"), environment=environment))
+                                          program=program(build, "train"), environment=environment, model=named_so))
 
     if not on_gpu():
         return once("--profile", 1)
@@ -133,17 +137,17 @@ def show_layouts(model, ranks, cluster_for):
     found = [layout for layout in found if model.batch // layout[1] % layout[3] == 0]
     if not found:
         fail(f"no layout of {ranks} ranks fits: TP={only[0] or 'any'}, PP={only[1] or 'any'}, {model.heads} heads, {model.layers} layers, BATCH_SIZE={model.batch}",
-             "TP times PP divides NTASKS, TP divides HEADS, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE")
+             "TP times PP divides NTASKS, TP divides HEADS and the columns of the feed-forward layers, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE")
     lines = []
     for layout in found:
         cluster = cluster_for(ranks)
         parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
-        whole = sum(parts.values())
+        whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
         lines.append((held > cluster.memory, whole, [
             named(*layout), number(1e3 * whole), number(model.batch * model.seq / whole), *(number(1e3 * part) for part in parts.values()),
-            number(held / 1e6) + (" too much" if held > cluster.memory else "")]))
+            number(sent / 1e6), number(held / 1e6) + (" too much" if held > cluster.memory else "")]))
     best = min(lines)
-    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", *parts, "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
+    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", *parts, "MB sent", "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
     if len(lines) > SHOWN:
         print(f"  {len(lines) - SHOWN} slower ones are not shown: TP= and PP= select")
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
@@ -174,11 +178,13 @@ def main():
     # make train.
     tp, pp, micro = (whole_number(degree, 1) for degree in ("TP", "PP", "MICRO"))
     parts = max(1, ranks // (tp * pp)) * micro if pp * micro > 1 else 1
-    model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts)
+    model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts, languages=True)
     work = f"{sys.argv[1]}/bench-data"
     arithmetic()
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
+    if os.environ.get("WEAK") and isinstance(model, LanguageModel):
+        fail("WEAK=1 predicts the models of Megatron-LM's paper, and no other", "leave out WEAK, or MODEL and TASK")
     print(f"model     {clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)

@@ -30,7 +30,7 @@ LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml"
           "btl_vader_single_copy_mechanism", "none"]
 ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
-KINDS = {"linear": "GEMM", "attention": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
+KINDS = {"linear": "GEMM", "attention": "attention", "attention_causal": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
 SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
 WAITED = "waiting for other ranks"
 
@@ -76,14 +76,15 @@ def data_in(work):
     return ["--vocab", f"{work}/vocab.txt", "--data", f"{work}/reviews.csv"]
 
 
-def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), environment=None):
+def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), environment=None, model=()):
     """Runs build/train or another program; returns its metrics, a dictionary per line.
 
+    @param model the options that name a model, whose sizes are replaced
     @param stack whose labs, and the last of them
     @param before the words of a command that runs the launcher"""
     layers, hidden, heads, seq, batch, count = sizes
     metrics, program = os.path.join(work, "run.jsonl"), program or f"{build}/train"
-    command = [*before, "common/train/launch.sh", ranks, *stack, program, "--cache", f"{build}/cache", "--tp", tp,
+    command = [*before, "common/train/launch.sh", ranks, *stack, program, *model, "--cache", f"{build}/cache", "--tp", tp,
                "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
                "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
     said(*command, what=program, env={**os.environ, **(environment or {})})

@@ -152,9 +152,8 @@ settings_of() {
     reset) echo LAB ;;
     hand-in) echo OUT ;;
     gradebook) printf '%s\n' SEED SANDBOX ;;
-    model) printf '%s\n' TP PP MICRO MODEL HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
+    model) printf '%s\n' TP PP MICRO HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
-    layouts) printf '%s\n' DATA VOCAB ;;
     sbatch) settings_of train ;;
     esac
 }

@@ -2,13 +2,22 @@
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
 # difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
-# unit in the last place. Exit status 1 if a layout differs by more. OPTIONS replaces the sizes;
-# DATA and VOCAB are those of make train.
+# unit in the last place, and for a loss at least 8 such units. Exit status 1 if a layout differs by
+# more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make
+# train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
-read -r -a options <<< "${OPTIONS:---layers 4 --hidden-dim 96 --heads 12 --batch-size 12 --seq 64 --steps 10 --dropout 0.1}"
-if [ -n "${DATA:-}" ]; then options+=(--data "$DATA" --vocab "${VOCAB:-data/reviews/vocab.txt}"); fi
+case ${MODEL:-} in
+'' | gpt2) own="--hidden-dim 96 --dropout 0.1" ;;
+llama) own="--hidden-dim 144" ;; # 384 columns in its feed-forward layers, which 3 ranks can share
+*) give_up "$(said 'make layouts does not train MODEL=%s' "$MODEL")" \
+    "$(say 'it trains small models of sizes that every layout can split: MODEL=gpt2, MODEL=llama, or the BERT if you leave out MODEL')" ;;
+esac
+read -r -a options <<< "${OPTIONS:---layers 4 $own --heads 12 --batch-size 12 --seq 64 --steps 10}"
+for setting in MODEL TASK DATA VOCAB; do # MODEL first: the sizes replace its own
+    [ -z "${!setting:-}" ] || options=("--${setting,,}" "${!setting}" "${options[@]}")
+done
 work=$(mktemp -d "$build/layouts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -17,8 +26,8 @@ run() {
     local name=$1 ranks=$2
     shift 2
     common/train/launch.sh "$ranks" solutions 14 "$build/train" --cache "$build/cache" --test "" --threads 1 \
-        "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out"
-    sed -n 's/.*"loss":\([-0-9.e+]*\),"accuracy".*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
+        "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out" || exit 2
+    sed -n 's/^{"step":.*"loss":\([-0-9.e+]*\),.*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
 }
 
 losses_apart() {
@@ -40,6 +49,7 @@ table() {
     shift
     options+=("$@")
     run serial 1 --tp 1
+    loss=$(awk 'NR == 1 { print 2 ^ (int(log($1) / log(2) + 100) - 123) }' "$work/serial.loss")
     for k in 1 2 3; do
         run "moved$k" 1 --tp 1 --perturb "$k"
         loss=$(printf '%s %s\n' "$loss" "$(losses_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
@@ -47,14 +57,15 @@ table() {
     done
     printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
         "$(awk "BEGIN { print 8 * $weight }")")"
-    tell '  tp  dp  pp    last loss   losses apart   weights apart   peak MB    tp MB    dp MB    pp MB  step ms'
+    tell '                             most apart      peak      MB sent over      step'
+    tell ' tp  dp  pp   last loss    losses   weights     MB     tp     dp     pp    ms'
     for layout in "1 1 1" "2 1 1" "4 1 1" "1 2 1" "1 4 1" "2 2 1" "4 2 1" "2 3 1" "3 2 1" "1 1 2" "1 2 3" "2 2 2" "1 1 4"; do
         read -r tp dp pp <<< "$layout"
         name=$tp-$dp-$pp
         run "$name" $((tp * dp * pp)) --tp "$tp" --pp "$pp" --micro $((pp > 1 ? 3 : 1))
         mark=$(awk "BEGIN { print ($(losses_apart "$name") <= 8 * $loss && $(weights_apart "$name") <= 8 * $weight) ? \"✓\" : \"✗\" }")
         [ "$mark" = ✓ ] || status=1
-        printf '%4s %3s %3s %12s %14s %15.3g %9.1f %8.1f %8.1f %8.1f %8.1f %s\n' "$tp" "$dp" "$pp" "$(tail -1 "$work/$name.loss")" \
+        printf '%3s %3s %3s %11s %9s %9.3g %6.1f %6.1f %6.1f %6.1f %6.1f %s\n' "$tp" "$dp" "$pp" "$(tail -1 "$work/$name.loss")" \
             "$(losses_apart "$name")" "$(weights_apart "$name")" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_tp) / 1e6 }")" "$(awk "BEGIN { print $(field "$name" comm_bytes_dp) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_pp) / 1e6 }")" "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A step sends what the formulas say, to the byte; replicas need no more memory per rank."""
+"""A step sends what the formulas say, to the byte; replicas need no more memory per rank. The same of
+language models, as make model has them on paper."""
 import os
 import sys
 
@@ -7,6 +8,7 @@ from runs import check, metrics_of
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
+import language_cost
 
 L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers: the arena pads none
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
@@ -75,6 +77,25 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
     paper = cost.memory(rates, cost.Model(2, 256, 4, seq, 8, vocabulary, classifies=True), tp, 1)
     check(abs(held["peak_bytes"] / paper - 1) < 0.02, f"at tp {tp} and {seq} positions a rank's peak is within 2 % of that of make model",
           f"{held['peak_bytes']} bytes, {paper:.0f} on paper")
+
+
+def stages_of(options, tp, dp, pp, micro):
+    """The summaries of a rank of each stage of a small language model, and their bytes of a step."""
+    ranks = metrics_of(tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 2, "--test", "",
+                       "--threads", 1, "--check", 0, "--tp", tp, "--pp", pp, "--micro", micro)[-1]["ranks"][::tp * dp]
+    return [(rank, [rank[f"comm_bytes_{over}"] / 2 for over in ("tp", "dp", "pp")]) for rank in ranks]
+
+
+for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 657, "--model", "gpt2"), ("mlm", 968, "--task", "mlm")):
+    model = language_cost.LanguageModel(4, H, 6, 64, 8, vocabulary, kind=kind)
+    for tp, dp, pp, micro in ((1, 1, 1, 1), (2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 2, 1), (1, 1, 3, 4), (2, 2, 2, 2)):
+        for stage, (rank, sent) in enumerate(stages_of(options, tp, dp, pp, micro)):
+            paper, at = cost.memory_of_stage(rates, model, tp, dp, pp, micro, stage), f"{kind} at tp {tp}, dp {dp}, stage {stage} of {pp}"
+            check(rank["parameters"] == model.held(tp, pp, stage) and sent == list(cost.sent(rates, model, tp, dp, pp, stage)),
+                  f"{at}: a rank holds the parameters and sends the bytes of make model", f"{rank['parameters']}, {sent}; on paper "
+                  f"{model.held(tp, pp, stage)}, {cost.sent(rates, model, tp, dp, pp, stage)}")
+            check(abs(rank["peak_bytes"] / paper - 1) < 0.01, f"{at}: its peak is within 1 % of that of make model",
+                  f"{rank['peak_bytes']} bytes, {paper:.0f} on paper")
 
 
 def in_stages(schedule):

@@ -12,6 +12,7 @@ import measuring
 from measuring import BUILD, check
 import clusters
 import cost
+import language_cost
 import steps
 
 refused = functools.partial(measuring.refused, "common/bench/model.py", silent=False)
@@ -29,6 +30,11 @@ refused("an unknown cluster is refused, with the names of the known ones", "dgx-
 refused("an unknown backend is refused", "'gpu'", BACKEND="gpu")
 refused("an AMP that does not exist on a CPU is refused", "'tf32'", AMP="tf32")
 refused("a WEAK that is not 1 is refused", "'yes'", WEAK="yes")
+refused("a task that does not exist is refused", "TASK=sums", TASK="sums")
+refused("a GPT-2 of hidden tokens is refused", "MODEL=gpt2", TASK="mlm", MODEL="gpt2")
+refused("the weak scaling of a LLaMA is refused", "WEAK=1", MODEL="llama", WEAK="1")
+refused("a LLaMA whose feed-forward layers cannot be split is refused", "columns of the feed-forward", NTASKS="3", TP="3", MODEL="llama", HEADS="6",
+        HIDDEN_DIM="96", CLUSTER="dgx-2h")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
 
 refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
@@ -64,6 +70,18 @@ check("replicas sum the used rows of a table, or all rows if half of them are us
       reader.parameters(1) - reader.reduced(1) == (steps.VOCABULARY - 8 * 16) * 96
       and dataclasses.replace(reader, vocabulary=200).reduced(1) == dataclasses.replace(reader, vocabulary=200).parameters(1)
       and small.reduced(1) == small.parameters(1), reader.reduced(1))
+stories = language_cost.LanguageModel(6, 288, 6, 256, 4, 32000, kind="llama")
+# A block has 4 H^2 + 3 H F weights, with F = 768; the products of a step are 6 a weight and token,
+# the head included. Half of the scores are hidden.
+check("a step of the course's LLaMA has the operations counted by hand", stories.work() ==
+      (6 * 1024 * (6 * (4 * 288 ** 2 + 3 * 288 * 768) + 32000 * 288), 12 * 6 * 1024 * 257 / 2 * 288), stories.work())
+check("the last stage has the head's operations, the first none", 1 / 2 < list(stories.work_of_stage(2))[0] / stories.work()[0] < 1)
+check("the first and the last stage hold the table", stories.held(2, 2, 0) + 288 == stories.held(2, 2, 1) == 16000 * 288 + 3 * stories.block(2) + 288)
+over_tp = cost.step(slow, stories, 2, 1)["over tp"]
+check("a LLaMA sums four tensors a block over tp, two at its ends, and three numbers a token in its loss", abs(
+    over_tp - 26 * cost.all_reduce(link, 2, 4 * 1024 * 288) - 3 * cost.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
+check("and exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
+
 split, whole = cost.step(slow, small, 4, 1), cost.step(slow, small, 1, 1)
 check("tp divides the products, and leaves the norms whole", abs(4 * split["compute"] / whole["compute"] - 1) < 1e-9
       and split["element-wise"] > whole["element-wise"] / 4)
@@ -76,8 +94,9 @@ check("a batch in one piece takes as long through three stages as on one rank, a
 piped = cost.step(slow, small, 1, 1, 3, 8)
 check("with p stages and m micro-batches, the bubble is (p - 1)/m of the work", abs(piped["bubble"] / (piped["compute"] + piped["element-wise"]) - 2 / 8) < 1e-9, piped)
 check("one stage has no bubble", whole["bubble"] == whole["over pp"] == 0, whole)
-check("the first stage holds the activations of as many micro-batches as there are stages, of one block each",
-      abs(cost.memory(slow, small, 1, 1, 3, 8) - 16 * small.parameters(1, 3) - 4 * (3 / 8 * small.activations(1, 1) / 3 + small.working(1, 1) / 8)) < 1)
+check("the first stage holds the activations of as many micro-batches as there are stages, of one block each, and all that it has sent",
+      abs(cost.memory(slow, small, 1, 1, 3, 8) - 16 * small.parameters(1, 3) - 4 * (3 / 8 * small.activations(1, 1) / 3 + 7 * 16 * 96)
+          - 4 * 16 * (2 * 96 + 2 * 4 * 96)) < 1, cost.memory(slow, small, 1, 1, 3, 8))
 crowded = dataclasses.replace(slow, cores=2)
 check("four ranks on two cores compute half as fast", cost.step(crowded, small, 4, 1)["compute"] == 2 * split["compute"])
 hidden = dataclasses.replace(slow, hides=1.0)
@@ -159,6 +178,9 @@ for name in ("dgx-h200", "dgx-h100"):
           run.returncode == 0 and "\nsource    NVIDIA's data sheets" in run.stdout and "512 GPUs: " in run.stdout
           and all(text in run.stdout for text in clusters.read(name)[0]["assumed"]), run.stdout + run.stderr)
     check(f"on {name} no line mentions published figures", "published" not in run.stdout, run.stdout)
+run = said(CLUSTER="dgx-h200", NTASKS="8", MODEL="llama")
+check("the layouts of a LLaMA are predicted, with what a rank sends", run.returncode == 0 and "LLaMA, vocabulary 32000, 6 layers" in run.stdout
+      and "MB sent" in run.stdout and "fastest: tp=" in run.stdout, run.stdout + run.stderr)
 run = said(CLUSTER="dgx-2h", NTASKS="64", LAYERS="24", HIDDEN_DIM="2304", HEADS="24", SEQ="1024", BATCH_SIZE="64")
 check("the fastest of the layouts that fit is named", "fastest: tp=" in run.stdout, run.stdout + run.stderr)
 

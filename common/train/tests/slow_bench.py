@@ -192,4 +192,4 @@ check("a figure that doubles with a size grows with its first power, one that qu
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
 check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
-check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.formula(2, 1, 12, 0)[0])
+check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.on_paper(2, 1, 12)[0])

@@ -1,0 +1,115 @@
+"""What a training step of the kit's language models costs a rank; see cost.py.
+
+The table of the vocabulary is split along its rows. The first and the last stage hold it, and add
+their gradients once a step. The loss needs three numbers per token from the other tp ranks.
+"""
+import math
+from dataclasses import dataclass
+
+import cost
+
+HIDDEN_TOKENS = 0.15  # the part of the tokens whose logits have a gradient, in BERT's pretraining
+AUTHORS = {"llama": ("LLaMA", 32000), "gpt2": ("GPT-2", 50257), "mlm": ("masked BERT", cost.VOCABULARY)}  # kind: its name, its authors' vocabulary
+LLAMA = 6, 288, 6, 256  # layers, hidden, heads, SEQ of MODEL=llama (common/train/config.c)
+
+
+@dataclass
+class LanguageModel(cost.Model):
+    kind: str = "llama"
+
+    def __post_init__(self):
+        self.inner_in_backward = self.of_kind(3, 2, 2)
+
+    def name(self):
+        return f"{AUTHORS[self.kind][0]}, vocabulary {self.vocabulary}, "
+
+    def of_kind(self, llama, gpt2, mlm):
+        return {"llama": llama, "gpt2": gpt2, "mlm": mlm}[self.kind]
+
+    def inner(self):
+        """A multiple of 32 in a LLaMA."""
+        return self.of_kind(32 * math.ceil(8 * self.hidden // 3 / 32), 4 * self.hidden, 4 * self.hidden)
+
+    # ---- parameters ------------------------------------------------------------------------------------------------
+
+    def rows(self, tp):
+        """The rows of the table on the rank that holds the most."""
+        return math.ceil(self.vocabulary / tp)
+
+    def weights(self):
+        """Of the linear layers of a block. SwiGLU has three, GELU two."""
+        return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
+
+    def block(self, tp):
+        """Biases after a split by columns are split, those after a split by rows are whole."""
+        hidden = self.hidden
+        return (self.weights() + self.of_kind(0, 3 * hidden + self.inner(), 0)) / tp + self.of_kind(2, 6, 4) * hidden
+
+    def ends(self, tp, pp):
+        table, norm = self.rows(tp) * self.hidden, self.of_kind(1, 2, 2) * self.hidden
+        positions = self.of_kind(0, self.seq * self.hidden, 0)
+        return table + positions, norm + (table if pp > 1 else 0)
+
+    def left_out(self, tp, pp):
+        """Nothing on a rank that also multiplies by the table: its gradient has no zero rows."""
+        return self.unused(tp) if pp > 1 else 0
+
+    def summed(self, tp, pp, stage):
+        """Replicas of a masked BERT also sum how many tokens they hid, in double precision."""
+        return super().summed(tp, pp, stage) + self.of_kind(0, 0, 2)
+
+    # ---- work ------------------------------------------------------------------------------------------------------
+
+    def work_of_stage(self, pp):
+        """The last stage is the busiest: it has the head."""
+        tokens, blocks = self.batch * self.seq, self.blocks(pp)
+        backward = 4 * (HIDDEN_TOKENS if self.kind == "mlm" and self.leaves_out else 1)
+        keys = self.seq if self.kind == "mlm" else (self.seq + 1) / 2  # of a position, on average
+        return (6 * blocks * tokens * self.weights() + (2 + backward) * tokens * self.vocabulary * self.hidden,
+                12 * blocks * tokens * keys * self.hidden)
+
+    def work(self):
+        return self.work_of_stage(1)
+
+    def streamed(self, tp, pp):
+        """Element-wise operations of the blocks, and of the loss, which reads or writes each logit
+        or its gradient seven times."""
+        hidden, inner = self.hidden, self.inner()
+        split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 20 * hidden)  # rotary positions and SwiGLU; GELU
+        return self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.rows(tp)
+
+    # ---- memory ----------------------------------------------------------------------------------------------------
+
+    def kept(self, tp):
+        """The two residual sums and the moments of the norms, whole. Split over tp: q, k, v, the
+        output of attention, two numbers per row of scores, and the inputs of SwiGLU or GELU."""
+        hidden, inner = self.hidden, self.inner()
+        split = 4 * hidden + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
+        return 2 * hidden + self.of_kind(2, 4, 4) + split / tp
+
+    def working(self, tp, dp):
+        """When the forward pass leaves the last block, as in cost.py. In a LLaMA also q and k before
+        their rotation; in a GPT-2 also the outputs with their biases. Ids, mask and targets."""
+        whole = (7 if tp > 1 else 5) * self.hidden + self.of_kind(0, 2 * self.hidden + 2, 0) + 4
+        return self.batch / dp * self.seq * (whole + (self.of_kind(2 * self.hidden, 0, 0) + self.inner()) / tp)
+
+    def working_in_backward(self, tp, dp, pp, stage):
+        """On the last stage, in the head: the logits and their gradient; the head's input before and
+        after its norm, and its gradient; and what the loss keeps per token. Only rows with a
+        gradient are multiplied."""
+        if stage < pp - 1:
+            return super().working_in_backward(tp, dp, pp, stage)
+        hidden, rows = self.hidden, self.rows(tp)
+        copied = HIDDEN_TOKENS * (rows + 2 * hidden) if self.kind == "mlm" and self.leaves_out else 0
+        return self.batch / dp * self.seq * (2 * rows + copied + 3 * hidden + (11 if tp > 1 else 10))
+
+    # ---- communication ---------------------------------------------------------------------------------------------
+
+    loss_sums = 3  # the maximum, the sum of the exponentials, the target's logit
+
+    def reduced_at_ends(self, rows):
+        tokens = rows * self.seq
+        return tokens * self.hidden, tokens * (self.hidden + self.loss_sums)
+
+    def tied(self, tp, pp):
+        return self.rows(tp) * self.hidden if pp > 1 else 0
