@@ -95,8 +95,12 @@ Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement plac
     name = joined(named(b), name);
     check_parameter(model, name, shape, placement);
     Parameter *p = model_piece(model, sizeof *p);
-    *p = (Parameter){
-        .name = name, .shape = shape, .placement = placement, .initial = initial, .twin = -1};
+    *p = (Parameter){.name = name,
+                     .shape = shape,
+                     .placement = placement,
+                     .initial = initial,
+                     .deviation = 0.02,
+                     .twin = -1};
     p->value = model_piece(model, sizeof *p->value);
     *p->value = (Tensor){.shape = shape, .parameter = p, .needs_gradient = true};
     if (placement.kind == SHARD) {

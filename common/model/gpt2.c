@@ -1,4 +1,6 @@
 /* GPT-2 (Radford et al., 2019), split as in Megatron-LM. */
+#include <math.h>
+
 #include "autograd/operations.h"
 #include "model/biased.h"
 #include "model/language.h"
@@ -39,6 +41,13 @@ static Tensor *gpt2_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
     return dropout(layer->dropout, add_positions(x, layer->positions));
 }
 
+/* A weight whose result is added to x begins smaller, so that x does not grow with the number of such
+   additions (Radford et al., section 2.3). */
+static void begin_smaller(const Tensor *weight, const TransformerConfig *c)
+{
+    weight->parameter->deviation /= sqrt(2.0 * c->layers);
+}
+
 static void *gpt2_block_new(Builder *b, const TransformerConfig *c)
 {
     Gpt2Block *block = NEW(b, Gpt2Block);
@@ -49,6 +58,8 @@ static void *gpt2_block_new(Builder *b, const TransformerConfig *c)
     block->norm[1] = norm_new(within(b, "norm2"), c);
     block->feed_forward = feed_forward_layers_new(within(b, "feed_forward"), c);
     block->dropout[1] = dropout_new(within(b, "dropout2"), (float)c->dropout);
+    begin_smaller(block->attention.output->weight, c);
+    begin_smaller(block->feed_forward.down->weight, c);
     return block;
 }
 

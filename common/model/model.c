@@ -113,7 +113,7 @@ static void draw_initial(const Parameter *p, uint64_t seed)
     if (p->initial == LINEAR_WEIGHT)
         draw_uniform(p, key, 1 / sqrt((double)shape_last(p->shape)), view.numbers);
     else if (p->initial == EMBEDDING_WEIGHT)
-        draw_normal(p, key, 0.02, view.numbers);
+        draw_normal(p, key, p->deviation, view.numbers);
     else
         for (int64_t i = 0; i < count; i++)
             view.numbers[i] = 1;

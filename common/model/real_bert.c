@@ -41,6 +41,22 @@ static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
     return layer;
 }
 
+enum { PADDING_ID = 0 }; /* the token that fills up rows */
+
+/* In Hugging Face's library, the vector of this token gets no gradient (padding_idx): it is looked up
+   while nothing is recorded. */
+static Tensor *token_vectors(const RealBertEmbedding *layer, Tensor *ids, const Mesh *mesh)
+{
+    Tensor *others = tape_host_tensor(ids->tape, INT32, ids->shape, whole());
+    for (int64_t i = 0; i < tensor_count(ids); i++)
+        ints(others)[i] = ints(ids)[i] == PADDING_ID ? NO_ID : ints(ids)[i];
+    const bool recording = tape_record(ids->tape, false);
+    Tensor *pads =
+        embedding_forward(layer->tokens, ids_between(ids, PADDING_ID, PADDING_ID + 1), mesh);
+    tape_record(ids->tape, recording);
+    return add(embedding_forward(layer->tokens, others, mesh), pads);
+}
+
 /* The vectors of type 0 for all tokens. */
 static Tensor *type_vectors(const RealBertEmbedding *layer, const Tensor *ids)
 {
@@ -52,7 +68,7 @@ static Tensor *type_vectors(const RealBertEmbedding *layer, const Tensor *ids)
 static Tensor *real_bert_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
 {
     const RealBertEmbedding *layer = embedding;
-    Tensor *x = add(embedding_forward(layer->tokens, ids, mesh), type_vectors(layer, ids));
+    Tensor *x = add(token_vectors(layer, ids, mesh), type_vectors(layer, ids));
     x = norm_forward(&layer->norm, add_positions(x, layer->positions));
     return dropout(layer->dropout, x);
 }

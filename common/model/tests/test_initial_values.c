@@ -108,6 +108,38 @@ START_TEST(an_embedding_is_normal_as_in_bert)
 }
 END_TEST
 
+static double variance_in(Model *model, const char *name)
+{
+    double mean, variance, largest;
+    moments(model_parameter(model, name)->value, &mean, &variance, &largest);
+    return variance;
+}
+
+START_TEST(weights_whose_result_is_added_to_x_start_smaller_in_gpt2)
+{
+    const TransformerConfig config = {.architecture = &architecture_gpt2,
+                                      .vocabulary = 50,
+                                      .hidden = 64,
+                                      .layers = 8,
+                                      .heads = 4,
+                                      .positions = 6,
+                                      .inner = 64};
+    const char *const smaller[] = {"blocks.0.attention.output.weight",
+                                   "blocks.7.feed_forward.down.weight"},
+                      *const others[] = {"blocks.0.attention.value.weight",
+                                         "blocks.7.feed_forward.up.weight", "embedding.weight"};
+    const double square = 0.02 * 0.02, tolerance = 5 * sqrt(2 / 3200.0); /* 3200 numbers or more */
+    Model *model = model_of_rank(0, 1);
+    transformer_new(model->builder, &config, transformer_whole(&config));
+    model_finish(model);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol(variance_in(model, smaller[i]) * 16 / square, 1, tolerance);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(variance_in(model, others[i]) / square, 1, tolerance);
+    model_free(model);
+}
+END_TEST
+
 START_TEST(a_layer_norm_starts_as_the_identity)
 {
     Model *model = model_of_rank(1, 3);
@@ -153,6 +185,7 @@ Suite *suite(void)
                         sizeof CUTS / sizeof *CUTS);
     tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
     tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
+    tcase_add_test(tcase, weights_whose_result_is_added_to_x_start_smaller_in_gpt2);
     tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);
     tcase_add_test(tcase, name_and_seed_determine_the_values_and_the_order_does_not);
     suite_add_tcase(suite, tcase);

@@ -47,9 +47,10 @@ def draw(model):
 
 
 def batch_of(model, large):
-    """Without token 0, to whose vector their BERT gives no gradient."""
+    """One token is 0, to whose vector their BERT gives no gradient."""
     texts, length = (4, 48) if large else (3, 7)
     ids = torch.randint(1, model.config.vocab_size, (texts, length))
+    ids[0, 1] = 0
     tokens = torch.tensor([length - 2 * i for i in range(texts)])
     return ids, (torch.arange(length) < tokens[:, None]).long()
 
