@@ -44,6 +44,7 @@ $(call add_lab,13,13-micro-batches/micro-batches.c,12 9 3 4 6 7 8 10,,\
     stage_send gpipe_step one_f_one_b_step)
 $(call add_lab,14,14-grid-3d/grid-3d.c,13 12 11 9 3 4 6 7 8 10,,\
     mesh_init_3d bucket_filled metrics_over_stages gradient_norm)
+$(call add_lab,16,16-average-weights/average-weights.c,8 10,,average_is_due average_weights)
 $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
     vocabulary_embedding vocabulary_logits vocabulary_parallel_cross_entropy)
 # Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will

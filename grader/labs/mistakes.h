@@ -93,6 +93,21 @@ typedef enum Mistake {
     LOGARITHM_MISSING,
     MEAN_OVER_POSITIONS,
     POSITIONS_COUNTED,
+    WEIGHTS_SUMMED,
+    WEIGHTS_AS_EQUALS, /* before the next ones, which it may equal */
+    WEIGHTS_BY_TP,
+    WEIGHTS_BY_WORLD,
+    WEIGHTS_OVER_WORLD,
+    WEIGHTS_OVER_TP,
+    ROWS_OVER_WORLD,
+    WEIGHTS_OF_FIRST,
+    WEIGHTS_HALF_WAY,
+    WEIGHTS_NEVER,
+    WEIGHTS_ONLY_AT_END,
+    WEIGHTS_NOT_AT_END,
+    WEIGHTS_EACH_STEP,
+    WEIGHTS_EARLY,
+    WEIGHTS_LATE,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     MISTAKES
@@ -112,4 +127,5 @@ typedef enum MistakeFamily {
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
+    IN_WEIGHTS = 4096,        /**< averaged over replicas, every few steps */
 } MistakeFamily;
