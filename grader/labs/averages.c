@@ -5,10 +5,10 @@
 
 enum { EVALUATED = 7 };
 
-/* The second run resumes the first one's fourth step, and is evaluated once before its end. */
-bool averages_is_last(int again, int step)
+/* The model is also evaluated once before the end of the first run. */
+bool averages_is_last(int which, int step)
 {
-    return step == AVERAGES_STEPS || (again && step == EVALUATED);
+    return step == AVERAGES_STEPS || (which == 0 && step == EVALUATED);
 }
 
 int64_t averages_weights(const Case *c)
@@ -18,56 +18,56 @@ int64_t averages_weights(const Case *c)
 
 /* ---- what a replica trains on in a step -------------------------------------------------------------------------- */
 
-static int64_t index_of(int replica, int again, int step)
+static int64_t index_of(int replica, int which, int step)
 {
-    return ((int64_t)again * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
+    return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
 }
 
 /* The last one of four replicas has none. */
-double averages_rows(const Scenario *run, int replica, int again, int step)
+double averages_rows(const Scenario *run, int replica, int which, int step)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
         return 0;
-    return (double)(1 + 2 * replica + random_below(run, "rows", index_of(replica, again, step), 3));
+    return (double)(1 + 2 * replica + random_below(run, "rows", index_of(replica, which, step), 3));
 }
 
-double averages_decay(const Scenario *run, int replica, int again, int step)
+double averages_decay(const Scenario *run, int replica, int which, int step)
 {
-    return (double)random_below(run, "decay", index_of(replica, again, step), 8) / 4;
+    return (double)random_below(run, "decay", index_of(replica, which, step), 8) / 4;
 }
 
-Tensor *averages_gradient(Scenario *run, int rank, int again, int step)
+Tensor *averages_gradient(Scenario *run, int rank, int which, int step)
 {
     char key[KEY_SIZE];
-    snprintf(key, sizeof key, "gradient of step %d, run %d", step, again);
+    snprintf(key, sizeof key, "gradient of step %d, run %d", step, which);
     return random_input(run, key, rank, SHAPE(averages_weights(&run->c)), false);
 }
 
-Tensor *averages_first_weights(Scenario *run, int rank, int again)
+Tensor *averages_first_weights(Scenario *run, int rank, int which)
 {
     char key[KEY_SIZE];
-    snprintf(key, sizeof key, "weights of run %d", again);
+    snprintf(key, sizeof key, "weights of run %d", which);
     return random_input(run, key, rank % run->c.tp, SHAPE(averages_weights(&run->c)), false);
 }
 
 /* ---- what is written after a step -------------------------------------------------------------------------------- */
 
-Label averages_label(What what, int again, int step)
+Label averages_label(What what, int which, int step)
 {
-    return label_of(what, THE_WEIGHTS, again, step - 1);
+    return label_of(what, THE_WEIGHTS, which, step - 1);
 }
 
-void averages_write_call(Scenario *run, int again, int step, bool due)
+void averages_write_call(Scenario *run, int which, int step, bool due)
 {
-    const Label call = averages_label(CALL_OF, again, step);
+    const Label call = averages_label(CALL_OF, which, step);
     traffic_end(run, call, FORWARD_BUDGET, &(Sizes){.N = averages_weights(&run->c), .part = due});
     work_end(run, call);
 }
 
-void averages_write_weights(Scenario *run, int again, int step, Tensor *weights)
+void averages_write_weights(Scenario *run, int which, int step, Tensor *weights)
 {
     const Check check = run->c.kind == EACH_STEP ? LAYOUT : STEP;
-    write_values(run, check, averages_label(VALUE_OF, again, step), weights);
+    write_values(run, check, averages_label(VALUE_OF, which, step), weights);
 }
 
 #ifdef BALISE_DOUBLE
@@ -77,7 +77,7 @@ void averages_write_weights(Scenario *run, int again, int step, Tensor *weights)
 
 typedef struct Training {
     Scenario *run;
-    int again, mistake;
+    int which, mistake;
     Tensor *weights[MAX_RANKS]; /* by rank of the world */
     double rows[MAX_RANKS];     /* since the last average */
 } Training;
@@ -85,9 +85,10 @@ typedef struct Training {
 static Members averaged_with(const Training *t, int rank)
 {
     const Case *c = &t->run->c;
-    return t->mistake == WEIGHTS_OVER_WORLD ? (Members){0, 1, c->world}
-           : t->mistake == WEIGHTS_OVER_TP  ? tp_group(c, rank)
-                                            : group_members(c, DP, rank);
+    const bool all = t->mistake == WEIGHTS_OVER_WORLD || t->mistake == WEIGHTS_SUMMED_OVER_WORLD;
+    return all                             ? (Members){0, 1, c->world}
+           : t->mistake == WEIGHTS_OVER_TP ? tp_group(c, rank)
+                                           : group_members(c, DP, rank);
 }
 
 /* By how much `other`, one of `with`, counts in the mean of `rank`. */
@@ -99,8 +100,16 @@ static double factor_of(const Training *t, Members with, int other, int rank)
         all += t->rows[with.first + i * with.stride];
     const double share = t->rows[other] / all;
     switch (t->mistake) {
+    case WEIGHTS_OWN:
+        return other == rank;
+    case WEIGHTS_NOT_SUMMED:
+        return other == rank ? share : 0;
+    case WEIGHTS_HALF_WAY:
+        return (share + (other == rank)) / 2;
     case WEIGHTS_SUMMED:
         return 1;
+    case WEIGHTS_SUMMED_OVER_WORLD:
+        return share * c->tp;
     case WEIGHTS_AS_EQUALS:
         return 1.0 / with.count;
     case WEIGHTS_BY_TP:
@@ -109,10 +118,6 @@ static double factor_of(const Training *t, Members with, int other, int rank)
         return 1.0 / c->world;
     case ROWS_OVER_WORLD:
         return share / c->tp;
-    case WEIGHTS_OF_FIRST:
-        return other == with.first;
-    case WEIGHTS_HALF_WAY:
-        return (share + (other == rank)) / 2;
     default:
         return share;
     }
@@ -134,28 +139,6 @@ static Tensor *mean(const Training *t, Tensor *const x[MAX_RANKS], int rank)
     return sum;
 }
 
-static bool is_due(const Training *t, int step)
-{
-    const bool last = averages_is_last(t->again, step);
-    const int every = t->run->c.every;
-    switch (t->mistake) {
-    case WEIGHTS_NEVER:
-        return false;
-    case WEIGHTS_ONLY_AT_END:
-        return last;
-    case WEIGHTS_NOT_AT_END:
-        return step % every == 0;
-    case WEIGHTS_EACH_STEP:
-        return true;
-    case WEIGHTS_EARLY:
-        return (step + 1) % every == 0 || last;
-    case WEIGHTS_LATE:
-        return (step - 1) % every == 0 || last;
-    default:
-        return step % every == 0 || last;
-    }
-}
-
 static void average(Training *t)
 {
     Tensor *means[MAX_RANKS] = {NULL};
@@ -172,9 +155,9 @@ static void step_alone(Training *t, int step)
     for (int rank = 0; rank < c->world; rank++) {
         Tensor *w = t->weights[rank];
         kernel_sgd_step(tensor_count(w), reals(w),
-                        reals(averages_gradient(t->run, rank, t->again, step)), AVERAGES_RATE,
-                        averages_decay(t->run, rank / c->tp, t->again, step));
-        t->rows[rank] += averages_rows(t->run, rank / c->tp, t->again, step);
+                        reals(averages_gradient(t->run, rank, t->which, step)), AVERAGES_RATE,
+                        averages_decay(t->run, rank / c->tp, t->which, step));
+        t->rows[rank] += averages_rows(t->run, rank / c->tp, t->which, step);
     }
 }
 
@@ -186,13 +169,13 @@ static void step_together(Training *t, int step, int rank)
     Tensor *gradients[MAX_RANKS], *w = t->weights[rank];
     double decay = 0;
     for (int other = 0; other < c->world; other++) {
-        gradients[other] = averages_gradient(t->run, other, t->again, step);
-        t->rows[other] = averages_rows(t->run, other / c->tp, t->again, step);
+        gradients[other] = averages_gradient(t->run, other, t->which, step);
+        t->rows[other] = averages_rows(t->run, other / c->tp, t->which, step);
     }
     for (int i = 0; i < with.count; i++) {
         const int other = with.first + i * with.stride;
         decay +=
-            factor_of(t, with, other, rank) * averages_decay(t->run, other / c->tp, t->again, step);
+            factor_of(t, with, other, rank) * averages_decay(t->run, other / c->tp, t->which, step);
     }
     kernel_sgd_step(tensor_count(w), reals(w), reals(mean(t, gradients, rank)), AVERAGES_RATE,
                     decay);
@@ -203,17 +186,17 @@ static void expect_training(Training *t, int rank)
     Scenario *run = t->run;
     const bool plain = run->c.kind == EACH_STEP && t->mistake == NO_MISTAKE;
     for (int other = 0; other < run->c.world; other++)
-        t->weights[other] = averages_first_weights(run, other, t->again);
-    for (int step = averages_first_step(t->again); step <= AVERAGES_STEPS; step++) {
-        const bool due = is_due(t, step);
+        t->weights[other] = averages_first_weights(run, other, t->which);
+    for (int step = averages_first_step(t->which); step <= AVERAGES_STEPS; step++) {
+        const bool due = step % run->c.every == 0 || averages_is_last(t->which, step);
         if (plain)
             step_together(t, step, rank);
         else
             step_alone(t, step);
         if (due && !plain)
             average(t);
-        averages_write_call(run, t->again, step, due);
-        averages_write_weights(run, t->again, step, t->weights[rank]);
+        averages_write_call(run, t->which, step, due);
+        averages_write_weights(run, t->which, step, t->weights[rank]);
     }
 }
 
@@ -223,8 +206,8 @@ void expect_averages(const Case *c, int rank, int mistake, Stream stream)
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
     run.pool = pool_new(0, false);
     run.tape = tape_new(run.pool, &mesh);
-    for (int again = 0; again < AVERAGES_RUNS; again++)
-        expect_training(&(Training){.run = &run, .again = again, .mistake = mistake}, rank);
+    for (int which = 0; which < AVERAGES_RUNS; which++)
+        expect_training(&(Training){.run = &run, .which = which, .mistake = mistake}, rank);
     tape_free(run.tape);
     pool_free(run.pool);
 }

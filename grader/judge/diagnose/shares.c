@@ -124,10 +124,11 @@ static void compare_memory(Trial *t, const Entry *want)
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
         return;
     if (memory && t->result->lab->over_replicas) {
-        fail(t, ARITHMETIC, EXPLAINED,
-             _("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are copied "
-               "there; change them in place\n%s (%s)"),
-             b.rank, b.most, most, entry_text(want), t->sizes);
+        fail(
+            t, ARITHMETIC, EXPLAINED,
+            _("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are copied "
+              "there; change them in place\n%s (%s)"),
+            b.rank, b.most, most, entry_text(want), t->sizes);
         return;
     }
     if (memory) {
@@ -182,7 +183,8 @@ void look_at_split(Trial *t)
     /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
     const bool stages = t->result->lab->over_stages;
     const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->world / among : 1;
-    if (among == 1 || t->result->lab->over_replicas || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
+    if (among == 1 || t->result->lab->over_replicas || !lab_points(t->result->lab, ARITHMETIC) ||
+        t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         if (want->kind != WORK || want->label.what != FORWARD_OF)
