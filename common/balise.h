@@ -312,6 +312,18 @@ void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
  * buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
+/* ---- Balise 16: averages of weights --------------------------------------------------------------------- */
+
+/** Called after each step of the optimiser, which every replica makes with its own gradients: is an average due now?
+ * `step` steps are done, from 1 on; `every` steps lie between two averages. `last`: before the next step, the model is
+ * evaluated or saved, or the run ends. All replicas must then have the same weights. */
+bool average_is_due(int64_t step, int64_t every, bool last);
+/** Called when an average is due: afterwards, all replicas have the mean of their weights, in which each replica counts
+ * by its rows. `weights` [P] are all weights of this rank, changed in place; `rows` is the number of rows (of tokens,
+ * with TASK=mlm) that this replica has trained on since the last average: on some replicas perhaps none. (Federated
+ * averaging, arXiv:1602.05629, algorithm 1.) */
+void average_weights(Tensor *weights, double rows, const Mesh *mesh);
+
 /* ---- Balise 21: the vocabulary of a language model ------------------------------------------------------- */
 
 /** The largest number of each row: [B,S,V/tp] -> [B,S]. Of a shard, each rank has the maxima of its own columns;

@@ -55,6 +55,7 @@ typedef enum Thing {
     THE_MODEL,         /**< step */
     A_BLOCK,           /**< index; step, or STEPS: the evaluation */
     EVALUATION,        /**< of the model, between two steps */
+    THE_WEIGHTS,       /**< index: a run of labs/lab16.c; step */
     OF_VOCABULARY, /**< index: a function of labs/vocabulary.h; step; detail: 0 or 1, which of two models */
 } Thing;
 

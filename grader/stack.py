@@ -72,12 +72,12 @@ def author(number, mine):
     return "given" if os.path.exists(f"grader/given/{platform.machine()}/{number}.o") else "missing"
 
 
-def parts_at(stage):
-    """The labs used at a stage, and the labs for which something else stands in."""
+def parts_at(stage, without=()):
+    """The labs used at a stage, and the labs for which something else stands in, as for those of `without`."""
     labs, others, asked = set(), set(), [int(n) for n in TABLE["TRAINED"]]
     while asked:
         number = asked.pop()
-        if number > stage:
+        if number > stage or number in without:
             if number not in others:
                 others.add(number)
                 asked += LABS[number].beside
@@ -99,13 +99,14 @@ def place_holder(number):
 class Stack:
     def __init__(self, kind="", upto=""):
         self.mine = [n for n in LABS if is_started(n)] if kind == "mine" else []
-        stages = [0] + [int(n) for n in TABLE["STAGES"]]
-        whole = [n for n in stages if kind != "mine" or set(parts_at(n)[0]) <= set(self.mine) or n == 0]
+        without = {int(n) for n in TABLE["OPTIONAL"]} - set(self.mine) if kind == "mine" else set()
+        stages = [0] + [int(n) for n in TABLE["STAGES"] if int(n) not in without]
+        whole = [n for n in stages if kind != "mine" or set(parts_at(n, without)[0]) <= set(self.mine) or n == 0]
         self.stage = 0 if kind == "serial" else int(upto or whole[-1])
-        self.labs, self.others = parts_at(self.stage)
+        self.labs, self.others = parts_at(self.stage, without)
         self.early = [n for n in self.mine if n > self.stage]
         after = next((n for n in stages if n > self.stage), self.stage)
-        self.lacking = [n for n in parts_at(after)[0] if n not in self.mine]
+        self.lacking = [n for n in parts_at(after, without)[0] if n not in self.mine]
 
     def facts(self):
         yield f"stage={self.stage}"

@@ -152,11 +152,22 @@ def of_vocabulary():
             "lm.reduced": f"{WIDTH * reduced / 1e6:.1f}", "lm.times": grouped(gathered / reduced)}
 
 
+def of_averages(large):
+    """Averages of a model's weights between places that a slow line joins."""
+    places, seconds, gigabits = 4, 2, 1
+    sent = WIDTH * 2 * (places - 1) / places * large.parameters(1)
+    found = {"average.n": places, "average.step": seconds, "average.line": gigabits, "average.GB": f"{sent / 1e9:.1f}"}
+    for name, every in (("1", 1), ("few", 8), ("many", 64)):
+        average = 8 * sent / (gigabits * 1e9) / every
+        found.update({f"average.{name}": every, f"average.s.{name}": short(average), f"average.all.{name}": short(seconds + average)})
+    return found
+
+
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **ring}
+            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **ring}
 
 
 def main():

@@ -31,9 +31,11 @@ typedef struct TrainConfig {
     Schedule schedule;               /**< LR, WARMUP, DECAY */
     double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
-    int map;       /**< print where each rank runs */
-    int profile;   /**< print where the time goes */
-    int micro;     /**< micro-batches per replica and step */
+    /** the replicas' weights are averaged every so many steps, in place of their gradients; 0: never */
+    int64_t average;
+    int map;     /**< print where each rank runs */
+    int profile; /**< print where the time goes */
+    int micro;   /**< micro-batches per replica and step */
     /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
      *  such runs drift apart measures what rounding may do (tests of layouts). */
     uint64_t perturb;

@@ -101,6 +101,14 @@ static bool check_layers(TrainConfig *config, Problem *problem)
                        "PP=%d stages cannot share LAYERS=%d", config->pp, *layers);
 }
 
+static bool check_average(const TrainConfig *config, Problem *problem)
+{
+    return !config->average || config->dp > 1 ||
+           problem_set(problem, NULL, "choose NTASKS larger than TP times PP, or leave out AVERAGE",
+                       "AVERAGE=%lld, but there is one replica, and nothing to average",
+                       (long long)config->average);
+}
+
 /* 32 rows, or the few more that `parts` can share evenly. */
 static int batch_for(int64_t parts)
 {
@@ -151,7 +159,8 @@ bool train_config_grid(TrainConfig *config, int ranks, Problem *problem)
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
 {
     return train_config_grid(config, ranks, problem) && check_layers(config, problem) &&
-           check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
+           check_average(config, problem) && check_batch(config, problem) &&
+           transformer_check(&config->model, config->tp, problem) &&
            check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
+# layouts.sh BUILD: trains one model at thirteen layouts, with SGD also by averages of weights, and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
 # difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
 # unit in the last place, and for a loss at least 8 such units. Exit status 1 if a layout differs by

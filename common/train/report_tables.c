@@ -35,6 +35,12 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                         "schedule  %d micro-batches of %d rows a step\n",
                         (unsigned long)config->micro),
                config->micro, config->batch / config->dp / config->micro);
+    if (config->average)
+        printf(
+            ngettext("averages  of weights after every step, in place of the sums of gradients\n",
+                     "averages  of weights every %lld steps, in place of the sums of gradients\n",
+                     (unsigned long)config->average),
+            (long long)config->average);
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",

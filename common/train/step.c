@@ -1,4 +1,5 @@
 /* One step of training, and the evaluation. */
+#include <math.h>
 
 #include "backend/host_view.h"
 #include "base/run.h"
@@ -19,7 +20,8 @@ static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t 
 }
 
 /* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
- * but each hides another number of tokens, so each divides by the mean. */
+ * but each hides another number of tokens, so each divides by the mean. With AVERAGE, each divides
+ * by its own number, perhaps none, by which its weights count. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -28,6 +30,8 @@ static double targets_of_a_step(Trainer *t)
         return (double)t->local_batch * (is->is_language ? t->config->seq : 1);
     for (int i = 0; i < t->config->micro; i++)
         targets += (double)batch_targets(t->batch[i]);
+    if (t->config->average)
+        return fmax(targets, 1);
     if (t->mesh.dp)
         group_sum(t->mesh.dp, &targets, 1);
     return targets / t->mesh.dp_degree;
@@ -60,7 +64,9 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     Trainer *t = context;
     if (backward) {
         t->last_tape = stage->micro[micro].tape;
-        bucket_set_begin(t->buckets, t->last_tape, t->passes++, t->config->micro);
+        const int pass = t->passes++;
+        if (!t->config->average)
+            bucket_set_begin(t->buckets, t->last_tape, pass, t->config->micro);
     }
 }
 
@@ -123,6 +129,28 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
+/* The replicas' gradients become their mean; with AVERAGE, each keeps its own. */
+static double reduce_gradients(Trainer *t)
+{
+    if (t->config->average) {
+        model_complete_gradients(t->model);
+        return 0;
+    }
+    backend_range("reduction over replicas");
+    const double seconds = bucket_set_finish(t->buckets, t->last_tape);
+    backend_range_end();
+    span_end(REDUCTION_NOT_HIDDEN, true);
+    return seconds;
+}
+
+/* Is the model evaluated or saved after this step, from 1? */
+static bool is_read_after(const Trainer *t, int64_t step)
+{
+    const TrainConfig *c = t->config;
+    return step == t->steps || (t->test && step % t->steps_an_epoch == 0) ||
+           (c->save && c->save_every && step % c->save_every == 0);
+}
+
 /* All passes of the micro-batches. */
 static void run_schedule(Trainer *t)
 {
@@ -154,14 +182,15 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     for (int i = 0; i < config->micro; i++)
         fill_stage(t, i, true, targets);
     run_schedule(t);
-    backend_range("reduction over replicas");
-    report.wait_seconds = bucket_set_finish(t->buckets, t->last_tape);
-    backend_range_end();
-    span_end(REDUCTION_NOT_HIDDEN, true);
+    report.wait_seconds = reduce_gradients(t);
     model_sum_tied(t->model);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
         step_with_gradients(t, &report);
+    if (config->average) {
+        trainer_stepped_alone(t, targets);
+        report.wait_seconds = trainer_average(t, t->step + 1, is_read_after(t, t->step + 1));
+    }
     backend_range_end();
     report.left_out = t->scaler.left_out;
     spans_run(false);

@@ -99,9 +99,14 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
             waiting_step(&t->mesh);
         if (!look_around(t, step.loss, problem))
             return false;
-        if (t->config->check && t->step % t->config->check == 0 &&
-            !weights_are_equal(t->model, t->step, problem))
-            return false;
+        if (t->interrupted)
+            trainer_average(t, t->step, true);
+        t->check_is_due |= t->config->check && t->step % t->config->check == 0;
+        if (t->check_is_due && !t->apart) {
+            t->check_is_due = false;
+            if (!weights_are_equal(t->model, t->step, problem))
+                return false;
+        }
         if (!checkpoint_save(t, t->interrupted || t->step == t->steps, problem))
             return false;
     }

@@ -48,6 +48,10 @@ typedef struct Trainer {
     Sent sent;       /**< in all steps */
     int passes;      /**< backward passes of the step so far */
     Tape *last_tape; /**< of the last one, which completes the gradients */
+    /** with AVERAGE: do the replicas' weights differ; the rows (with TASK=mlm, the tokens) that this
+     *  replica has trained on since they were the same; is CHECK due when they are */
+    bool apart, check_is_due;
+    double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
 } Trainer;
@@ -94,6 +98,16 @@ Metrics trainer_evaluate(Trainer *t);
 
 /** Frees everything that was opened, however far that came. */
 void trainer_close(Trainer *t);
+
+/* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
+
+/** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
+void trainer_stepped_alone(Trainer *t, double targets);
+
+/** Averages the weights after `step` if balise 16 says so. `last`: before the next step, the model is evaluated or
+ *  saved, or the run ends. Does nothing if the replicas have the same weights. Collective.
+ *  @return the seconds that this took */
+double trainer_average(Trainer *t, int64_t step, bool last);
 
 /* ---- agree.c: what the ranks of a run compare with each other ------------------------------------------ */
 

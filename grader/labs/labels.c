@@ -89,6 +89,8 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         {THE_NORM, CALL_OF, N_("gradient_norm, step %d"), N_("norm of the gradient, step %d")},
         {THE_MODEL, LOSS_OF, N_("loss of step %d of the whole model"),
          N_("step %d of the whole model")},
+        {THE_WEIGHTS, CALL_OF, N_("average_is_due and average_weights after step %d of run %d"),
+         N_("weights after step %d of run %d")},
         {EVALUATION, LOSS_OF, N_("loss of the evaluation"), N_("evaluation of the whole model")},
     };
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
@@ -96,7 +98,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
             const char *format =
                 _(l->what == sentences[i].what ? sentences[i].then : sentences[i].otherwise);
             snprintf(text, LABEL_SIZE, format, l->of == A_BUCKET ? l->index : l->step + 1,
-                     l->step + 1);
+                     l->of == THE_WEIGHTS ? l->index + 1 : l->step + 1);
             return true;
         }
     return false;

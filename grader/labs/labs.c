@@ -117,7 +117,8 @@ const CaseSize case_sizes[CASE_SIZES] = {
     {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
     {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
     {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)},
-    {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)}};
+    {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)},
+    {"EVERY", "h", SIZE_EVERY, 64, offsetof(Case, every)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

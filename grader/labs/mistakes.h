@@ -98,6 +98,17 @@ typedef enum Mistake {
     SUM_OVER_TOKENS,
     POSITIONS_COUNTED,
     OWN_TOKENS,
+    WEIGHTS_OWN, /* without tp, several of the others equal one of the first three */
+    WEIGHTS_SUMMED,
+    WEIGHTS_AS_EQUALS,
+    WEIGHTS_BY_TP,
+    WEIGHTS_BY_WORLD,
+    WEIGHTS_OVER_WORLD,
+    WEIGHTS_SUMMED_OVER_WORLD,
+    WEIGHTS_OVER_TP,
+    ROWS_OVER_WORLD,
+    WEIGHTS_NOT_SUMMED,
+    WEIGHTS_HALF_WAY,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */
@@ -119,4 +130,5 @@ typedef enum MistakeFamily {
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
+    IN_WEIGHTS = 4096,        /**< averaged over replicas, every few steps */
 } MistakeFamily;

@@ -38,6 +38,8 @@ bool is_repeated(const Case *c, const Label *at)
     case A_BUCKET:
     case A_ROUND:
         return at->step == 3;
+    case THE_WEIGHTS:
+        return at->index == 1;
     default:
         return at->step == 1;
     }

@@ -39,6 +39,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
     refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--micro", 3)
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
+    refused("AVERAGE without other replicas is refused", ["AVERAGE=4", "one replica"], 2, "--tp", 2, "--average", 4)
+    for every in ("0", "-1", "often"):
+        refused(f"AVERAGE={every} is refused", [every], 2, "--tp", 1, "--average", every)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
     fifo, huge = os.path.join(folder, "fifo"), file_with(folder, "huge.csv", b"review,label\n")
     os.mkfifo(fifo)

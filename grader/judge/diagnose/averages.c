@@ -1,7 +1,8 @@
-/* Labs 11 and 14: explains a wrong mean of gradients or a wrong sum of metrics. */
+/* Labs 11, 14 and 16: explains a wrong mean of gradients or weights, or a wrong sum of metrics. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/averages.h"
 #include "grader/labs/grid.h"
 #include "grader/labs/replicas.h"
 
@@ -50,6 +51,37 @@ bool divided_by_bucket_count(const Evidence *e)
                 return false;
         }
     return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
+}
+
+/* Lab 16: was something sent after a step where nothing is due, or the other way round? */
+bool averaged_at_wrong_step(const Evidence *e)
+{
+    const Label weights = e->want->label;
+    if (weights.of != THE_WEIGHTS)
+        return false;
+    const int step = weights.step + 1, every = e->c->every;
+    const Label call = averages_label(CALL_OF, weights.index, step);
+    const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, call),
+                *got = entry_of_rank(e->trial, e->trial->rank, TRAFFIC, call);
+    enum { CALLS = 1 };
+    if (!want || !got || got->count < 2 ||
+        (numbers_of(want)[CALLS] > 0) == (numbers_of(got)[CALLS] > 0))
+        return false;
+    if (numbers_of(got)[CALLS] > 0)
+        return says(
+            e,
+            _("an average was taken after step %d, but none is due there: %d is no multiple "
+              "of every=%d, and `last` is not set"),
+            step, step, every);
+    if (step % every == 0)
+        return says(e,
+                    _("no average was taken after step %d, but one is due: %d is a multiple of "
+                      "every=%d"),
+                    step, step, every);
+    return says(e,
+                _("no average was taken after step %d, but one is due: `last` is set, so the "
+                  "weights are evaluated or saved next"),
+                step);
 }
 
 static bool same(double a, double b)

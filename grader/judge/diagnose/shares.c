@@ -123,6 +123,14 @@ static void compare_memory(Trial *t, const Entry *want)
         memory ? memory(t->c, &want->label) : copies * (plain + exchanged(t->c)) + small;
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
         return;
+    if (memory && t->result->lab->over_replicas) {
+        fail(
+            t, ARITHMETIC, EXPLAINED,
+            _("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are copied "
+              "there; change them in place\n%s (%s)"),
+            b.rank, b.most, most, entry_text(want), t->sizes);
+        return;
+    }
     if (memory) {
         fail(t, ARITHMETIC, EXPLAINED,
              _("rank %d allocated %.0f numbers where %.0f suffice: it has whole rows of logits or "
@@ -156,7 +164,8 @@ static void note_raw_looks(Trial *t, const Entry *want)
 
 void compare_work(Trial *t, const Entry *want)
 {
-    if (t->c->tp * t->c->pp == 1) /* there is nothing to share */
+    const bool over_replicas = t->result->lab->over_replicas;
+    if (t->c->tp * t->c->pp == 1 && !over_replicas) /* there is nothing to share */
         return;
     compare_products(t, want, LINEAR_WORK);
     compare_products(t, want, ATTENTION_WORK);
@@ -174,7 +183,8 @@ void look_at_split(Trial *t)
     /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
     const bool stages = t->result->lab->over_stages;
     const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->world / among : 1;
-    if (among == 1 || !lab_points(t->result->lab, ARITHMETIC) || t->result->state != GRADED)
+    if (among == 1 || t->result->lab->over_replicas || !lab_points(t->result->lab, ARITHMETIC) ||
+        t->result->state != GRADED)
         return;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         if (want->kind != WORK || want->label.what != FORWARD_OF)

@@ -228,6 +228,38 @@ const Suspect suspects[MISTAKES] = {
     [POSITIONS_COUNTED] =
         {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
                            "those that have one, mean_over_tokens")},
+    [WEIGHTS_OWN] = {IN_WEIGHTS,
+                     N_("these are this replica's own weights, with nothing of the other "
+                        "replicas")},
+    [WEIGHTS_SUMMED] = {IN_WEIGHTS,
+                        N_("the weights grow with the number of replicas: this is their "
+                           "sum, not their mean")},
+    [WEIGHTS_AS_EQUALS] =
+        {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on different "
+                        "numbers of rows: each counts by its rows")},
+    [WEIGHTS_BY_TP] = {IN_WEIGHTS,
+                       N_("the sum is divided by the size of the tp group: each replica "
+                          "counts by its share of the rows of all replicas")},
+    [WEIGHTS_BY_WORLD] =
+        {IN_WEIGHTS, N_("the sum is divided by the number of all ranks: each replica counts by its "
+                        "share of the rows of all replicas")},
+    [WEIGHTS_OVER_WORLD] = {IN_WEIGHTS,
+                            N_("the mean is taken over the world, which mixes different "
+                               "pieces of the weights: take it over mesh->dp")},
+    [WEIGHTS_SUMMED_OVER_WORLD] =
+        {IN_WEIGHTS, N_("the weights are summed over the world, which mixes different pieces of "
+                        "them: sum over mesh->dp")},
+    [WEIGHTS_OVER_TP] = {IN_WEIGHTS, N_("the mean is taken over the tp group, whose ranks hold "
+                                        "different pieces of the weights: take it over mesh->dp")},
+    [ROWS_OVER_WORLD] = {IN_WEIGHTS,
+                         N_("the rows are summed over the world, which counts each row once per tp "
+                            "rank: the shares of the replicas must add up to 1")},
+    [WEIGHTS_NOT_SUMMED] =
+        {IN_WEIGHTS,
+         N_("these are this replica's own weights times its share of the rows: those of "
+            "the other replicas are missing, or the sum is in another tensor")},
+    [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are half-way between this replica's own and "
+                                         "the mean: after an average, all replicas have the mean")},
     [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
                                            "the group is the world, and should be mesh->tp")},
     [TARGETS_OF_REPLICAS] =

@@ -1,0 +1,214 @@
+/* Lab 16: replicas that step alone, and means of their weights: what they train on, and the judge's simulation. */
+#include "grader/labs/averages.h"
+
+#include <stdio.h>
+
+enum { EVALUATED = 7 };
+
+/* The model is also evaluated once before the end of the first run. */
+bool averages_is_last(int which, int step)
+{
+    return step == AVERAGES_STEPS || (which == 0 && step == EVALUATED);
+}
+
+int64_t averages_weights(const Case *c)
+{
+    return (int64_t)c->B * c->S * c->H;
+}
+
+/* ---- what a replica trains on in a step -------------------------------------------------------------------------- */
+
+static int64_t index_of(int replica, int which, int step)
+{
+    return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
+}
+
+/* The last one of four replicas has none. */
+double averages_rows(const Scenario *run, int replica, int which, int step)
+{
+    if (replicas_of(&run->c) == 4 && replica == 3)
+        return 0;
+    return (double)(1 + 2 * replica + random_below(run, "rows", index_of(replica, which, step), 3));
+}
+
+double averages_decay(const Scenario *run, int replica, int which, int step)
+{
+    return (double)random_below(run, "decay", index_of(replica, which, step), 8) / 4;
+}
+
+Tensor *averages_gradient(Scenario *run, int rank, int which, int step)
+{
+    char key[KEY_SIZE];
+    snprintf(key, sizeof key, "gradient of step %d, run %d", step, which);
+    return random_input(run, key, rank, SHAPE(averages_weights(&run->c)), false);
+}
+
+Tensor *averages_first_weights(Scenario *run, int rank, int which)
+{
+    char key[KEY_SIZE];
+    snprintf(key, sizeof key, "weights of run %d", which);
+    return random_input(run, key, rank % run->c.tp, SHAPE(averages_weights(&run->c)), false);
+}
+
+/* ---- what is written after a step -------------------------------------------------------------------------------- */
+
+Label averages_label(What what, int which, int step)
+{
+    return label_of(what, THE_WEIGHTS, which, step - 1);
+}
+
+void averages_write_call(Scenario *run, int which, int step, bool due)
+{
+    const Label call = averages_label(CALL_OF, which, step);
+    traffic_end(run, call, FORWARD_BUDGET, &(Sizes){.N = averages_weights(&run->c), .part = due});
+    work_end(run, call);
+}
+
+void averages_write_weights(Scenario *run, int which, int step, Tensor *weights)
+{
+    const Check check = run->c.kind == EACH_STEP ? LAYOUT : STEP;
+    write_values(run, check, averages_label(VALUE_OF, which, step), weights);
+}
+
+#ifdef BALISE_DOUBLE
+#include "backend/reference/arithmetic.h"
+
+/* ---- in the judge: the weights of all ranks ----------------------------------------------------------------------- */
+
+typedef struct Training {
+    Scenario *run;
+    int which, mistake;
+    Tensor *weights[MAX_RANKS]; /* by rank of the world */
+    double rows[MAX_RANKS];     /* since the last average */
+} Training;
+
+static Members averaged_with(const Training *t, int rank)
+{
+    const Case *c = &t->run->c;
+    const bool all = t->mistake == WEIGHTS_OVER_WORLD || t->mistake == WEIGHTS_SUMMED_OVER_WORLD;
+    return all                             ? (Members){0, 1, c->world}
+           : t->mistake == WEIGHTS_OVER_TP ? tp_group(c, rank)
+                                           : group_members(c, DP, rank);
+}
+
+/* By how much `other`, one of `with`, counts in the mean of `rank`. */
+static double factor_of(const Training *t, Members with, int other, int rank)
+{
+    const Case *c = &t->run->c;
+    double all = 0;
+    for (int i = 0; i < with.count; i++)
+        all += t->rows[with.first + i * with.stride];
+    const double share = t->rows[other] / all;
+    switch (t->mistake) {
+    case WEIGHTS_OWN:
+        return other == rank;
+    case WEIGHTS_NOT_SUMMED:
+        return other == rank ? share : 0;
+    case WEIGHTS_HALF_WAY:
+        return (share + (other == rank)) / 2;
+    case WEIGHTS_SUMMED:
+        return 1;
+    case WEIGHTS_SUMMED_OVER_WORLD:
+        return share * c->tp;
+    case WEIGHTS_AS_EQUALS:
+        return 1.0 / with.count;
+    case WEIGHTS_BY_TP:
+        return 1.0 / c->tp;
+    case WEIGHTS_BY_WORLD:
+        return 1.0 / c->world;
+    case ROWS_OVER_WORLD:
+        return share / c->tp;
+    default:
+        return share;
+    }
+}
+
+/* The sum of tensors x, by rank of the world, each times its factor. */
+static Tensor *mean(const Training *t, Tensor *const x[MAX_RANKS], int rank)
+{
+    const Members with = averaged_with(t, rank);
+    const Order order = reference_order(with.count); /* replicas may add in any order */
+    Tensor *sum = NULL;
+    for (int64_t n = 0, i = order.first; n < with.count; n++, i = order_next(order, i)) {
+        const int other = with.first + (int)i * with.stride;
+        Tensor *term = tape_host_tensor(t->run->tape, REAL, x[other]->shape, x[other]->placement);
+        kernel_vector_copy(tensor_count(term), reals(x[other]), reals(term));
+        kernel_vector_scale(tensor_count(term), factor_of(t, with, other, rank), reals(term));
+        sum = sum ? add(sum, term) : term;
+    }
+    return sum;
+}
+
+static void average(Training *t)
+{
+    Tensor *means[MAX_RANKS] = {NULL};
+    for (int rank = 0; rank < t->run->c.world; rank++)
+        means[rank] = mean(t, t->weights, rank);
+    memcpy(t->weights, means, sizeof means);
+    memset(t->rows, 0, sizeof t->rows);
+}
+
+/* Each replica's own step. */
+static void step_alone(Training *t, int step)
+{
+    const Case *c = &t->run->c;
+    for (int rank = 0; rank < c->world; rank++) {
+        Tensor *w = t->weights[rank];
+        kernel_sgd_step(tensor_count(w), reals(w),
+                        reals(averages_gradient(t->run, rank, t->which, step)), AVERAGES_RATE,
+                        averages_decay(t->run, rank / c->tp, t->which, step));
+        t->rows[rank] += averages_rows(t->run, rank / c->tp, t->which, step);
+    }
+}
+
+/* A step on the batch of all replicas: its gradient is the mean of theirs. */
+static void step_together(Training *t, int step, int rank)
+{
+    const Case *c = &t->run->c;
+    const Members with = averaged_with(t, rank);
+    Tensor *gradients[MAX_RANKS], *w = t->weights[rank];
+    double decay = 0;
+    for (int other = 0; other < c->world; other++) {
+        gradients[other] = averages_gradient(t->run, other, t->which, step);
+        t->rows[other] = averages_rows(t->run, other / c->tp, t->which, step);
+    }
+    for (int i = 0; i < with.count; i++) {
+        const int other = with.first + i * with.stride;
+        decay +=
+            factor_of(t, with, other, rank) * averages_decay(t->run, other / c->tp, t->which, step);
+    }
+    kernel_sgd_step(tensor_count(w), reals(w), reals(mean(t, gradients, rank)), AVERAGES_RATE,
+                    decay);
+}
+
+static void expect_training(Training *t, int rank)
+{
+    Scenario *run = t->run;
+    const bool plain = run->c.kind == EACH_STEP && t->mistake == NO_MISTAKE;
+    for (int other = 0; other < run->c.world; other++)
+        t->weights[other] = averages_first_weights(run, other, t->which);
+    for (int step = averages_first_step(t->which); step <= AVERAGES_STEPS; step++) {
+        const bool due = step % run->c.every == 0 || averages_is_last(t->which, step);
+        if (plain)
+            step_together(t, step, rank);
+        else
+            step_alone(t, step);
+        if (due && !plain)
+            average(t);
+        averages_write_call(run, t->which, step, due);
+        averages_write_weights(run, t->which, step, t->weights[rank]);
+    }
+}
+
+void expect_averages(const Case *c, int rank, int mistake, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
+    run.pool = pool_new(0, false);
+    run.tape = tape_new(run.pool, &mesh);
+    for (int which = 0; which < AVERAGES_RUNS; which++)
+        expect_training(&(Training){.run = &run, .which = which, .mistake = mistake}, rank);
+    tape_free(run.tape);
+    pool_free(run.pool);
+}
+#endif

@@ -1,0 +1,49 @@
+/** @file
+ * Lab 16: replicas that step alone, and means of their weights every few steps. The loss of a replica has a gradient
+ * of its own in each step, g + decay w, so that the replicas drift apart.
+ */
+#pragma once
+
+#include "grader/labs/groups.h"
+
+/** The kinds of cases. */
+enum {
+    EACH_STEP,  /**< equals a run of the whole batch, whose gradients are averaged */
+    SOME_STEPS, /**< an average every few steps */
+};
+
+enum {
+    AVERAGES_RUNS = 2,    /**< per case; the first one resumes after AVERAGES_RESUMED steps */
+    AVERAGES_STEPS = 10,  /**< the last step of a run */
+    AVERAGES_RESUMED = 3, /**< steps done before the first run */
+};
+#define AVERAGES_RATE 0.25 /**< the learning rate */
+
+/** The first step of a run, from 1. */
+static inline int averages_first_step(int which)
+{
+    return which == 0 ? AVERAGES_RESUMED + 1 : 1;
+}
+/** Are the weights read after this step? At the end of a run, and once before the end of the first one. */
+bool averages_is_last(int which, int step);
+/** How many weights a rank holds. */
+int64_t averages_weights(const Case *c);
+
+/** The rows of a replica in a step: the last one of four replicas has none. */
+double averages_rows(const Scenario *run, int replica, int which, int step);
+/** The decay of its weights in this step. */
+double averages_decay(const Scenario *run, int replica, int which, int step);
+/** The gradient of a rank in a step, without the decay. */
+Tensor *averages_gradient(Scenario *run, int rank, int which, int step);
+/** The weights of a rank before a run: those of the other replicas. */
+Tensor *averages_first_weights(Scenario *run, int rank, int which);
+
+/** The label of what happens after a step. */
+Label averages_label(What what, int which, int step);
+/** Writes what both functions sent and took after a step. */
+void averages_write_call(Scenario *run, int which, int step, bool due);
+/** Writes the weights after a step, and after the average if one is due. */
+void averages_write_weights(Scenario *run, int which, int step, Tensor *weights);
+
+/** In the judge: computes what a rank must have. */
+ExpectFunction expect_averages;
