@@ -56,6 +56,7 @@ typedef enum Thing {
     A_BLOCK,           /**< index; step, or STEPS: the evaluation */
     EVALUATION,        /**< of the model, between two steps */
     OF_VOCABULARY, /**< index: a function of labs/vocabulary.h; step; detail: 0 or 1, which of two models */
+    A_RING, /**< index: a part of labs/ring.h; step: which call */
 } Thing;
 
 enum {

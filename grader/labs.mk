@@ -44,6 +44,8 @@ $(call add_lab,13,13-micro-batches/micro-batches.c,12 9 3 4 6 7 8 10,,\
     stage_send gpipe_step one_f_one_b_step)
 $(call add_lab,14,14-grid-3d/grid-3d.c,13 12 11 9 3 4 6 7 8 10,,\
     mesh_init_3d bucket_filled metrics_over_stages gradient_norm)
+$(call add_lab,15,15-ring-all-reduce/ring-all-reduce.c,,8 10,\
+    ring_chunk ring_reduce_scatter ring_all_gather)
 $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
     vocabulary_embedding vocabulary_logits vocabulary_parallel_cross_entropy)
 # Labs that only some checks of lab 11 need: where one of these is not started, its start file and what that calls will

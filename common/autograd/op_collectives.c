@@ -138,7 +138,7 @@ void pending_wait(Pending *pending)
                "pending_wait: nothing was started");
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",
-               "pending_wait: this sum has already been waited for");
+               "pending_wait: this exchange has already been waited for");
     comm_wait(x->sum);
     x->summing = NULL;
 }

@@ -9,6 +9,8 @@ const char *const check_names[CHECKS] = {N_("forward"),
                                          N_("input gradient"),
                                          N_("weight gradient"),
                                          N_("step"),
+                                         N_("reduce-scatter"),
+                                         N_("all-gather"),
                                          N_("initial values"),
                                          N_("sharding"),
                                          N_("arithmetic and memory"),
@@ -21,7 +23,7 @@ const char *const check_names[CHECKS] = {N_("forward"),
                                          N_("schedule")};
 
 const char *const check_keys[CHECKS] = {
-    "forward",  "input_gradient", "weight_gradient", "step",    "initial_values",
+    "forward",  "input_gradient", "weight_gradient", "step",    "reduce_scatter", "all_gather", "initial_values",
     "sharding", "arithmetic",     "communication",   "groups",  "rows",
     "gradient", "metrics",        "layout",          "schedule"};
 
@@ -117,7 +119,8 @@ const CaseSize case_sizes[CASE_SIZES] = {
     {"OUT", "out", SIZE_OUT, 512, offsetof(Case, out)},
     {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
     {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)},
-    {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)}};
+    {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)},
+    {"N", "N", SIZE_N, 100000, offsetof(Case, N)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

@@ -171,7 +171,7 @@ static void fail_unfinished(Trial *t)
 /* What is right with less needs no more: only wrong numbers say that an exchange is missing. A schedule says nothing of numbers. */
 static bool is_of_numbers(const Trial *t, int check)
 {
-    return lab_points(t->result->lab, SCHEDULE) ? check <= STEP : check != COMMUNICATION;
+    return lab_points(t->result->lab, SCHEDULE) ? check <= RING_GATHER : check != COMMUNICATION;
 }
 
 static void end_checks(Trial *t)
