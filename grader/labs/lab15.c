@@ -26,6 +26,11 @@ Tensor *ring_input(Scenario *run, int part, int call, int rank)
                : input(run, "sum", call, -1 - tp_group(&run->c, rank).first);
 }
 
+Tensor *ring_rest(Scenario *run, int call, int rank)
+{
+    return input(run, "rest", call, rank);
+}
+
 #ifndef BALISE_DOUBLE
 /* This rank's chunk, as the lab has it. */
 static Range chunk_of_rank(const Scenario *run, Group *group, int call)
@@ -49,7 +54,7 @@ static Tensor *given(Scenario *run, Group *group, int part, int call)
     if (part == RING_REDUCE_SCATTER)
         return x;
     const Range mine = chunk_of_rank(run, group, call);
-    Tensor *rest = input(run, "rest", call, rank);
+    Tensor *rest = ring_rest(run, call, rank);
     memcpy(reals(rest) + mine.begin, reals(x) + mine.begin,
            (size_t)(mine.end - mine.begin) * sizeof(real));
     return rest;

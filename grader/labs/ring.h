@@ -34,3 +34,5 @@ static inline Label ring_label(What what, int part, int call)
 /** What rank `rank` of the world brings, before the call: [count]. For the all-gather: the numbers that every rank of the group must
  *  have in the end, of which it is given its own chunk. */
 Tensor *ring_input(Scenario *run, int part, int call, int rank);
+/** What it has in place of the other chunks before an all-gather: [count]. */
+Tensor *ring_rest(Scenario *run, int call, int rank);

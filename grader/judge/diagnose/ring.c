@@ -193,6 +193,7 @@ void compare_ring(Trial *t)
                 return;
             if (!has_ended(&x))
                 continue;
+            compare_chunks(t, call);
             for (int rank = 0; rank < t->c->world; rank++)
                 compare_sent(&x, rank);
             compare_rounds(&x);

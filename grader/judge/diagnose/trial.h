@@ -101,6 +101,8 @@ void compare_work(Trial *t, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
 void compare_ring(Trial *t);
+/** Do the chunks of a call follow each other, are none missing, and are they as long as each other? Otherwise fails. */
+void compare_chunks(Trial *t, int call);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
