@@ -191,7 +191,7 @@ Lab lab_15 = {
     LAB_FILES_15,
     .title = N_("Ring all-reduce"),
     .points = {[RING_SUM] = 3, [RING_GATHER] = 2, [COMMUNICATION] = 2, [SCHEDULE] = 3},
-    .layouts = "2x2 3x3 4x4 5x5 8x8 4x2 6x3 1x1",
+    .layouts = "4x4 2x2 3x3 5x5 8x8 4x2 6x3 1x1",
     .has_replicas = true,
     .sizes = SIZE_N,
     .predict = {.question = N_("Five ranks sum a tensor of 1,000 fp32 numbers around a ring, by a "

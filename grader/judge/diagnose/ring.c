@@ -1,7 +1,7 @@
 /* Lab 15: to whom each rank sends, how much, and how many rounds that takes by the clock of the schedule. */
 #include "grader/judge/mpi/schedule.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/ring.h"
@@ -145,23 +145,27 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
     if (s->waited_in[worst])
         call_at_line(x, s->waited_in[worst], one, sizeof one);
     fail(t, SCHEDULE, EXPLAINED,
-         _("%s takes %lld rounds, a message in each, but n - 1 = %lld are enough, if all ranks send "
-           "and receive at the same time: rank %d waits for %lld of them in the %s (%s)"),
-         x->function, (long long)s->length, (long long)enough, worst, (long long)s->waited[worst],
-         one, t->sizes);
+         _("%s takes %.0f rounds, in each of which a chunk can be sent, but n - 1 = %lld are "
+           "enough, if all ranks send and receive at the same time: rank %d waits for %.0f of them "
+           "in the %s (%s)"),
+         x->function, ceil(s->length), (long long)enough, worst, ceil(s->waited[worst]), one,
+         t->sizes);
 }
 
+/* A message of a whole chunk takes one round; one of a half takes half of it. */
 static void compare_rounds(const Exchange *x)
 {
     Trial *t = x->trial;
     static StepSchedule s;
-    const int64_t enough = exchanging_ranks(t->c) - 1;
-    s = (StepSchedule){.pace = {.latency = {[NEAR] = 1, [FAR] = 1}, .node = MAX_RANKS}};
+    const int64_t n = exchanging_ranks(t->c), enough = n - 1;
+    const double chunk = (double)((x->count + n - 1) / n), round = 1 / (chunk * sizeof(float)),
+                 rounding = 1 / chunk + 1e-6; /* two halves of an odd chunk, on two ranks */
     if (has_lost_calls(t))
         return;
+    s = (StepSchedule){.pace = {.byte = {[NEAR] = round, [FAR] = round}, .node = MAX_RANKS}};
     if (!schedule_replay(t->outcome->calls, &x->where, &s))
         tell_stuck(t, &s, x->function);
-    else if (s.length > enough)
+    else if (s.length > (double)enough * (1 + rounding))
         tell_too_long(x, &s, enough);
 }
 
