@@ -47,13 +47,12 @@ static Range chunk_of_rank(const Scenario *run, Group *group, int call)
 }
 
 /* Of a gather, each rank has only its own chunk; the rest is different on each rank. */
-static Tensor *given(Scenario *run, Group *group, int part, int call)
+static Tensor *given(Scenario *run, Range mine, int part, int call)
 {
     const int rank = group_rank(run->mesh->world);
     Tensor *x = ring_input(run, part, call, rank);
     if (part == RING_REDUCE_SCATTER)
         return x;
-    const Range mine = chunk_of_rank(run, group, call);
     Tensor *rest = ring_rest(run, call, rank);
     memcpy(reals(rest) + mine.begin, reals(x) + mine.begin,
            (size_t)(mine.end - mine.begin) * sizeof(real));
@@ -61,9 +60,8 @@ static Tensor *given(Scenario *run, Group *group, int part, int call)
 }
 
 /* The chunk of the sum, as a part of it; and all of x, which shows what went wrong. */
-static void write_sum(Scenario *run, Group *group, int call, Tensor *x)
+static void write_sum(Scenario *run, Range mine, int call, Tensor *x)
 {
-    const Range mine = chunk_of_rank(run, group, call);
     const int64_t count = mine.end - mine.begin;
     double *numbers;
     Entry *entry =
@@ -81,14 +79,15 @@ static void write_sum(Scenario *run, Group *group, int call, Tensor *x)
 static void run_part(Scenario *run, Group *group, int part, int call)
 {
     const Sizes sizes = {.N = ring_count(&run->c, call)};
+    const Range mine = chunk_of_rank(run, group, call);
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
-    Tensor *x = given(run, group, part, call);
+    Tensor *x = given(run, mine, part, call);
     at(run, ring_label(ITSELF, part, call));
     traffic_begin(run);
     (part == RING_REDUCE_SCATTER ? ring_reduce_scatter : ring_all_gather)(group, x);
     traffic_end(run, ring_label(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
     if (part == RING_REDUCE_SCATTER)
-        write_sum(run, group, call, x);
+        write_sum(run, mine, call, x);
     else
         write_values(run, RING_GATHER, ring_label(OUTPUT_OF, part, call), x);
     tape_must_be_summed(run->tape);
