@@ -222,7 +222,7 @@ typedef struct Sampler {
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending; /**< a sum that was started but not waited for yet */
+typedef struct Pending Pending; /**< a sum, or a send, that was started but not waited for yet */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
@@ -230,7 +230,7 @@ typedef struct Bucket {
     Pending *pending;  /**< for you: bucket_ready() stores it, buckets_finish() waits for it */
 } Bucket;
 Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
-void pending_wait(Pending *pending);        /**< returns when the sum is complete; once per start */
+void pending_wait(Pending *pending);        /**< returns when what was started is complete; once per start */
 
 void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< called when backward has filled this bucket */
 void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once, before the step */
@@ -311,6 +311,29 @@ void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
  * gradients of split parameters; `whole`, of those that every rank of its tp group holds whole. Called after
  * buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
+
+/* ---- Balise 15: an all-reduce out of messages ------------------------------------------------------------- */
+
+/** The numbers begin to end - 1 of x, counted row by row: [end - begin], in x's memory. To change one changes the
+ * other. begin may equal end. Not on the tape. */
+Tensor *slice(Tensor *x, int64_t begin, int64_t end);
+void accumulate(Tensor *sum, Tensor *x); /**< sum += x, in place, of as many numbers; not on the tape */
+/** Sends the numbers of x to rank `to` of the group, and waits until that rank has begun to receive them. */
+void group_send(Group *group, Tensor *x, int to);
+/** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
+ * pending_wait(), which returns when that rank has begun to receive them. */
+Pending *group_send_start(Group *group, Tensor *x, int to);
+/** Receives into x, in place, as many numbers as x has from rank `from` of the group; waits for them. */
+void group_receive(Group *group, Tensor *x, int from);
+
+/** Which of the numbers 0..count-1 are chunk k of n: chunks follow each other, none is missing, and their sizes
+ * differ by 1 at most. */
+Range ring_chunk(int64_t count, int k, int n);
+/** Rank k of n afterwards holds, in chunk k of x, the sum of this chunk over the ranks; what else is in x is
+ * undefined. In place, by messages to neighbours: (n-1)/n of x in n - 1 rounds. (P. Patarasuk, X. Yuan 2009.) */
+void ring_reduce_scatter(Group *group, Tensor *x);
+/** Rank k of n brings chunk k of x; afterwards every rank has all chunks. Likewise. */
+void ring_all_gather(Group *group, Tensor *x);
 
 /* ---- Balise 16: averages of weights --------------------------------------------------------------------- */
 

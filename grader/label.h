@@ -57,6 +57,7 @@ typedef enum Thing {
     EVALUATION,        /**< of the model, between two steps */
     THE_WEIGHTS,       /**< index: a run of labs/lab16.c; step */
     OF_VOCABULARY, /**< index: a function of labs/vocabulary.h; step; detail: 0 or 1, which of two models */
+    A_RING, /**< index: a part of labs/ring.h; step: which call */
 } Thing;
 
 enum {

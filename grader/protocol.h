@@ -42,6 +42,7 @@ typedef struct Case {
     int32_t every;                 /**< steps between two averages of weights */
     uint64_t key;                  /**< of all that is drawn for this case */
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
+    int32_t N;                     /**< numbers of a tensor that is not [B,S,H] */
     double p;                      /**< of dropout */
     int32_t training;              /**< dropout drops */
     int32_t integers;    /**< small integers, so that sums are exact; zeros on the last rank */

@@ -64,6 +64,10 @@ Tensor *swiglu(Tensor *gate, Tensor *up);
  *  rows of all micro-batches of the step. `losses` [B] receives each row's loss; it may be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
+/** From now on group_all_reduce_start() sums over this group by `sum`, in place, and returns when it is done. What `sum`
+ *  puts on the tape is released. NULL: as before. */
+void group_sum_by(Group *group, void (*sum)(Group *group, Tensor *x));
+
 /** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */
 Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers,
                    bool needs_gradient);

@@ -36,8 +36,8 @@ static void must_be_summed(const Tensor *x)
 {
     if (x->summing)
         misuse_since(x->summing,
-                     "each group_all_reduce_start() needs its own pending_wait(), in the same step",
-                     "a sum was started but never waited for, and its tensor is now released");
+                     "each start needs its own pending_wait(), in the same step",
+                     "an exchange was started but never waited for, and its tensor is now released");
 }
 
 void tape_must_be_summed(const Tape *tape)

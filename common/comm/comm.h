@@ -37,6 +37,9 @@ Group *group_of(MPI_Comm comm, const char *name);
 /** Frees the group and all groups split from it. Collective. */
 void group_free(Group *group);
 
+/** Do its messages go through MPI? (Otherwise through NCCL.) */
+bool group_is_over_mpi(const Group *group);
+
 /** The cost of all operations since the group was made; zeros if it is NULL. */
 Counter group_total(const Group *group);
 

@@ -103,6 +103,11 @@ MPI_Comm group_comm(const Group *group)
     return group->comm;
 }
 
+bool group_is_over_mpi(const Group *group)
+{
+    return group->transport == &over_mpi;
+}
+
 Counter group_total(const Group *group)
 {
     Counter total = {0};

@@ -48,15 +48,15 @@ struct Tensor {
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
     int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
-    struct CommRequest *sum; /**< the sum that group_all_reduce_start() started */
-    void *summing;           /**< the line that started a sum not waited for yet, or NULL */
+    struct CommRequest *sum; /**< the sum or the send that was started */
+    void *summing;           /**< the line that started what is not waited for yet, or NULL */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
     bool may_be_uneven;      /**< of a parameter: what its shards give is never joined */
     bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
     bool gradient_zeros;     /**< of a parameter: nothing was added to its zero gradient */
     bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
-    bool reached;       /**< tensor_data() has returned a pointer to its numbers */
+    bool reached;       /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
 };
 
 int64_t shape_count(Shape shape);   /**< the number of elements: 1 for rank 0 */

@@ -71,6 +71,13 @@ static bool read_schedule(const char *value, void *target, Problem *problem)
            option_refused(problem, "schedule", value, _("gpipe or 1f1b"));
 }
 
+static bool read_all_reduce(const char *value, void *target, Problem *problem)
+{
+    *(bool *)target = !strcmp(value, "ring");
+    return !strcmp(value, "ring") || !strcmp(value, "library") ||
+           option_refused(problem, "allreduce", value, _("ring (balise 15) or library"));
+}
+
 static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
@@ -215,6 +222,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"map", OPTION_INTEGER, &config->map, 0, 1, NULL},
         {"profile", OPTION_INTEGER, &config->profile, 0, 1, NULL},
         {"schedule", OPTION_READ, &config->pipeline, 0, 0, read_schedule},
+        {"allreduce", OPTION_READ, &config->ring, 0, 0, read_all_reduce},
         {"micro", OPTION_INTEGER, &config->micro, 1, 1 << 20, NULL},
         {"weight-decay", OPTION_REAL, &optimizer->weight_decay, 0, 1e6, NULL},
         {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},

@@ -42,6 +42,7 @@ typedef struct TrainConfig {
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< of matrix products; everything else is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
+    bool ring;                 /**< ALLREDUCE=ring: balise 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: computed, too, if 0 */
     const char *pretrained; /**< whose weights the model starts from (MODEL=hf:FOLDER), or NULL */

@@ -126,6 +126,40 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
                        "the model has %d tokens, but its tokenizer %d", of_model, of_data);
 }
 
+/* Without balise 15 there is none. */
+__attribute__((weak)) void ring_reduce_scatter(Group *group, Tensor *x);
+__attribute__((weak)) void ring_all_gather(Group *group, Tensor *x);
+
+static void sum_around_ring(Group *group, Tensor *x)
+{
+    ring_reduce_scatter(group, x);
+    ring_all_gather(group, x);
+}
+
+/* ALLREDUCE=ring */
+static bool take_ring(const Trainer *t, Problem *problem)
+{
+    Group *replicas = t->mesh.dp_degree > 1 ? t->mesh.dp : NULL;
+    group_sum_by(NULL, NULL);
+    if (!t->config->ring)
+        return true;
+    if (!ring_reduce_scatter || !ring_all_gather)
+        return problem_set(problem, NULL, N_("solve balise 15 and leave out UPTO, or leave out STACK"),
+                           "ALLREDUCE=ring, but this stack has no balise 15");
+    if (!replicas)
+        return problem_set(problem, NULL,
+                           N_("choose NTASKS larger than TP times PP: the ring sums gradients over "
+                              "replicas"),
+                           "ALLREDUCE=ring, but there is one replica");
+    if (!group_is_over_mpi(replicas))
+        return problem_set(problem, NULL,
+                           N_("leave out ALLREDUCE, or start more ranks than there are GPUs"),
+                           "ALLREDUCE=ring: balise 15 sends messages through MPI, but the replicas "
+                           "communicate by NCCL");
+    group_sum_by(replicas, sum_around_ring);
+    return true;
+}
+
 static bool load_pretrained(const Trainer *t, Problem *problem)
 {
     if (!t->config->pretrained)
@@ -152,6 +186,7 @@ bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem)
     t->buckets = bucket_set_new(t->model, bucket_bytes(t->model));
     t->optimizer = optimizer_new(t->model, &config->optimizer);
     const bool good = agree(t->world, stages_fit(t, problem), problem) &&
+                      agree(t->world, take_ring(t, problem), problem) &&
                       agree(t->world, load_pretrained(t, problem), problem);
     if (good && config->perturb)
         perturb(t);

@@ -12,12 +12,12 @@
  * matrices. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
-    if (lab_points(lab_of(c->lab), SCHEDULE))
+    if (lab_points(lab_of(c->lab), SCHEDULE) && lab_of(c->lab)->over_stages)
         return c->kind == BY_ONE_F_ONE_B && c->pp > 2 && c->micros > c->pp;
     if (lab_points(lab_of(c->lab), LAYOUT))
         return alike_on_ranks(c) && replicas_of(c) > 1 &&
                (lab_of(c->lab)->over_stages ? c->pp > 1 : c->tp > 1 || !drawn);
-    return c->tp > 1;
+    return c->tp > (lab_points(lab_of(c->lab), SCHEDULE) ? 2 : 1); /* a ring of two shows little */
 }
 
 /* The first such case with the fewest ranks. */

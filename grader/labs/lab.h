@@ -29,6 +29,7 @@ typedef enum SizeSet {
     SIZE_BLOCKS = 64,  /**< blocks of a model */
     SIZE_MICROS = 128, /**< micro-batches */
     SIZE_EVERY = 256,  /**< steps between two averages */
+    SIZE_N = 512,      /**< numbers of a tensor */
 } SizeSet;
 
 /** A budget: what a lab may send in a pass, summed over the n ranks of a group. */
@@ -183,7 +184,7 @@ typedef struct CaseSize {
     int largest;       /**< the allowed range */
     size_t offset;     /**< its offset in Case */
 } CaseSize;
-enum { CASE_SIZES = 10 };                     /**< how many there are */
+enum { CASE_SIZES = 11 };                     /**< how many there are */
 extern const CaseSize case_sizes[CASE_SIZES]; /**< in the order in which they are shown */
 /** The size in a case. */
 int32_t *case_size_in(Case *c, const CaseSize *size);

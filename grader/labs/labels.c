@@ -5,6 +5,7 @@
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
+#include "grader/labs/ring.h"
 #include "grader/labs/vocabulary.h"
 
 enum { MOST_WHATS = END_OF + 1 };
@@ -117,6 +118,10 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE,
                  l->detail == 0 ? _("%s, first model, step %d") : _("%s, second model, step %d"),
                  _(vocabulary_functions[(unsigned)l->index % (ALL_FUNCTIONS + 1)]), l->step + 1);
+        break;
+    case A_RING:
+        snprintf(text, LABEL_SIZE, _("%s, call %d"),
+                 ring_functions[(unsigned)l->index % RING_PARTS], l->step + 1);
         break;
     case A_DEAL:
         deal_text(l, text);

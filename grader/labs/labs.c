@@ -5,25 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const check_names[CHECKS] = {N_("forward"),
-                                         N_("input gradient"),
-                                         N_("weight gradient"),
-                                         N_("step"),
-                                         N_("initial values"),
-                                         N_("sharding"),
-                                         N_("arithmetic and memory"),
-                                         N_("communication"),
-                                         N_("groups"),
-                                         N_("rows"),
-                                         N_("gradient"),
-                                         N_("metrics"),
-                                         N_("layout"),
-                                         N_("schedule")};
+const char *const check_names[CHECKS] = {
+    N_("forward"),        N_("input gradient"), N_("weight gradient"),
+    N_("step"),           N_("reduce-scatter"), N_("all-gather"),
+    N_("initial values"), N_("sharding"),       N_("arithmetic and memory"),
+    N_("communication"),  N_("groups"),         N_("rows"),
+    N_("gradient"),       N_("metrics"),        N_("layout"),
+    N_("schedule")};
 
 const char *const check_keys[CHECKS] = {
-    "forward",  "input_gradient", "weight_gradient", "step",    "initial_values",
-    "sharding", "arithmetic",     "communication",   "groups",  "rows",
-    "gradient", "metrics",        "layout",          "schedule"};
+    "forward",        "input_gradient", "weight_gradient", "step",
+    "reduce_scatter", "all_gather",     "initial_values",  "sharding",
+    "arithmetic",     "communication",  "groups",          "rows",
+    "gradient",       "metrics",        "layout",          "schedule"};
 
 static Lab *const all_labs[] = {LABS};
 
@@ -118,7 +112,8 @@ const CaseSize case_sizes[CASE_SIZES] = {
     {"V", "V", SIZE_V, 4096, offsetof(Case, V)},
     {"BLOCKS", "blocks", SIZE_BLOCKS, MAX_BLOCKS, offsetof(Case, blocks)},
     {"MICROS", "m", SIZE_MICROS, MAX_MICROS, offsetof(Case, micros)},
-    {"EVERY", "h", SIZE_EVERY, 64, offsetof(Case, every)}};
+    {"EVERY", "h", SIZE_EVERY, 64, offsetof(Case, every)},
+    {"N", "N", SIZE_N, 100000, offsetof(Case, N)}};
 
 int32_t *case_size_in(Case *c, const CaseSize *size)
 {

@@ -17,6 +17,8 @@ typedef enum Check {
     INPUT_GRADIENT,  /**< the gradient of the layer's input */
     WEIGHT_GRADIENT, /**< the gradients of the parameters */
     STEP,            /**< the parameters after a step of SGD */
+    RING_SUM,        /**< each rank's chunk of the sum, after a reduce-scatter */
+    RING_GATHER,     /**< all chunks, after an all-gather */
     INITIAL_VALUES,  /**< the initial parameters */
     SHARDING,        /**< what each rank holds, and how it was split */
     ARITHMETIC, /**< and memory: of the busiest rank, compared with its share of the plain layer */

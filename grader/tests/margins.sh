@@ -35,6 +35,7 @@ awk '/^Lab [0-9]/ { lab = $2 }
                     if (value > most[lab, name]) most[lab, name] = value }
      END { for (lab = 11; lab <= 14; lab += 3)
                if (!((lab, "gradient") in most) || !((lab, "layout") in most)) { print "  no margins of lab " lab; bad = 1 }
+           if (!((15, "reduce-scatter") in most)) { print "  no margins of lab 15"; bad = 1 }
            if (!((21, "step") in most)) { print "  no margins of lab 21"; bad = 1 }
            for (i = 1; i <= count; i++) {
                split(order[i], key, SUBSEP)

@@ -124,12 +124,41 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
     }
 }
 
+/* Each rank sends to the next one, and all wait until that one receives. */
+static void append_ring_of_sends(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    for (int first = 0; first < calls->ranks; first++) {
+        int rank = first, length = 0;
+        do {
+            rank = waits_to_send_to(calls, rank);
+            length++;
+        } while (rank >= 0 && rank != first && length < calls->ranks);
+        if (rank != first)
+            continue;
+        append(text, size,
+               call_of_rank(calls, first)->rule == LOCAL
+                   ? _("\nthe sends go around the ring: each of %d ranks waits until the next one "
+                       "receives, and none does before its own send is over. Wait for the send "
+                       "(pending_wait) after the receive")
+                   : _("\nthe sends go around the ring: each of %d ranks waits until the next one "
+                       "receives, and none does before its own send is over. A send that is only "
+                       "started (group_send_start) does not wait"),
+               length);
+        return;
+    }
+}
+
 /* Two ranks send to each other, and neither receives. */
 static void append_crossing_sends(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     if (!lab_points(t->result->lab, SCHEDULE) || t->outcome->ending != HUNG || !calls)
         return;
+    if (!t->result->lab->over_stages) {
+        append_ring_of_sends(t, text, size);
+        return;
+    }
     for (int rank = 0; rank < calls->ranks; rank++) {
         const int other = waits_to_send_to(calls, rank);
         if (other <= rank || waits_to_send_to(calls, other) != rank)

@@ -57,7 +57,9 @@ static Check check_of_request(const Trial *t, const Call *open)
     const bool backward = open && open->where.what == BACKWARD_PASS_OF;
     if (backward && lab_points(lab, INPUT_GRADIENT))
         return INPUT_GRADIENT;
-    return lab_points(lab, FORWARD) ? FORWARD : GRADIENT;
+    return lab_points(lab, FORWARD)    ? FORWARD
+           : lab_points(lab, GRADIENT) ? GRADIENT
+                                       : lab_check(lab, RING_SUM);
 }
 
 void left_over(Trial *t, const Entry *entry)

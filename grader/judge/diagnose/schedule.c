@@ -173,7 +173,7 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
 }
 
 /* The case has ended all the same: MPI has buffered what waits. */
-static void tell_stuck(Trial *t, const StepSchedule *s)
+void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
 {
     char waits[2][300] = {"", ""};
     int told = 0;
@@ -186,11 +186,11 @@ static void tell_stuck(Trial *t, const StepSchedule *s)
     fail(t, SCHEDULE, IN_CALLS,
          _("%s ends only because MPI has buffered these small messages; with larger ones the ranks "
            "wait for each other for ever: %s%s%s (%s)"),
-         schedule_name(t->c), waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
+         function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
 
 /* Its first calls were not kept. */
-static bool has_lost_calls(Trial *t)
+bool has_lost_calls(Trial *t)
 {
     for (int rank = 0; rank < t->c->world; rank++)
         if (t->outcome->calls->rank[rank].first > 0) {
@@ -209,7 +209,7 @@ static void compare_time(Trial *t, const StepSchedule *s, bool replayed)
     if (has_lost_calls(t))
         return;
     if (!replayed) {
-        tell_stuck(t, s);
+        tell_stuck(t, s, schedule_name(c));
         return;
     }
     if (s->length > enough)
@@ -225,7 +225,8 @@ void compare_schedule(Trial *t)
     CheckResult *r = &t->result->check[SCHEDULE];
     char why[2600];
     const bool finished = ranks_have_finished(t);
-    if (!lab_points(t->result->lab, SCHEDULE) || t->result->state != GRADED)
+    if (!lab_points(t->result->lab, SCHEDULE) || !t->result->lab->over_stages ||
+        t->result->state != GRADED)
         return;
     r->looked_at = r->looks = true;
     for (int step = 0; step < STEPS; step++) {

@@ -171,7 +171,7 @@ static void fail_unfinished(Trial *t)
 /* What is right with less needs no more: only wrong numbers say that an exchange is missing. A schedule says nothing of numbers. */
 static bool is_of_numbers(const Trial *t, int check)
 {
-    return lab_points(t->result->lab, SCHEDULE) ? check <= STEP : check != COMMUNICATION;
+    return lab_points(t->result->lab, SCHEDULE) ? check <= RING_GATHER : check != COMMUNICATION;
 }
 
 static void end_checks(Trial *t)
@@ -213,7 +213,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         }
         t.broken_in_step_1 = false;
         if (t.rank == 0)
-            compare_stages(&t), compare_schedule(&t);
+            compare_stages(&t), compare_schedule(&t), compare_ring(&t);
         look_for_more(&t); /* what was not waited for explains the numbers */
         compare_expected(&t);
     }

@@ -99,6 +99,10 @@ void compare_traffic(Trial *t, const Entry *want);
 void compare_work(Trial *t, const Entry *want);
 /** Lab 12: does each block belong to one stage, and is none much larger than another? */
 void compare_stages(Trial *t);
+/** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
+void compare_ring(Trial *t);
+/** Do the chunks of a call follow each other, are none missing, and are they as long as each other? Otherwise fails. */
+void compare_chunks(Trial *t, int call);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
@@ -106,6 +110,10 @@ struct StepSchedule; /**< likewise */
 /** The schedule of a step, as the ranks have recorded it, in slots or at a pace. @return false if it cannot be replayed to its end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
+/** Fails the schedule of a function that ended although, in the replay, ranks wait for ever. */
+void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
+/** Has a rank made more calls than are kept? Then fails the schedule. */
+bool has_lost_calls(Trial *t);
 /** Is what this rank has not written another stage's, which has? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Lab 12: may this rank's stage lack this entry? */

@@ -227,6 +227,8 @@ static bool make_call(Replay *r, int rank, int64_t i)
     if (waited > r->longest[rank]) {
         r->longest[rank] = waited;
         r->since[rank].waited_in = call;
+        r->schedule->waited[rank] = waited;
+        r->schedule->waited_in[rank] = call;
     }
     r->since[rank].waited += waited;
     r->time[rank] = end;

@@ -71,6 +71,8 @@ typedef struct StepSchedule {
     Intervals work[MAX_RANKS];         /**< when each rank works */
     Intervals sums;                    /**< when rank 0's sums over replicas are under way */
     double length;                     /**< of the step: until everything has ended */
+    double waited[MAX_RANKS];          /**< without passes: the longest wait of each rank */
+    const Call *waited_in[MAX_RANKS];  /**< likewise: the call in which it waits, or NULL */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */
 } StepSchedule;

@@ -1,0 +1,76 @@
+/* group_send() and the like: messages between two ranks, and what they are made of. Not on the tape. */
+#include "autograd/operations.h"
+#include "base/run.h"
+#include "comm/comm.h"
+
+static const Placement unknown = {UNKNOWN, 0};
+
+/* x and its slices keep sharing their memory: none of them may move to a buffer of its own. */
+Tensor *slice(Tensor *x, int64_t begin, int64_t end)
+{
+    must_be_real("slice", x);
+    Tape *tape = tape_of("slice", x, NULL);
+    if (begin < 0 || begin > end || end > tensor_count(x))
+        misuse("begin is the first number of the slice, end the first one behind it",
+               "slice: begin %lld and end %lld, but 0 <= begin <= end <= %lld must hold",
+               (long long)begin, (long long)end, (long long)tensor_count(x));
+    begin_change(x);
+    x->may_be_shared = false;
+    Tensor *y = tape_view(tape, x, unknown);
+    y->data = begin < end ? reals(x) + begin : NULL;
+    y->shape = SHAPE(end - begin);
+    x->reached = y->reached = true;
+    return y;
+}
+
+void accumulate(Tensor *sum, Tensor *x)
+{
+    must_be_real("accumulate", sum);
+    must_be_real("accumulate", x);
+    if (tensor_count(sum) != tensor_count(x))
+        misuse("chunks of a tensor may have different sizes: add a chunk to the same chunk",
+               "accumulate: the sum is %s, but what is added is %s", SHAPE_TEXT(sum->shape),
+               SHAPE_TEXT(x->shape));
+    begin_change(sum);
+    ready(x);
+    if (tensor_count(x) > 0)
+        kernel_vector_accumulate(tensor_count(x), reals(x), reals(sum));
+}
+
+/* The numbers of x, to be sent to a rank of the group or received from it. */
+static real *exchanged(const char *function, const Group *group, Tensor *x, int other)
+{
+    group_must_exist(group, function);
+    must_be_real(function, x);
+    if (other < 0 || other >= group_size(group))
+        misuse("ranks count from 0 within a group; the neighbours of rank k of n are (k + 1) % n "
+               "and (k + n - 1) % n",
+               "%s: there is no rank %d in a group of %d", function, other, group_size(group));
+    if (other == group_rank(group))
+        misuse("a rank has its own numbers already, and a group of one rank has nothing to exchange",
+               "%s: rank %d cannot exchange with itself", function, other);
+    return reals(ready(x));
+}
+
+void group_send(Group *group, Tensor *x, int to)
+{
+    comm_send(group, exchanged("group_send", group, x, to), tensor_count(x), to);
+}
+
+/* The handle is a view: x itself may be read, and sent to another rank too. */
+Pending *group_send_start(Group *group, Tensor *x, int to)
+{
+    const real *numbers = exchanged("group_send_start", group, x, to);
+    Tensor *sent = tape_view(tape_of("group_send_start", x, NULL), x, unknown);
+    sent->sum = comm_send_start(group, numbers, tensor_count(x), to);
+    void *here = callsite();
+    sent->summing = here ? here : sent; /* sent: no line is known */
+    return (Pending *)sent;
+}
+
+void group_receive(Group *group, Tensor *x, int from)
+{
+    exchanged("group_receive", group, x, from);
+    begin_change(x);
+    comm_receive(group, reals(x), tensor_count(x), from);
+}

@@ -1,0 +1,210 @@
+/* Lab 15: to whom each rank sends, how much, and how many rounds that takes by the clock of the schedule. */
+#include "grader/judge/mpi/schedule.h"
+
+#include <math.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/ring.h"
+
+/* A call of a part, in the whole world. */
+typedef struct Exchange {
+    Trial *trial;
+    const char *function;
+    Label where;
+    int64_t count; /* numbers of x */
+} Exchange;
+
+static bool is_here(const Exchange *x, const Call *call)
+{
+    return label_equal(&call->where, &x->where);
+}
+
+/* The first call of a rank here, from *i on, or NULL. */
+static const Call *next_call(const Exchange *x, int rank, int64_t *i)
+{
+    const RankCalls *mine = &x->trial->outcome->calls->rank[rank];
+    while (*i < mine->count && !is_here(x, &mine->call[*i]))
+        ++*i;
+    return *i < mine->count ? &mine->call[(*i)++] : NULL;
+}
+
+static void call_at_line(const Exchange *x, const Call *call, char *text, size_t size)
+{
+    call_text(x->trial->outcome->calls, call, NULL, text, size);
+}
+
+/* ---- what is sent -------------------------------------------------------------------------------------------- */
+
+/* A collective does all the work: nothing is left that could earn points. */
+static bool uses_collective(const Exchange *x)
+{
+    Trial *t = x->trial;
+    char one[300];
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0;;) {
+            const Call *call = next_call(x, rank, &i);
+            if (!call)
+                break;
+            if (!call->number)
+                continue;
+            call_at_line(x, call, one, sizeof one);
+            for (int check = 0; check < CHECKS; check++)
+                if (lab_points(t->result->lab, (Check)check))
+                    fail(t, (Check)check, IN_CALLS,
+                         _("%s: rank %d calls the %s: this lab is to do with messages between two "
+                           "ranks what a collective does (%s)"),
+                         x->function, rank, one, t->sizes);
+            return true;
+        }
+    return false;
+}
+
+/* What a rank has sent to its right (0) and to its left (1) neighbour, which are the same one of two ranks. */
+typedef struct Sent {
+    int messages[2];
+    int64_t numbers;
+} Sent;
+
+/* 0: the right neighbour, 1: the left one, or NOBODY. */
+static int side_of(const Trial *t, int rank, int to)
+{
+    const Members group = tp_group(t->c, rank);
+    const int n = group.count, ahead = (place_in(group, to) - place_in(group, rank) + n) % n;
+    const bool member = tp_group(t->c, to).first == group.first;
+    return !member || ahead == 0 ? NOBODY : ahead == 1 ? 0 : ahead == n - 1 ? 1 : NOBODY;
+}
+
+static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
+{
+    Trial *t = x->trial;
+    const Members group = tp_group(t->c, rank);
+    const int n = group.count, k = place_in(group, rank);
+    char one[300];
+    call_at_line(x, call, one, sizeof one);
+    fail(t, COMMUNICATION, EXPLAINED,
+         _("%s: the %s of rank %d goes past its neighbours: rank %d is number %d of its group of "
+           "%d, whose ring leads to rank %d and from rank %d (%s)"),
+         x->function, one, rank, rank, k, n, group.first + (k + 1) % n * group.stride,
+         group.first + (k + n - 1) % n * group.stride, t->sizes);
+    return false;
+}
+
+/* Counts what a rank has sent. @return false if it sent to another rank than its neighbours */
+static bool count_sent(const Exchange *x, int rank, Sent *sent)
+{
+    *sent = (Sent){0};
+    for (int64_t i = 0;;) {
+        const Call *call = next_call(x, rank, &i);
+        if (!call)
+            return true;
+        if (call->rule != MESSAGE || call->to < 0 || call->to == rank)
+            continue;
+        const int side = side_of(x->trial, rank, call->to);
+        if (side == NOBODY)
+            return tell_no_neighbour(x, rank, call);
+        sent->messages[side]++;
+        sent->numbers += (int64_t)(signature_bytes(&call->sent[0]) / sizeof(float));
+    }
+}
+
+/* A ring may turn both ways, with a half of the numbers each way. With two ranks, both ways are the same one. */
+static void compare_sent(const Exchange *x, int rank)
+{
+    Trial *t = x->trial;
+    Sent sent;
+    const int n = exchanging_ranks(t->c);
+    const int64_t count = x->count, chunk = (count + n - 1) / n;
+    if (!count_sent(x, rank, &sent))
+        return;
+    const int both = n == 2 || (sent.messages[0] && sent.messages[1]),
+              most = (n == 2 ? 2 : 1) * (n - 1);
+    const int64_t enough = (n - 1) * (chunk + both);
+    if (sent.numbers > enough)
+        fail(t, COMMUNICATION, EXPLAINED,
+             _("%s: rank %d sends %lld numbers, but n - 1 = %d chunks of at most %lld numbers are "
+               "enough: in each round a rank sends one chunk (%s)"),
+             x->function, rank, (long long)sent.numbers, n - 1, (long long)chunk, t->sizes);
+    for (int side = 0; side < 2; side++)
+        if (sent.messages[side] > most)
+            fail(t, COMMUNICATION, EXPLAINED,
+                 _("%s: rank %d sends %d messages to one neighbour, but n - 1 = %d are enough: one "
+                   "in each round (%s)"),
+                 x->function, rank, sent.messages[side], n - 1, t->sizes);
+}
+
+/* ---- how long it takes --------------------------------------------------------------------------------------- */
+
+static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enough)
+{
+    Trial *t = x->trial;
+    int worst = 0;
+    char one[300] = "";
+    for (int rank = 1; rank < t->c->world; rank++)
+        if (s->waited[rank] > s->waited[worst])
+            worst = rank;
+    if (s->waited_in[worst])
+        call_at_line(x, s->waited_in[worst], one, sizeof one);
+    fail(t, SCHEDULE, EXPLAINED,
+         _("%s takes %.0f rounds, in each of which a chunk can be sent, but n - 1 = %lld are "
+           "enough, if all ranks send and receive at the same time: rank %d waits for %.0f of them "
+           "in the %s (%s)"),
+         x->function, ceil(s->length), (long long)enough, worst, ceil(s->waited[worst]), one,
+         t->sizes);
+}
+
+/* A message of a whole chunk takes one round; one of a half takes half of it. */
+static void compare_rounds(const Exchange *x)
+{
+    Trial *t = x->trial;
+    static StepSchedule s;
+    const int64_t n = exchanging_ranks(t->c), enough = n - 1;
+    const double chunk = (double)((x->count + n - 1) / n), round = 1 / (chunk * sizeof(float)),
+                 rounding = 1 / chunk + 1e-6; /* two halves of an odd chunk, on two ranks */
+    if (has_lost_calls(t))
+        return;
+    s = (StepSchedule){.pace = {.byte = {[NEAR] = round, [FAR] = round}, .node = MAX_RANKS}};
+    if (!schedule_replay(t->outcome->calls, &x->where, &s))
+        tell_stuck(t, &s, x->function);
+    else if (s.length > (double)enough * (1 + rounding))
+        tell_too_long(x, &s, enough);
+}
+
+/* ---- both ---------------------------------------------------------------------------------------------------- */
+
+/* Has every rank come to the end of this call? */
+static bool has_ended(const Exchange *x)
+{
+    Label sent = x->where;
+    sent.what = FORWARD_OF;
+    for (int rank = 0; rank < x->trial->c->world; rank++)
+        if (!entry_of_rank(x->trial, rank, TRAFFIC, sent))
+            return false;
+    return true;
+}
+
+void compare_ring(Trial *t)
+{
+    CheckResult *r = &t->result->check[SCHEDULE];
+    char why[2600];
+    if (t->result->lab->sizes != SIZE_N || t->result->state != GRADED)
+        return;
+    r->looked_at = r->looks = true;
+    for (int part = 0; part < RING_PARTS; part++)
+        for (int call = 0; call < RING_CALLS_OF_PART; call++) {
+            const Exchange x = {t, ring_functions[part], ring_label(ITSELF, part, call),
+                                ring_count(t->c, call)};
+            if (!t->outcome->calls || uses_collective(&x))
+                return;
+            if (!has_ended(&x))
+                continue;
+            compare_chunks(t, call);
+            for (int rank = 0; rank < t->c->world; rank++)
+                compare_sent(&x, rank);
+            compare_rounds(&x);
+        }
+    r->to_do = r->to_do || (t->todo && !ranks_have_finished(t));
+    if (ranks_have_finished(t) || t->todo)
+        return;
+    ending_text(t, why, sizeof why);
+    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nthe exchange has not ended (%s)"), why, t->sizes);
+}

@@ -1,0 +1,227 @@
+/* Lab 15: are the chunks what they must be, and how did wrong numbers come about? */
+#include <math.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/ring.h"
+
+/* ---- the chunks ---------------------------------------------------------------------------------------------- */
+
+/* The chunk of the rank at a place in its group, as the lab has it. @return whether it is known */
+static bool chunk_at(const Trial *t, Members group, int place, int call, Range *chunk)
+{
+    const Entry *entry = entry_of_rank(t, group.first + place * group.stride, VALUES,
+                                       ring_label(OUTPUT_OF, RING_REDUCE_SCATTER, call));
+    if (!entry || count_held(entry) != entry->count)
+        return false;
+    *chunk = (Range){entry->begin, entry->end};
+    return true;
+}
+
+static void fail_chunks(Trial *t, const char *why)
+{
+    fail(t, RING_SUM, EXPLAINED, "%s (%s)", why, t->sizes);
+}
+
+void compare_chunks(Trial *t, int call)
+{
+    const int64_t N = ring_count(t->c, call);
+    const Members group = tp_group(t->c, 0);
+    const int n = group.count;
+    int64_t end = 0, least = N, most = 0;
+    char why[300];
+    for (int k = 0; k < n; k++) {
+        Range chunk;
+        if (!chunk_at(t, group, k, call, &chunk))
+            return; /* the end of the case gives the reason */
+        snprintf(why, sizeof why,
+                 _("ring_chunk of %lld numbers in %d chunks: chunk %d begins at %lld, where the "
+                   "numbers before it end at %lld"),
+                 (long long)N, n, k, (long long)chunk.begin, (long long)end);
+        if (chunk.begin != end) {
+            fail_chunks(t, why);
+            return;
+        }
+        end = chunk.end;
+        least = end - chunk.begin < least ? end - chunk.begin : least;
+        most = end - chunk.begin > most ? end - chunk.begin : most;
+    }
+    snprintf(why, sizeof why,
+             end != N ? _("ring_chunk of %lld numbers in %d chunks: the last one ends at %lld, so "
+                          "the rest is in no chunk")
+                      : _("ring_chunk of %lld numbers in %d chunks: the longest one has %lld "
+                          "numbers, the shortest %lld. In each round all ranks wait for the "
+                          "longest: the sizes may differ by 1 at most"),
+             (long long)N, n, end != N ? (long long)end : (long long)most, (long long)least);
+    if (end != N || most - least > 1)
+        fail_chunks(t, why);
+}
+
+/* ---- the numbers --------------------------------------------------------------------------------------------- */
+
+/* What the ranks of a group held before a call, beside the evidence. */
+typedef struct Ring {
+    const Evidence *e;
+    Members group;
+    int place, call;
+    Scenario run;
+} Ring;
+
+static bool begin(Ring *r, const Evidence *e, const Mesh *mesh)
+{
+    const Label *label = &e->want->label;
+    if (label->of != A_RING || label->what != OUTPUT_OF)
+        return false;
+    *r = (Ring){.e = e, .group = tp_group(e->c, e->trial->rank), .call = label->step};
+    r->place = place_in(r->group, e->trial->rank);
+    r->run = (Scenario){.c = *e->c, .mesh = mesh, .pool = pool_new(0, false)};
+    r->run.tape = tape_new(r->run.pool, mesh);
+    tape_reset(r->run.tape, (TapeBatch){.seed = e->c->key});
+    return true;
+}
+
+static void end(Ring *r)
+{
+    tape_free(r->run.tape);
+    pool_free(r->run.pool);
+}
+
+static int rank_at(const Ring *r, int place)
+{
+    return r->group.first + place * r->group.stride;
+}
+
+/* Does this rank hold the sum of another chunk than its own? */
+static bool ends_at_other_chunk(const Ring *r)
+{
+    const Evidence *e = r->e;
+    const Entry *all = entry_of_rank(e->trial, e->trial->rank, VALUES,
+                                     ring_label(VALUE_OF, RING_REDUCE_SCATTER, r->call));
+    Range chunk;
+    for (int k = 0; all && k < r->group.count; k++)
+        if (k != r->place && chunk_at(e->trial, r->group, k, r->call, &chunk) &&
+            chunk.begin < chunk.end && chunk.end <= all->count &&
+            close_to(numbers_of(all) + chunk.begin, numbers_of(e->want) + chunk.begin, 1,
+                     chunk.end - chunk.begin, e->tolerance))
+            return says(e,
+                        _("rank %d ends with the sum of chunk %d, but its own is chunk %d: the "
+                          "chunks of all rounds are off by %d of %d"),
+                        e->trial->rank, k, r->place,
+                        (k - r->place + r->group.count) % r->group.count, r->group.count);
+    return false;
+}
+
+enum { MOST_TIMES = 3 }; /* 0, 1 or 2 times */
+
+/* Is the chunk a sum in which rank k is counted times[k] times? */
+static bool is_sum_of(const Ring *r, double *const brought[], const int times[])
+{
+    for (int64_t i = 0; i < r->e->count; i++) {
+        double sum = 0;
+        for (int k = 0; k < r->group.count; k++)
+            sum += times[k] * brought[k][i];
+        if (!(fabs(sum - r->e->is[i]) <= 2 * r->e->tolerance))
+            return false;
+    }
+    return true;
+}
+
+static bool says_times(const Ring *r, const int times[])
+{
+    const int n = r->group.count;
+    int missing = 0, first_missing = 0, twice = -1;
+    for (int k = n - 1; k >= 0; k--) {
+        missing += times[k] == 0;
+        first_missing = times[k] == 0 ? k : first_missing;
+        twice = times[k] == 2 ? k : twice;
+    }
+    if (missing == n - 1 && times[r->place] == 1)
+        return says(r->e, _("its chunk holds this rank's own contribution only"));
+    if (twice >= 0)
+        return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),
+                    rank_at(r, twice));
+    return says(r->e,
+                missing > 1 ? _("the contribution of rank %d is missing in this chunk, and those "
+                                "of other ranks too")
+                            : _("the contribution of rank %d is missing in this chunk"),
+                rank_at(r, first_missing));
+}
+
+/* Which contributions make up this rank's chunk? A few numbers could be several sums. */
+static bool is_another_sum(Ring *r)
+{
+    enum { ENOUGH = 4 };
+    double *brought[MAX_RANKS];
+    int times[MAX_RANKS] = {0}, combinations = 1;
+    if (r->e->count < ENOUGH)
+        return false;
+    for (int k = 0; k < r->group.count; k++) {
+        brought[k] = reals(ring_input(&r->run, RING_REDUCE_SCATTER, r->call, rank_at(r, k))) +
+                     r->e->got->begin;
+        combinations *= MOST_TIMES;
+    }
+    for (int i = 0; i < combinations; i++) {
+        for (int k = 0, rest = i; k < r->group.count; k++, rest /= MOST_TIMES)
+            times[k] = rest % MOST_TIMES;
+        if (is_sum_of(r, brought, times))
+            return says_times(r, times);
+    }
+    return false;
+}
+
+/* What stands where a chunk belongs after the gather? */
+static bool says_instead(Ring *r, int k, Range chunk)
+{
+    const Evidence *e = r->e;
+    const int64_t count = chunk.end - chunk.begin;
+    const double *is = e->is + chunk.begin, *right = e->right + chunk.begin;
+    const double *before = reals(ring_rest(&r->run, r->call, e->trial->rank)) + chunk.begin;
+    double difference = 0;
+    for (int64_t i = 0; i < count; i++)
+        difference = fmax(difference, fabs(is[i] - right[i] - before[i]));
+    if (k == r->place)
+        return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"), k,
+                    e->trial->rank);
+    if (close_to(is, before, 1, count, 0))
+        return says(e, _("chunk %d never arrived on rank %d: x holds what was there before"), k,
+                    e->trial->rank);
+    if (difference <= 2 * e->tolerance)
+        return says(e, _("chunk %d was added to what x held: a gather replaces it"), k);
+    for (int j = 0; j < r->group.count; j++) {
+        Range other;
+        before = reals(ring_rest(&r->run, r->call, rank_at(r, j))) + chunk.begin;
+        if (close_to(is, before, 1, count, 0))
+            return says(e,
+                        _("chunk %d is not the finished one, but what rank %d held before the "
+                          "call: it was passed on before it had arrived there"),
+                        k, rank_at(r, j));
+        if (j != k && chunk_at(e->trial, r->group, j, r->call, &other) && other.end > other.begin &&
+            close_to(is, e->right + other.begin, 1,
+                     other.end - other.begin < count ? other.end - other.begin : count, 0))
+            return says(e, _("chunk %d stands where chunk %d belongs"), j, k);
+    }
+    return false;
+}
+
+static bool is_gathered_wrong(Ring *r)
+{
+    const Evidence *e = r->e;
+    Range chunk;
+    for (int k = 0; k < r->group.count; k++)
+        if (chunk_at(e->trial, r->group, k, r->call, &chunk) && chunk.end <= e->count &&
+            !close_to(e->is + chunk.begin, e->right + chunk.begin, 1, chunk.end - chunk.begin,
+                      e->tolerance))
+            return says_instead(r, k, chunk);
+    return false;
+}
+
+bool ring_is_wrong(const Evidence *e)
+{
+    const Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Ring r;
+    if (!begin(&r, e, &mesh))
+        return false;
+    const bool found = e->want->check == RING_GATHER ? is_gathered_wrong(&r)
+                                                     : ends_at_other_chunk(&r) || is_another_sum(&r);
+    end(&r);
+    return found;
+}

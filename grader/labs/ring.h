@@ -1,0 +1,38 @@
+/** @file
+ * Lab 15: a reduce-scatter and an all-gather around a ring.
+ */
+#pragma once
+
+#include "grader/labs/groups.h"
+
+/** The parts of a case; the index in their labels. */
+typedef enum RingPart {
+    RING_REDUCE_SCATTER, /**< ring_reduce_scatter() */
+    RING_ALL_GATHER,     /**< ring_all_gather() */
+    RING_PARTS,          /**< how many there are */
+} RingPart;
+/** The functions, for reports. */
+static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "ring_all_gather"};
+
+enum { RING_CALLS_OF_PART = 3 }; /**< of each part; the second has a tensor of another size */
+
+/** The numbers of x in a call. */
+int64_t ring_count(const Case *c, int call);
+
+/** The check of a part's numbers. */
+static inline Check ring_check(int part)
+{
+    return part == RING_REDUCE_SCATTER ? RING_SUM : RING_GATHER;
+}
+
+/** A label of a call of a part. */
+static inline Label ring_label(What what, int part, int call)
+{
+    return label_of(what, A_RING, part, call);
+}
+
+/** What rank `rank` of the world brings, before the call: [count]. For the all-gather: the numbers that every rank of the group must
+ *  have in the end, of which it is given its own chunk. */
+Tensor *ring_input(Scenario *run, int part, int call, int rank);
+/** What it has in place of the other chunks before an all-gather: [count]. */
+Tensor *ring_rest(Scenario *run, int call, int rank);
