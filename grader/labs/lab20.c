@@ -26,12 +26,18 @@ static int any_out(const Case *c, int which)
     return c->out + which;
 }
 
+/* The first pair only, so that the two differ in their options. */
+static bool is_synced(const Case *c, int which)
+{
+    return c->kind == SYNC_POINT && which == 0;
+}
+
 static void *make_20(Builder *b, const Case *c, int which, int H)
 {
     Layers *layers = NEW(b, Layers);
     Builder *column = within(b, "column"), *row = within(b, "row");
     const int F = inner_of(c, which), out = any_out(c, which);
-    const bool syncs = c->kind == SYNC_POINT;
+    const bool syncs = is_synced(c, which);
     layers->kind = c->kind;
     layers->heads = heads_of(c, which) / b->mesh->tp_degree;
     layers->dim = which ? 1 : LAST;
@@ -39,7 +45,7 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
         layers->column = column_parallel_linear_new(column, H, out_of(c, which), true);
     if (c->kind == ROW)
         layers->row = row_parallel_linear_new(row, H, out, false);
-    if (c->kind == NO_SYNC || syncs) {
+    if (c->kind == NO_SYNC || c->kind == SYNC_POINT) {
         layers->column = column_parallel_linear_new(column, H, F, syncs);
         layers->row = row_parallel_linear_new(row, F, out, !syncs);
     }
@@ -81,7 +87,7 @@ static Tensor *forward_20(const void *made, Tensor *x, Tensor *mask, const Mesh 
 static void sizes_20(const Scenario *run, int which, Sizes *sizes)
 {
     const Case *c = &run->c;
-    sizes->part = c->kind;
+    sizes->part = c->kind == SYNC_POINT && !is_synced(c, which) ? NO_SYNC : c->kind;
     sizes->F = inner_of(c, which);
     sizes->OUT = c->kind == COLUMN ? out_of(c, which) : any_out(c, which);
 }
@@ -246,11 +252,11 @@ Lab lab_20 = {
                 .at = {.world = 4, .tp = 4, .kind = SYNC_POINT, .B = 2, .S = 16, .H = 24, .F = 80,
                        .out = 24},
                 .count = bytes_of_layer},
-    .kinds = {[COLUMN] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS, .name = N_("column")},
-              [ROW] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("row")},
+    .kinds = {[COLUMN] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES, .name = N_("column")},
+              [ROW] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_BIASES, .name = N_("row")},
               [NO_SYNC] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("no sync point")},
               [SYNC_POINT] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("sync point")},
-              [PROJECTIONS] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("q, k, v")},
+              [PROJECTIONS] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_PROJECTIONS | IN_BIASES, .name = N_("q, k, v")},
               [SCATTER] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("scatter")},
               [EXAMPLE] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("example")}},
     .forward = sent_forward_20,

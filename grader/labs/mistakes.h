@@ -95,6 +95,8 @@ typedef enum Mistake {
     POSITIONS_COUNTED,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
+    BIAS_MISSING,
+    BIAS_TIMES_RANKS,
     MISTAKES
 } Mistake;
 
@@ -112,4 +114,6 @@ typedef enum MistakeFamily {
     IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
+    IN_BIASES = 4096,         /**< of a linear layer */
+    IN_PROJECTIONS = 8192,    /**< the order of q, k and v */
 } MistakeFamily;

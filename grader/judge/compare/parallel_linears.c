@@ -1,6 +1,24 @@
-/* Lab 20 as the judge computes it, on one rank with whole weights. */
+/* Lab 20 as the judge computes it, on one rank with whole weights, and with the mistake of the current suspect. */
 #include "grader/judge/compare/wrong_operations.h"
 #include "grader/labs/lab.h"
+
+static bool after_attention(const Tensor *x)
+{
+    return x->producer && !strcmp(x->producer->name, "attention");
+}
+
+/* A mistake is committed in a layer alone or, before attention, in that for q, k and v. */
+static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    if (mistake == BIAS_MISSING && (bias->shape.rank == 2 || !after_attention(x)))
+        return linear(x, weight);
+    Tensor *y = linear_with_bias(x, weight, bias);
+    for (int i = 1; mistake == BIAS_TIMES_RANKS && bias->shape.rank == 1 && i < c->tp; i++)
+        y = add_bias(y, bias);
+    return y;
+}
 
 Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)
 {
@@ -21,7 +39,7 @@ ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out, boo
 Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor *x,
                                        const Mesh *mesh)
 {
-    return linear_with_bias(x, layer->weight, layer->bias);
+    return biased(x, layer->weight, layer->bias);
 }
 
 RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel)
@@ -32,7 +50,7 @@ RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool inpu
 
 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
 {
-    return linear_with_bias(x, layer->weight, layer->bias);
+    return biased(x, layer->weight, layer->bias);
 }
 
 QueryKeyValue query_key_value_new(Builder *b, int hidden)
@@ -43,6 +61,6 @@ QueryKeyValue query_key_value_new(Builder *b, int hidden)
 
 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh)
 {
-    Tensor *y = linear_with_bias(x, layer->weight, layer->bias);
+    Tensor *y = biased(x, layer->weight, layer->bias);
     return (Projections){slice(y, 2, 0), slice(y, 2, 1), slice(y, 2, 2)};
 }

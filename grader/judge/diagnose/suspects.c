@@ -59,8 +59,8 @@ const Suspect suspects[MISTAKES] = {
     [FACTOR_HEADS] =
         {IN_ATTENTION,
          N_("attention scores are scaled by the number of heads; use the size of one head")},
-    [KEY_VALUE_SWAPPED] = {IN_ATTENTION, N_("keys and values are exchanged")},
-    [QUERY_KEY_SWAPPED] = {IN_ATTENTION, N_("queries and keys are exchanged")},
+    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are exchanged")},
+    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are exchanged")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
                                       "the heads on this rank")},
@@ -222,6 +222,9 @@ const Suspect suspects[MISTAKES] = {
         {IN_VOCABULARY,
          N_("no gradient flows back through the logit of the target: group_all_reduce gives "
             "values only; all_reduce (g) is on the tape")},
+    [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
+    [BIAS_TIMES_RANKS] =
+        {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };
