@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { COLUMN, ROW, NO_SYNC, SYNC_POINT, PROJECTIONS, SCATTER, EXAMPLE };
+enum { SCATTER, COLUMN, ROW, NO_SYNC, SYNC_POINT, PROJECTIONS, EXAMPLE };
 
 /* Each kind has some of these. */
 typedef struct Layers {
@@ -40,7 +40,7 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     const bool syncs = is_synced(c, which);
     layers->kind = c->kind;
     layers->heads = heads_of(c, which) / b->mesh->tp_degree;
-    layers->dim = which ? 1 : LAST;
+    layers->dim = which && !c->idle ? 1 : LAST; /* in usual cases, twice the last one */
     if (c->kind == COLUMN)
         layers->column = column_parallel_linear_new(column, H, out_of(c, which), true);
     if (c->kind == ROW)
@@ -197,10 +197,10 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.more_B = -c.more_B;
     c.idle = 0;
     c.reverse = 1;
-    if (kind == PROJECTIONS)
-        c.dy_exponent = tp % 2 ? -24 : 20;
-    else
+    if (kind == SCATTER)
         c.exponent = tp % 2 ? -12 : 20;
+    else /* x stays as large as a bias */
+        c.dy_exponent = tp % 2 ? -24 : 20;
     c.apart = world > tp && tp > 1;
     c.delay = world == tp;
     return c;
@@ -214,7 +214,7 @@ static Case usual_20(const Lab *lab, Draw *d, int world, int tp)
 static int cases_20(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
-    for (int kind = COLUMN; kind <= SCATTER; kind++) {
+    for (int kind = SCATTER; kind <= PROJECTIONS; kind++) {
         if (world == tp)
             cases[count++] = case_20(lab, d, world, tp, kind, false);
         if (world != 2 && tp > 1)
@@ -234,7 +234,7 @@ Lab lab_20 = {
     LAB_FILES_20,
     .title = N_("Parallel linears"),
     .points = {ONE_EACH, [FORWARD] = 2, [INPUT_GRADIENT] = 1, [SHARDING] = 1, [COMMUNICATION] = 2},
-    .layouts = "2x2 4x2 6x3 4x4 1x1",
+    .layouts = "2x2 6x3 4x2 4x4 1x1",
     .has_replicas = true,
     .sizes = SIZES_BSH | SIZE_F | SIZE_OUT,
     .any_width = true,
@@ -252,12 +252,12 @@ Lab lab_20 = {
                 .at = {.world = 4, .tp = 4, .kind = SYNC_POINT, .B = 2, .S = 16, .H = 24, .F = 80,
                        .out = 24},
                 .count = bytes_of_layer},
-    .kinds = {[COLUMN] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES, .name = N_("column")},
-              [ROW] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_BIASES, .name = N_("row")},
+    .kinds = {[SCATTER] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS, .name = N_("scatter")},
+              [COLUMN] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES, .name = N_("column")},
+              [ROW] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS | IN_BIASES, .name = N_("row")},
               [NO_SYNC] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("no sync point")},
               [SYNC_POINT] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("sync point")},
               [PROJECTIONS] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_PROJECTIONS | IN_BIASES, .name = N_("q, k, v")},
-              [SCATTER] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("scatter")},
               [EXAMPLE] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("example")}},
     .forward = sent_forward_20,
     .backward = sent_backward_20,

@@ -97,6 +97,9 @@ typedef enum Mistake {
     TARGETS_OFF_TAPE,
     BIAS_MISSING,
     BIAS_TIMES_RANKS,
+    ALL_QUERIES,
+    SCATTERED_FIRST,
+    GRADIENT_OF_OWN_PART,
     MISTAKES
 } Mistake;
 
@@ -116,4 +119,5 @@ typedef enum MistakeFamily {
     IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
     IN_BIASES = 4096,         /**< of a linear layer */
     IN_PROJECTIONS = 8192,    /**< the order of q, k and v */
+    IN_SCATTERS = 16384,      /**< along the last dimension */
 } MistakeFamily;

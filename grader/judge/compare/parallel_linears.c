@@ -14,15 +14,28 @@ static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
     const int mistake = mistake_now(&c);
     if (mistake == BIAS_MISSING && (bias->shape.rank == 2 || !after_attention(x)))
         return linear(x, weight);
-    Tensor *y = linear_with_bias(x, weight, bias);
-    for (int i = 1; mistake == BIAS_TIMES_RANKS && bias->shape.rank == 1 && i < c->tp; i++)
+    const bool is_alone = bias->shape.rank == 1;
+    Tensor *y = linear_with_bias(x, weight, bias), *more = NULL;
+    for (int i = 1; mistake == BIAS_TIMES_RANKS && is_alone && i < c->tp; i++)
         y = add_bias(y, bias);
+    for (int i = 1; mistake == OTHER_REPLICAS && is_alone && i < replicas_of(c); i++)
+        y = add(y, more = more ? more : linear(x, weight));
     return y;
+}
+
+/* Of a scatter along the last dimension. */
+static Tensor *scattered(Tensor *x)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    return mistake == SCATTERED_FIRST        ? rearranged(x, c->tp, OF_FIRST)
+           : mistake == GRADIENT_OF_OWN_PART ? rearranged(x, c->tp, OWN_ONLY_BACKWARDS)
+                                             : x;
 }
 
 Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)
 {
-    return x;
+    return dim == LAST ? scattered(x) : x;
 }
 
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
@@ -50,6 +63,8 @@ RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool inpu
 
 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
 {
+    if (!layer->input_is_parallel)
+        x = scattered(x);
     return biased(x, layer->weight, layer->bias);
 }
 
@@ -62,5 +77,7 @@ QueryKeyValue query_key_value_new(Builder *b, int hidden)
 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh)
 {
     Tensor *y = biased(x, layer->weight, layer->bias);
-    return (Projections){slice(y, 2, 0), slice(y, 2, 1), slice(y, 2, 2)};
+    const Case *c;
+    const bool differ = mistake_now(&c) != ALL_QUERIES;
+    return (Projections){slice(y, 2, 0), slice(y, 2, 1 * differ), slice(y, 2, 2 * differ)};
 }

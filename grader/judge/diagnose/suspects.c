@@ -12,7 +12,7 @@ const Suspect suspects[MISTAKES] = {
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [OTHER_REPLICAS] =
-        {IN_SUMS, N_("it contains contributions of another replica: it was summed over the world")},
+        {IN_SUMS | IN_BIASES, N_("it contains contributions of another replica: it was summed over the world")},
     [NOT_DIVIDED] = {IN_AVERAGES, N_("gradients grow with the number of replicas: this is their "
                                      "sum, not their mean")},
     [DIVIDED_TWICE] = {IN_AVERAGES, N_("the gradients are averaged twice: divided by the number of "
@@ -225,6 +225,13 @@ const Suspect suspects[MISTAKES] = {
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
     [BIAS_TIMES_RANKS] =
         {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
+    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all the first matrix's result: the "
+                                        "second one is that of k, the third that of v")},
+    [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: scatter_forward gives "
+                                         "each rank the part of its own number in the group")},
+    [GRADIENT_OF_OWN_PART] =
+        {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
+                         "joins the gradients of all ranks' parts")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };
