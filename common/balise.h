@@ -50,7 +50,6 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim); /**< every rank's x,
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim); /**< this rank's part of the sum, along dim */
 Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of rank `root` of the group */
 void group_sum(Group *group, double *values, int count); /**< sums the values over the ranks, in place */
-Tensor *part(Tensor *x, int dim, int k, int n);          /**< part k of n equal parts of x along dim */
 
 /* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
@@ -70,8 +69,13 @@ Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backwar
 
 /* ---- Operations: each has its own backward --------------------------------------------------------- */
 
-/** y = x W^T: x [..,in], weight [out,in] -> [..,out]. */
+/** y = x W^T: x [..,in], weight [out,in] -> [..,out]. Of several weights in one tensor [n,out,in], all results:
+ * [..,n,out]. */
 Tensor *linear(Tensor *x, Tensor *weight);
+/** y = x W^T + bias, with bias [out]; or [n,out], with a weight [n,out,in]. */
+Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
+/** y [..,H] = x [..,H] + bias [H]. */
+Tensor *add_bias(Tensor *x, Tensor *bias);
 
 /** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of
  * zeros. */
@@ -84,6 +88,10 @@ Tensor *ids_between(Tensor *ids, int first, int end);
 /** x Φ(x), the exact form (arXiv:1606.08415). */
 Tensor *gelu(Tensor *x);
 Tensor *add(Tensor *x, Tensor *y); /**< x and y have the same shape */
+
+Tensor *part(Tensor *x, int dim, int k, int n); /**< part k of n equal parts of x along dim, like torch.chunk */
+/** x[..,i,..] along dim, without that dimension, like torch.select: take(x, 2, i) of x [B,S,n,H] -> [B,S,H]. */
+Tensor *take(Tensor *x, int dim, int i);
 
 /** softmax(factor q k^T) v for each head (arXiv:1706.03762, equation 1): q, k, v [B,S,heads*D] ->
  * the same shape. The `heads` are side by side in q, k and v; mask [B,S] is 0 for a hidden key. */
@@ -122,6 +130,9 @@ Placement undecided(int balise); /**< in a start file: a placement for you to ch
 /** Makes a parameter of the full shape `shape`. Its initial values depend on its name and the
  *  global index, not on the layout. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
+
+/** The same, with zeros as initial values: a bias. */
+Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The first row or column of the full parameter that this rank holds; 0 if the parameter is
  *  whole. */
@@ -346,6 +357,49 @@ bool average_is_due(int64_t step, int64_t every, bool last);
  * with TASK=mlm) that this replica has trained on since the last average: on some replicas perhaps none. (Federated
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
+
+/* ---- Balise 20: linear layers with biases, split over the ranks ------------------------------------------ */
+
+/** A whole x -> this rank's part of it along dim; the gradients of all parts are gathered. The runtime puts your pair
+ * on the tape. (Megatron-LM's scatter_to_tensor_model_parallel_region.) */
+Tensor *scatter(Tensor *x, int dim, const Mesh *mesh);
+Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim may be LAST */
+Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward of the scatter */
+
+/** A linear layer split along its outputs. You write all functions of this section. (The layers and the names of their
+ * options are those of Megatron-LM, arXiv:1909.08053, section 3.) */
+typedef struct ColumnParallelLinear {
+    Tensor *weight;     /**< "weight" [out,in] */
+    Tensor *bias;       /**< "bias" [out], which begins as zeros */
+    bool gather_output; /**< every rank gets all outputs */
+} ColumnParallelLinear;
+ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out, bool gather_output); /**< makes both */
+/** x [..,in], whole -> [..,out], whole, if gather_output; otherwise this rank's outputs [..,out/tp]. */
+Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor *x, const Mesh *mesh);
+
+/** A linear layer split along its inputs. */
+typedef struct RowParallelLinear {
+    Tensor *weight;         /**< "weight" [out,in] */
+    Tensor *bias;           /**< "bias" [out], which begins as zeros */
+    bool input_is_parallel; /**< x holds only this rank's inputs */
+} RowParallelLinear;
+RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel); /**< makes both */
+/** x [..,in/tp], if input_is_parallel; otherwise [..,in], whole -> [..,out], whole. */
+Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh);
+
+/** The three linear layers before attention as one, split by heads. (GPT-2's c_attn; Megatron-LM's query_key_value,
+ * which was a ColumnParallelLinear with stride=3.) */
+typedef struct QueryKeyValue {
+    Tensor *weight; /**< "weight" [3,H,H]: the weights of q, k and v, in this order */
+    Tensor *bias;   /**< "bias" [3,H], which begins as zeros */
+} QueryKeyValue;
+/** The arguments of attention. */
+typedef struct Projections {
+    Tensor *q, *k, *v; /**< [B,S,H/tp] each: those of this rank's heads */
+} Projections;
+QueryKeyValue query_key_value_new(Builder *b, int hidden); /**< makes both */
+/** x [B,S,H], whole -> q, k and v. */
+Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh);
 
 /* ---- Balise 21: the vocabulary of a language model ------------------------------------------------------- */
 

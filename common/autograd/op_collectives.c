@@ -1,5 +1,5 @@
 /* group_all_reduce() and the like: collectives on tensors, not on the tape. */
-#include "autograd/operations.h"
+#include "autograd/parts.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
@@ -47,20 +47,11 @@ Tensor *group_all_max(Group *group, Tensor *x)
     return all_reduced("group_all_max", group, x, comm_all_max);
 }
 
-/* The number of separate blocks along `dim`, and the size of each. */
-static int64_t blocks_before(Shape shape, int dim)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < dim; i++)
-        rows *= shape.size[i];
-    return rows;
-}
-
 Tensor *group_all_gather(Group *group, Tensor *x, int dim)
 {
     Tape *tape = tape_for("group_all_gather", group, x);
     dim = shape_dim("group_all_gather", x->shape, dim);
-    int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim];
+    int64_t rows = rows_before(x->shape, dim), size = x->shape.size[dim];
     Tensor *all = as_it_is(group, tape, x);
     if (all)
         return all;
@@ -69,21 +60,12 @@ Tensor *group_all_gather(Group *group, Tensor *x, int dim)
     return all;
 }
 
-static void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
-{
-    if (n < 1 || x->shape.size[dim] % n)
-        misuse("if this is the right dimension to split, its size must be a multiple of the number "
-               "of ranks",
-               "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
-               TENSOR_TEXT(x), (long long)n);
-}
-
 Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 {
     Tape *tape = tape_for("group_reduce_scatter", group, x);
     dim = shape_dim("group_reduce_scatter", x->shape, dim);
     must_divide("group_reduce_scatter", x, dim, group_size(group));
-    int64_t rows = blocks_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
+    int64_t rows = rows_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
     Tensor *mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
     comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows,
                         rows ? tensor_count(mine) / rows : 0);
@@ -99,21 +81,6 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
     Tensor *y = tape_tensor(tape, REAL, x->shape, unknown);
     kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y));
     comm_broadcast(group, reals(y), tensor_count(x), root);
-    return y;
-}
-
-Tensor *part(Tensor *x, int dim, int k, int n)
-{
-    must_be_real("part", x);
-    Tape *tape = tape_of("part", x, NULL);
-    dim = shape_dim("part", x->shape, dim);
-    must_divide("part", x, dim, n);
-    if (k < 0 || k >= n)
-        misuse("parts count from 0", "part: there is no part %d of %d", k, n);
-    int64_t rows = blocks_before(x->shape, dim), whole_row = rows ? tensor_count(x) / rows : 0,
-            row = whole_row / n;
-    Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, dim, x->shape.size[dim] / n), unknown);
-    kernel_copy_rows(rows, row, reals(ready(x)) + k * row, whole_row, reals(y), row);
     return y;
 }
 

@@ -9,6 +9,15 @@ static int64_t rows_of(const Tensor *x)
     return tensor_count(x) / shape_last(x->shape);
 }
 
+/* All dimensions of a weight but the last one number its outputs. */
+static int64_t outputs_of(const Tensor *weight)
+{
+    int64_t outputs = 1;
+    for (int i = 0; i < weight->shape.rank - 1; i++)
+        outputs *= weight->shape.size[i];
+    return outputs;
+}
+
 /* Zero rows of dy contribute nothing: those of padding and, in the last block, all but the first
  * token. */
 typedef struct RowsInUse {
@@ -55,7 +64,7 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
 static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
-    int64_t in = weight->shape.size[1], out = weight->shape.size[0];
+    int64_t in = shape_last(weight->shape), out = outputs_of(weight);
     Tensor *multiplied = ready(node->saved[0]); /* first, to get its own line in a profile */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
@@ -74,10 +83,15 @@ static void linear_backward(Node *node, Tensor *dy)
         kernel_linear_backward_bias(use.count, out, rows, reals(db));
 }
 
+static bool is_split_by_inputs(const Tensor *weight)
+{
+    return weight->placement.kind == SHARD && weight->placement.dim == weight->shape.rank - 1;
+}
+
 static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
 {
     bool x_cut = x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
-    bool inputs_cut = weight->placement.kind == SHARD && weight->placement.dim == 1;
+    bool inputs_cut = is_split_by_inputs(weight);
     if (x->parameter && !weight->parameter)
         return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
@@ -89,17 +103,28 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
     return N_("the last dimension of x must be the second one of the weight, [out,in]");
 }
 
+/* x's dimensions without the last one, then those of the outputs. */
+static Shape shape_of_outputs(Shape x, const Tensor *weight)
+{
+    x.rank--;
+    for (int i = 0; i < weight->shape.rank - 1; i++)
+        x.size[x.rank++] = weight->shape.size[i];
+    return x;
+}
+
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)
 {
-    if (x->dtype != REAL || weight->shape.rank != 2 || x->shape.rank < 1 ||
-        shape_last(x->shape) != weight->shape.size[1])
+    enum { MOST = sizeof x->shape.size / sizeof *x->shape.size };
+    if (x->dtype != REAL || weight->shape.rank < 2 || x->shape.rank < 1 ||
+        x->shape.rank + weight->shape.rank - 2 > MOST ||
+        shape_last(x->shape) != shape_last(weight->shape))
         misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s",
                TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    if (bias && (bias->shape.rank != 1 || bias->shape.size[0] != weight->shape.size[0]))
+    if (bias && !shape_equal(bias->shape, shape_of_outputs(SHAPE(1), weight)))
         misuse("a bias has one number for each output",
                "linear: the bias %s does not fit the weight %s", TENSOR_TEXT(bias),
                TENSOR_TEXT(weight));
-    if (bias && weight->placement.kind == SHARD && weight->placement.dim == 1)
+    if (bias && is_split_by_inputs(weight))
         misuse("add it after the sum",
                "linear: with a weight split by rows the bias would be added once per rank");
 }
@@ -112,9 +137,9 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     Tape *tape = tape_of("linear", x, weight);
     must_be_cut_evenly(tape, "linear", weight);
     Placement placement = place_linear(tape, x, weight);
-    int64_t in = weight->shape.size[1], out = weight->shape.size[0];
+    int64_t in = shape_last(weight->shape), out = outputs_of(weight);
     weight->is_multiplied = true;
-    Tensor *y = tape_tensor(tape, REAL, shape_with(x->shape, x->shape.rank - 1, out), placement);
+    Tensor *y = tape_tensor(tape, REAL, shape_of_outputs(x->shape, weight), placement);
     if (weight->placement.kind == SHARD && weight->placement.dim == 0)
         y->undivided = weight->undivided;
     kernel_linear_forward(rows_of(x), in, out, reals(ready(x)), reals(ready(weight)),

@@ -7,14 +7,6 @@
 
 #include "autograd/tape.h"
 
-/** y [..,out] = x [..,in] · weight [out,in]^T + bias [out]; bias may be NULL. linear() of balise.h
- * is this without bias. A bias with a weight in shard(1) is an error: each rank would add it. */
-Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
-
-/** y [..,H] = x [..,H] + bias [H]. A bias that every rank holds is added to a sum, after
- *  all_reduce: to a partial sum it is an error, because each rank would add it. */
-Tensor *add_bias(Tensor *x, Tensor *bias);
-
 /** tanh, element by element. */
 Tensor *tanh_of(Tensor *x);
 

@@ -26,17 +26,23 @@ static Placement of(PlacementKind kind)
 
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
-    int ranks = tape->mesh->tp_degree;
-    if (is(weight, SHARD) && !weight->may_be_uneven && weight->undivided % ranks)
-        misuse(
-            "if this is the right dimension to split, its size must be a multiple of the number "
-            "of ranks",
-            weight->placement.dim == 0
-                ? N_("%s: the weight has %lld rows, which cannot be split into %d equal parts")
-                : N_("%s: the weight has %lld columns, which cannot be split into %d equal parts"),
-            function, (long long)weight->undivided, ranks);
+    const int ranks = tape->mesh->tp_degree, dim = weight->placement.dim - weight->shape.rank;
+    if (!is(weight, SHARD) || weight->may_be_uneven || weight->undivided % ranks == 0)
+        return;
+    misuse(dim < -2
+               ? N_("shard(1) splits each of them")
+               : N_("if this is the right dimension to split, its size must be a multiple of the "
+                    "number of ranks"),
+           dim == -1   ? N_("%s: the weight has %lld columns, which cannot be split into %d equal "
+                            "parts")
+           : dim == -2 ? N_("%s: the weight has %lld rows, which cannot be split into %d equal "
+                            "parts")
+                       : N_("%s: the weight holds %lld matrices, which cannot be split into %d "
+                            "equal parts"),
+           function, (long long)weight->undivided, ranks);
 }
 
+/* The result has the weight's dimensions, without the last one, in place of x's last one. */
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
@@ -47,7 +53,7 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    return shard(x->shape.rank - 1);
+    return shard(x->shape.rank - 1 + weight->placement.dim);
 }
 
 static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
@@ -75,8 +81,7 @@ Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
     if (!is_split(tape))
         return whole();
     if (is(weight, SHARD))
-        return weight->placement.dim == 0 ? linear_of_columns(x, weight)
-                                          : linear_of_rows(x, weight);
+        return is_last(weight) ? linear_of_rows(x, weight) : linear_of_columns(x, weight);
     return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
 }
 
@@ -221,4 +226,46 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
         misplaced("every rank holds all of it already", "all_gather: x %s is not a shard",
                   TENSOR_TEXT(x));
     return whole();
+}
+
+Placement place_scatter(const Tape *tape, const Tensor *x, int dim)
+{
+    if (!is_split(tape))
+        return whole();
+    if (is(x, COPIED))
+        misplaced("scatter takes x as it is, without duplication (f): its gradient is gathered, and "
+                  "f would sum it once more",
+                  "scatter: x %s is not whole", TENSOR_TEXT(x));
+    else if (!is(x, WHOLE) && !is(x, UNKNOWN))
+        misplaced(is(x, SHARD) ? N_("it is split already")
+                               : N_("sum it first: all_reduce (g)"),
+                  "scatter: x %s is not whole", TENSOR_TEXT(x));
+    return shard(dim);
+}
+
+Placement place_part(const Tape *tape, const Tensor *x, int dim)
+{
+    if (!is_split(tape))
+        return whole();
+    if (tape->recording && is(x, SHARD) && x->placement.dim == dim)
+        misplaced("of q, k and v one after the other, the first ranks would hold all of q: split "
+                  "each of them, as a weight [3,out,in] in shard(1)",
+                  "part along dimension %d: x %s: a part of this rank's columns is not this rank's "
+                  "share of that part",
+                  dim, TENSOR_TEXT(x));
+    return of(UNKNOWN);
+}
+
+Placement place_slice(const Tape *tape, const Tensor *x, int dim)
+{
+    if (!is_split(tape))
+        return whole();
+    if (!is(x, SHARD))
+        return x->placement;
+    if (x->placement.dim == dim) {
+        misplaced("split each of them: a weight [3,out,in] in shard(1)",
+                  "take along dimension %d: x %s: other ranks hold the rest", dim, TENSOR_TEXT(x));
+        return of(UNKNOWN);
+    }
+    return shard(x->placement.dim - (x->placement.dim > dim));
 }

@@ -14,10 +14,10 @@ bool is_split(const Tape *tape);
 /** Rejects a weight with shards of different sizes: the results could not be joined. */
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight);
 
-/** The placement of x W^T. A weight in shard(0) gives columns; one in shard(1) gives a partial sum,
- *  and needs x split in the same way. */
+/** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
+ *  split in the same way; one that is split along another gives columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
-/** The placement of x + bias: a bias in shard(0) takes columns of x, a whole one all of x. */
+/** The placement of x + bias: a split bias takes columns of x, a whole one all of x. */
 Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias);
 /** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) gives
  *  columns. */
@@ -52,3 +52,9 @@ Placement place_duplication(const Tape *tape, const Tensor *x);
 Placement place_all_reduce(const Tape *tape, const Tensor *x);
 /** The gather along `dim`: x must be a shard of it; the result is whole. */
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
+/** The scatter along `dim`: x must be whole; the result is a shard of it. */
+Placement place_scatter(const Tape *tape, const Tensor *x, int dim);
+/** Part k of x along `dim`: unknown, since ranks may take different ones. */
+Placement place_part(const Tape *tape, const Tensor *x, int dim);
+/** x[..,i,..] along `dim`, along which x must not be split. */
+Placement place_slice(const Tape *tape, const Tensor *x, int dim);

@@ -28,13 +28,14 @@ typedef struct TapeBatch {
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,
- *  apply(). */
+ *  the scatter, apply(). */
 typedef struct PairCall {
     Op op;            /**< the pair, and its name for messages */
     const Mesh *mesh; /**< the mesh of the call */
-    /** forward and backward of the gather, which replace op's: they take a dimension */
+    /** forward and backward of the gather and the scatter, which replace op's: they take a
+     *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
-    int dim; /**< the gather's dimension */
+    int dim; /**< that dimension */
 } PairCall;
 
 /** Heads that serve several queries each. */
@@ -42,6 +43,14 @@ typedef struct Repetition {
     int heads; /**< of the argument */
     int times; /**< how often each is repeated */
 } Repetition;
+
+/** One of several equal parts of a tensor along a dimension: runs of numbers with a fixed distance. */
+typedef struct PartOf {
+    int64_t rows;   /**< how many runs */
+    int64_t stride; /**< from one run to the next, in numbers */
+    int64_t begin;  /**< of the first run */
+    int64_t width;  /**< of a run */
+} PartOf;
 
 /** One recorded operation. */
 struct Node {
@@ -61,7 +70,8 @@ struct Node {
         Rotary rotary;            /**< of rotary positions */
         Repetition repeat;        /**< of repeat_heads */
         double probability;       /**< of dropout */
-        PairCall pair;            /**< of f, g, the gather and apply() */
+        PairCall pair;            /**< of f, g, the gather, the scatter and apply() */
+        PartOf part;              /**< of part() and take() */
         double epsilon;           /**< of a layer norm or an RMS norm */
     } with;
     Node *previous; /**< the operation recorded before, or NULL */

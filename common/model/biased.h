@@ -1,10 +1,10 @@
 /** @file
  * Layers that the blocks of BERT and GPT-2 share: norms with the model's epsilon, and linear layers
- * with biases of attention and feed-forward, split over the tp ranks.
+ * with biases of attention and feed-forward, split over the tp ranks. Weak versions of the
+ * functions of balise 20 are in parallel_linear.c, for training before it.
  */
 #pragma once
 
-#include "model/parallel_linear.h"
 #include "model/transformer.h"
 
 /** Layer norm. */
@@ -20,23 +20,19 @@ Tensor *norm_forward(const Norm *norm, Tensor *x);
 
 /** The linear layers of attention. */
 typedef struct AttentionLayers {
-    ColumnParallelLinear *query, *key, *value; /**< [H,H] each, split by heads */
-    RowParallelLinear *output;                 /**< [H,H] */
-    int heads;                                 /**< of this rank */
+    QueryKeyValue query_key_value; /**< [3,H,H], split by heads */
+    RowParallelLinear output;      /**< [H,H] */
+    int heads;                     /**< of this rank */
+    float factor;                  /**< 1/√D, for the scores q · k */
 } AttentionLayers;
 
-/** Makes "query", "key", "value" and "output". */
+/** Makes "query_key_value" and "output". */
 AttentionLayers attention_layers_new(Builder *b, const TransformerConfig *config);
-/** x [B,S,H], whole -> q, k and v [B,S,H/tp] of this rank's heads. */
-void attention_layers_project(const AttentionLayers *layers, Tensor *x, const Mesh *mesh,
-                              Tensor **q, Tensor **k, Tensor **v);
-/** 1/√D, for the scores q · k. */
-float attention_layers_factor(const AttentionLayers *layers);
 
 /** The linear layers around an activation function. */
 typedef struct FeedForwardLayers {
-    ColumnParallelLinear *up; /**< [F,H] */
-    RowParallelLinear *down;  /**< [H,F] */
+    ColumnParallelLinear up; /**< [F,H] */
+    RowParallelLinear down;  /**< [H,F] */
 } FeedForwardLayers;
 
 /** Makes "up" and "down". */

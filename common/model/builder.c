@@ -120,6 +120,11 @@ Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement
     return parameter_with(b, name, shape, placement, named(b)->initial);
 }
 
+Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement placement)
+{
+    return parameter_with(b, name, shape, placement, ZEROS);
+}
+
 int shard_begin(const Tensor *x)
 {
     if (!x->parameter)

@@ -66,18 +66,16 @@ static void *gpt2_block_new(Builder *b, const TransformerConfig *c)
 static Tensor *attend(const Gpt2Block *block, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const AttentionLayers *layers = &block->attention;
-    const float factor = attention_layers_factor(layers);
-    Tensor *q, *k, *v;
-    attention_layers_project(layers, x, mesh, &q, &k, &v);
-    key_value_cache_add(&block->cache, &k, &v);
-    Tensor *y = attention_causal(q, k, v, mask, layers->heads, factor);
-    return row_parallel_linear_forward(layers->output, y, mesh);
+    Projections p = query_key_value_forward(&layers->query_key_value, x, mesh);
+    key_value_cache_add(&block->cache, &p.k, &p.v);
+    Tensor *y = attention_causal(p.q, p.k, p.v, mask, layers->heads, layers->factor);
+    return row_parallel_linear_forward(&layers->output, y, mesh);
 }
 
 static Tensor *feed(const FeedForwardLayers *layers, Tensor *x, const Mesh *mesh)
 {
-    Tensor *inner = gelu_tanh(column_parallel_linear_forward(layers->up, x, mesh));
-    return row_parallel_linear_forward(layers->down, inner, mesh);
+    Tensor *inner = gelu_tanh(column_parallel_linear_forward(&layers->up, x, mesh));
+    return row_parallel_linear_forward(&layers->down, inner, mesh);
 }
 
 static Tensor *gpt2_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)

@@ -1,36 +1,55 @@
-/* Linear layers with biases, split over the tp ranks. */
-#include "model/parallel_linear.h"
+/* The linear layers of BERT and GPT-2 before balise 20. These models neither gather nor scatter columns. */
+#include "balise.h"
 
-#include "autograd/operations.h"
+#define BEFORE_BALISE_20 __attribute__((weak))
 
-ColumnParallelLinear *column_parallel_linear_new(Builder *b, int in, int out)
+BEFORE_BALISE_20 ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out,
+                                                                 bool gather_output)
 {
-    ColumnParallelLinear *layer = NEW(b, ColumnParallelLinear);
-    layer->weight = parameter(b, "weight", SHAPE(out, in), shard(0));
-    layer->bias = parameter_with(b, "bias", SHAPE(out), shard(0), ZEROS);
+    ColumnParallelLinear layer = {.gather_output = gather_output};
+    layer.weight = parameter(b, "weight", SHAPE(out, in), shard(0));
+    layer.bias = zero_parameter(b, "bias", SHAPE(out), shard(0));
     return layer;
 }
 
-Tensor *column_parallel_linear_of_copied(const ColumnParallelLinear *layer, Tensor *x)
+BEFORE_BALISE_20 Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer,
+                                                        Tensor *x, const Mesh *mesh)
 {
+    x = duplication(x, mesh);
     return linear_with_bias(x, layer->weight, layer->bias);
 }
 
-Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor *x,
-                                       const Mesh *mesh)
+BEFORE_BALISE_20 RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out,
+                                                           bool input_is_parallel)
 {
-    return column_parallel_linear_of_copied(layer, duplication(x, mesh));
-}
-
-RowParallelLinear *row_parallel_linear_new(Builder *b, int in, int out)
-{
-    RowParallelLinear *layer = NEW(b, RowParallelLinear);
-    layer->weight = parameter(b, "weight", SHAPE(out, in), shard(1));
-    layer->bias = parameter_with(b, "bias", SHAPE(out), whole(), ZEROS);
+    RowParallelLinear layer = {.input_is_parallel = input_is_parallel};
+    layer.weight = parameter(b, "weight", SHAPE(out, in), shard(1));
+    layer.bias = zero_parameter(b, "bias", SHAPE(out), whole());
     return layer;
 }
 
-Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
+BEFORE_BALISE_20 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x,
+                                                     const Mesh *mesh)
 {
-    return add_bias(all_reduce(linear(x, layer->weight), mesh), layer->bias);
+    Tensor *sum = all_reduce(linear(x, layer->weight), mesh);
+    return add_bias(sum, layer->bias);
+}
+
+BEFORE_BALISE_20 QueryKeyValue query_key_value_new(Builder *b, int hidden)
+{
+    QueryKeyValue layer;
+    layer.weight = parameter(b, "weight", SHAPE(3, hidden, hidden), shard(1));
+    layer.bias = zero_parameter(b, "bias", SHAPE(3, hidden), shard(1));
+    return layer;
+}
+
+BEFORE_BALISE_20 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x,
+                                                     const Mesh *mesh)
+{
+    Projections all;
+    Tensor *y = linear_with_bias(duplication(x, mesh), layer->weight, layer->bias);
+    Tensor **const each[] = {&all.q, &all.k, &all.v};
+    for (int i = 0; i < 3; i++)
+        *each[i] = take(y, 2, i);
+    return all;
 }

@@ -87,16 +87,15 @@ static void *real_bert_block_new(Builder *b, const TransformerConfig *c)
 
 static Tensor *attend(const AttentionLayers *layers, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
-    Tensor *q, *k, *v;
-    attention_layers_project(layers, x, mesh, &q, &k, &v);
-    Tensor *y = attention(q, k, v, mask, layers->heads, attention_layers_factor(layers));
-    return row_parallel_linear_forward(layers->output, y, mesh);
+    const Projections p = query_key_value_forward(&layers->query_key_value, x, mesh);
+    Tensor *y = attention(p.q, p.k, p.v, mask, layers->heads, layers->factor);
+    return row_parallel_linear_forward(&layers->output, y, mesh);
 }
 
 static Tensor *feed(const FeedForwardLayers *layers, Tensor *x, const Mesh *mesh)
 {
-    Tensor *inner = gelu(column_parallel_linear_forward(layers->up, x, mesh));
-    return row_parallel_linear_forward(layers->down, inner, mesh);
+    Tensor *inner = gelu(column_parallel_linear_forward(&layers->up, x, mesh));
+    return row_parallel_linear_forward(&layers->down, inner, mesh);
 }
 
 static Tensor *real_bert_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)

@@ -180,17 +180,17 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* of a Box */
 
-/* This rank's part of a parameter, in their tensor. */
-static Box part_of(const HuggingFaceName *name, const Parameter *p)
+/* This rank's part of a parameter, or of a name's third of it, in their tensor. */
+static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
-    const int dim = p->placement.kind == SHARD ? p->placement.dim : -1;
-    Box box = box_of(p->shape, dim, p->held);
+    const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;
+    Box box = box_of(third, dim, p->held);
     if (name->is_transposed) {
         const Range rows = box.range[ROWS];
         box.range[ROWS] = box.range[COLUMNS];
         box.range[COLUMNS] = rows;
     }
-    const int64_t first = name->third * p->shape.size[0];
+    const int64_t first = strchr(name->shape, '3') ? name->third * third.size[0] : 0;
     box.range[COLUMNS].begin += first; /* thirds are of columns only */
     box.range[COLUMNS].end += first;
     return box;
@@ -203,26 +203,47 @@ static void transpose(const real *x, int64_t rows, int64_t columns, real *y)
             y[c * rows + r] = x[r * columns + c];
 }
 
+/* Reads a name's part of a parameter. Adds to `values` what it has read. */
+static bool read_part(const Pretrained *from, const HuggingFaceName *name, int block,
+                      const Parameter *p, real **values, Problem *problem)
+{
+    const Safetensors *file = NULL;
+    const SafeTensor *tensor = find(from->open, name, block, &file);
+    if (!tensor || !shape_equal(hugging_face_shape_in_kit(name, tensor->shape), p->shape))
+        return problem_set(problem, from->path, "the model was made with other sizes",
+                           "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
+    const Box all = box_of(tensor->shape, -1, (Range){0}),
+              part = part_of(name, p, hugging_face_shape_of_third(name, tensor->shape));
+    const int64_t rows = part.range[ROWS].end - part.range[ROWS].begin,
+                  columns = part.range[COLUMNS].end - part.range[COLUMNS].begin;
+    real *to = *values;
+    *values += rows * columns;
+    if (!name->is_transposed)
+        return safetensors_read_box(file, tensor, &all, &part, to, problem);
+    real *transposed = malloc((size_t)(rows * columns) * sizeof *transposed);
+    const bool good = safetensors_read_box(file, tensor, &all, &part, transposed, problem);
+    if (good)
+        transpose(transposed, rows, columns, to);
+    free(transposed);
+    return good;
+}
+
 static bool read_parameter(const Pretrained *from, const Parameter *p, real *values,
                            Problem *problem)
 {
     int block;
-    const Safetensors *file = NULL;
     const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
-    const SafeTensor *tensor = name ? find(from->open, name, block, &file) : NULL;
-    if (!tensor || !shape_equal(hugging_face_shape_in_kit(name, tensor->shape), p->shape))
+    if (!name)
         return problem_set(problem, from->path, "the model was made with other sizes",
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
-    const Box all = box_of(tensor->shape, -1, (Range){0}), part = part_of(name, p);
-    if (!name->is_transposed)
-        return safetensors_read_box(file, tensor, &all, &part, values, problem);
-    const int64_t rows = part.range[ROWS].end - part.range[ROWS].begin,
-                  columns = part.range[COLUMNS].end - part.range[COLUMNS].begin;
-    real *transposed = malloc((size_t)(rows * columns) * sizeof *transposed);
-    const bool good = safetensors_read_box(file, tensor, &all, &part, transposed, problem);
-    if (good)
-        transpose(transposed, rows, columns, values);
-    free(transposed);
+    const bool holds_some_thirds =
+        name->in_thirds && p->placement.kind == SHARD && p->placement.dim == 0;
+    const Range thirds = !name->in_thirds    ? (Range){0, 1}
+                         : holds_some_thirds ? p->held
+                                             : (Range){0, 3};
+    bool good = true;
+    for (int64_t i = thirds.begin; good && i < thirds.end; i++)
+        good = read_part(from, name + i, block, p, &values, problem);
     return good;
 }
 

@@ -9,13 +9,15 @@
 
 /** A parameter's name in the kit and in the files. */
 typedef struct HuggingFaceName {
-    const char *kit;    /**< "attention.query.weight"; NULL ends a list */
+    const char *kit;    /**< "attention.query_key_value.weight"; NULL ends a list */
     const char *theirs; /**< "attention.self.query.weight", after the prefixes */
     /** The shape of their tensor, a letter for each dimension: V, H, P (positions), T (token
      *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
     bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    int third;           /**< 0, 1 or 2: which H of their 3 H outputs are the parameter */
+    bool in_thirds;      /**< the kit's parameter is [3,..]; this name is that of one third */
+    int third;           /**< 0, 1 or 2: which one, and which H of their 3 H outputs if they have
+                            these in one tensor, too */
     bool has_no_prefix;  /**< the model's prefix is never before it */
     bool may_be_missing; /**< a model that was trained for another task lacks it: the kit's
                             parameter keeps its initial values */
@@ -44,6 +46,9 @@ extern const HuggingFaceModel *const hugging_face_models[];
 
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
+
+/** The shape of a name's third of a parameter, or of all of it, if their tensor has the shape `theirs`. */
+Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 
 /** The shape that a parameter of the kit has if their tensor of it has the shape `theirs`. */
 Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs);

@@ -10,6 +10,9 @@
         .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
     }
 
+/* One of three consecutive names of a parameter of the kit, in the order of its thirds. */
+#define THIRD(number) .in_thirds = true, .third = (number)
+
 /* ---- BERT ---------------------------------------------------------------------------------------------- */
 
 static const HuggingFaceName bert_once[] = {
@@ -26,12 +29,12 @@ static const HuggingFaceName bert_once[] = {
     {.kit = NULL}};
 
 static const HuggingFaceName bert_in_blocks[] = {
-    NAME("attention.query.weight", "attention.self.query.weight", "HH"),
-    NAME("attention.query.bias", "attention.self.query.bias", "H"),
-    NAME("attention.key.weight", "attention.self.key.weight", "HH"),
-    NAME("attention.key.bias", "attention.self.key.bias", "H"),
-    NAME("attention.value.weight", "attention.self.value.weight", "HH"),
-    NAME("attention.value.bias", "attention.self.value.bias", "H"),
+    NAME("attention.query_key_value.weight", "attention.self.query.weight", "HH", THIRD(0)),
+    NAME("attention.query_key_value.weight", "attention.self.key.weight", "HH", THIRD(1)),
+    NAME("attention.query_key_value.weight", "attention.self.value.weight", "HH", THIRD(2)),
+    NAME("attention.query_key_value.bias", "attention.self.query.bias", "H", THIRD(0)),
+    NAME("attention.query_key_value.bias", "attention.self.key.bias", "H", THIRD(1)),
+    NAME("attention.query_key_value.bias", "attention.self.value.bias", "H", THIRD(2)),
     NAME("attention.output.weight", "attention.output.dense.weight", "HH"),
     NAME("attention.output.bias", "attention.output.dense.bias", "H"),
     NAME("norm1.weight", "attention.output.LayerNorm.weight", "H"),
@@ -69,12 +72,15 @@ static const HuggingFaceName gpt2_once[] = {
 static const HuggingFaceName gpt2_in_blocks[] = {
     NAME("norm1.weight", "ln_1.weight", "H"),
     NAME("norm1.bias", "ln_1.bias", "H"),
-    NAME("attention.query.weight", "attn.c_attn.weight", "H3", .is_transposed = true),
-    NAME("attention.key.weight", "attn.c_attn.weight", "H3", .is_transposed = true, .third = 1),
-    NAME("attention.value.weight", "attn.c_attn.weight", "H3", .is_transposed = true, .third = 2),
-    NAME("attention.query.bias", "attn.c_attn.bias", "3"),
-    NAME("attention.key.bias", "attn.c_attn.bias", "3", .third = 1),
-    NAME("attention.value.bias", "attn.c_attn.bias", "3", .third = 2),
+    NAME("attention.query_key_value.weight", "attn.c_attn.weight", "H3", THIRD(0),
+         .is_transposed = true),
+    NAME("attention.query_key_value.weight", "attn.c_attn.weight", "H3", THIRD(1),
+         .is_transposed = true),
+    NAME("attention.query_key_value.weight", "attn.c_attn.weight", "H3", THIRD(2),
+         .is_transposed = true),
+    NAME("attention.query_key_value.bias", "attn.c_attn.bias", "3", THIRD(0)),
+    NAME("attention.query_key_value.bias", "attn.c_attn.bias", "3", THIRD(1)),
+    NAME("attention.query_key_value.bias", "attn.c_attn.bias", "3", THIRD(2)),
     NAME("attention.output.weight", "attn.c_proj.weight", "HH", .is_transposed = true),
     NAME("attention.output.bias", "attn.c_proj.bias", "H"),
     NAME("norm2.weight", "ln_2.weight", "H"),
@@ -154,10 +160,18 @@ int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *nam
     }
 }
 
-Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs)
+Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs)
 {
     Shape shape = name->is_transposed ? SHAPE(theirs.size[1], theirs.size[0]) : theirs;
     if (strchr(name->shape, '3'))
         shape.size[0] /= 3;
     return shape;
+}
+
+Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs)
+{
+    const Shape shape = hugging_face_shape_of_third(name, theirs);
+    if (!name->in_thirds)
+        return shape;
+    return shape.rank == 1 ? SHAPE(3, shape.size[0]) : SHAPE(3, shape.size[0], shape.size[1]);
 }

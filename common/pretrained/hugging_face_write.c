@@ -107,18 +107,18 @@ static void list(Export *e, const HuggingFaceName *name, int block)
     free(theirs);
 }
 
-/* Copies a parameter x of the kit to its place in their tensor y. */
+/* Copies a parameter x of the kit, or a third of it, to its place in their tensor y. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
+    const bool has_all = strchr(name->shape, '3');
     const int64_t out = shape.size[0], in = shape.rank > 1 ? shape.size[1] : 1,
-                  width = strchr(name->shape, '3') ? 3 * out : out;
+                  width = has_all ? 3 * out : out, first = has_all ? name->third * out : 0;
     for (int64_t o = 0; o < out; o++)
         for (int64_t i = 0; i < in; i++)
-            y[name->is_transposed ? i * width + name->third * out + o
-                                  : (name->third * out + o) * in + i] = x[o * in + i];
+            y[name->is_transposed ? i * width + first + o : (first + o) * in + i] = x[o * in + i];
 }
 
-/* Adds one parameter to their tensor y of this shape. */
+/* Adds one parameter, or a third of it, to their tensor y of this shape. */
 static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, Shape theirs,
                           real *y)
 {
@@ -127,10 +127,13 @@ static bool add_parameter(const Export *e, const HuggingFaceName *name, int bloc
     const SavedParameter *p = checkpoint_index_find(&e->saved->index, kit);
     bool good = p && shape_equal(p->shape, shape);
     if (good) {
-        real *x = malloc((size_t)shape_count(shape) * sizeof *x);
-        good = saved_model_read(e->saved, 0, p, 0, (Range){0, p->shape.size[0]}, x, e->problem);
+        const Shape third = hugging_face_shape_of_third(name, theirs);
+        const Range rows = name->in_thirds ? (Range){name->third, name->third + 1}
+                                           : (Range){0, p->shape.size[0]};
+        real *x = malloc((size_t)shape_count(third) * sizeof *x);
+        good = saved_model_read(e->saved, 0, p, 0, rows, x, e->problem);
         if (good)
-            place(name, shape, x, y);
+            place(name, third, x, y);
         free(x);
     } else {
         problem_set(e->problem, e->saved->folder,
@@ -141,7 +144,7 @@ static bool add_parameter(const Export *e, const HuggingFaceName *name, int bloc
     return good;
 }
 
-/* Writes their next tensor, which consists of one parameter or three consecutive ones. */
+/* Writes their next tensor, which consists of one parameter, one third or three thirds. */
 static bool put(Export *e, const HuggingFaceName *name, int block)
 {
     const Shape shape = e->tensors[e->count++].shape;
@@ -162,7 +165,7 @@ static bool each_name(Export *e, const HuggingFaceName *name, int block)
     bool good = true;
     for (; good && name->kit; name++) {
         const bool unneeded = !strcmp(name->kit, "head.weight") && !e->config.own_head;
-        if (unneeded || name->third > 0)
+        if (unneeded || (name->third > 0 && strchr(name->shape, '3')))
             continue;
         if (e->writer)
             good = put(e, name, block);

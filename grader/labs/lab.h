@@ -12,7 +12,7 @@
 enum {
     MAX_CASES = 64,   /**< per lab and seed */
     MAX_LAYOUTS = 16, /**< per lab */
-    MAX_KINDS = 4,    /**< per lab */
+    MAX_KINDS = 8,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
     MAX_BLOCKS = 16,  /**< of a model that stages share */
     MAX_MICROS = 16,  /**< micro-batches of a batch */
@@ -62,6 +62,7 @@ typedef struct Kind {
     ScenarioFunction *scenario; /**< the judge runs it with plain layers: all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
+    const char *name;  /**< what runs in it, shown with its sizes; translated. NULL: in all kinds the same */
 } Kind;
 
 /** How a parameter may be split, by the end of its name. */

@@ -113,6 +113,11 @@ typedef enum Mistake {
     TARGETS_OFF_TAPE,
     SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */
     TARGETS_BY_MAXIMUM,
+    BIAS_MISSING,
+    BIAS_TIMES_RANKS,
+    ALL_QUERIES,
+    SCATTERED_FIRST,
+    GRADIENT_OF_OWN_PART,
     MISTAKES
 } Mistake;
 
@@ -131,4 +136,7 @@ typedef enum MistakeFamily {
     IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
     IN_WEIGHTS = 4096,        /**< averaged over replicas, every few steps */
+    IN_BIASES = 8192,         /**< of a linear layer */
+    IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
+    IN_SCATTERS = 32768,      /**< along the last dimension */
 } MistakeFamily;

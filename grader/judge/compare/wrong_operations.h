@@ -29,6 +29,7 @@ typedef enum Rearranged {
     DEALT_OUT, /**< rank r has every ranks-th column, starting with the r-th */
     OF_FIRST,  /**< each has the columns of the first rank */
     BACKWARDS, /**< each has its own, but gets the gradient of the first rank's columns */
+    OWN_ONLY_BACKWARDS, /**< each has its own; only those of the first get a gradient */
 } Rearranged;
 /** x with its columns rearranged. */
 Tensor *rearranged(Tensor *x, int ranks, Rearranged how);

@@ -216,6 +216,8 @@ static void rearranged_gradient(Node *node, Tensor *dy)
         reals(dx)[i] = 0;
     for (int64_t i = 0; i < tensor_count(dy); i++) {
         const int64_t other = column_for(dy, i, ranks, how == DEALT_OUT);
+        if (how == OWN_ONLY_BACKWARDS && other != i)
+            continue;
         reals(dx)[how == BACKWARDS ? i : other] += reals(dy)[how == BACKWARDS ? other : i];
     }
     gradient_add(node->input[0], dx);
@@ -228,7 +230,9 @@ Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
     Tensor *y = like(x);
     const real *from = reals(ready(x));
     for (int64_t i = 0; i < tensor_count(x); i++)
-        reals(y)[i] = from[how == BACKWARDS ? i : column_for(x, i, ranks, how == DEALT_OUT)];
+        reals(y)[i] = from[how == BACKWARDS || how == OWN_ONLY_BACKWARDS
+                               ? i
+                               : column_for(x, i, ranks, how == DEALT_OUT)];
     on_tape("columns", rearranged_gradient, x, y, kept_numbers(x->tape, ranks, how));
     return y;
 }

@@ -20,9 +20,13 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
+    const bool stacked = got->shape.rank == want->shape.rank - 1 &&
+                         shape_count(got->shape) == shape_count(want->shape);
     snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
              got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
-             divided && cut
+             stacked ? _("q, k and v one below the other are cut as one matrix, so the first ranks "
+                         "hold all of q: declare three matrices and split each of them, shard(1)")
+             : divided && cut
                  ? _("it was divided twice: declare the full shape, and the placement divides it")
              : divided
                  ? _("all ranks hold the same numbers for their parts of it, so the assembled "

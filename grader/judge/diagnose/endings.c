@@ -24,8 +24,11 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 
 const char *case_text(const Case *c, char text[160])
 {
-    int length = snprintf(text, 160, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
     const Lab *lab = lab_of(c->lab);
+    const char *name = lab->kinds[c->kind].name;
+    int length = name ? snprintf(text, 160, "%s, ", _(name)) : 0;
+    length += snprintf(text + length, 160 - (size_t)length,
+                       c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
     if (lab->has_replicas)
         length += snprintf(text + length, 160 - (size_t)length, ", tp=%d%s", c->tp,
                            c->apart ? _(", the ranks of a group are not neighbours") : "");

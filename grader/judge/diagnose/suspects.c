@@ -12,7 +12,7 @@ const Suspect suspects[MISTAKES] = {
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [OTHER_REPLICAS] =
-        {IN_SUMS, N_("it contains contributions of another replica: it was summed over the world")},
+        {IN_SUMS | IN_BIASES, N_("it contains contributions of another replica: it was summed over the world")},
     [NOT_DIVIDED] = {IN_AVERAGES, N_("gradients grow with the number of replicas: this is their "
                                      "sum, not their mean")},
     [DIVIDED_TWICE] = {IN_AVERAGES, N_("the gradients are averaged twice: divided by the number of "
@@ -59,8 +59,8 @@ const Suspect suspects[MISTAKES] = {
     [FACTOR_HEADS] =
         {IN_ATTENTION,
          N_("attention scores are scaled by the number of heads; use the size of one head")},
-    [KEY_VALUE_SWAPPED] = {IN_ATTENTION, N_("keys and values are exchanged")},
-    [QUERY_KEY_SWAPPED] = {IN_ATTENTION, N_("queries and keys are exchanged")},
+    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are exchanged")},
+    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are exchanged")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
                                       "the heads on this rank")},
@@ -274,6 +274,16 @@ const Suspect suspects[MISTAKES] = {
         {IN_VOCABULARY,
          N_("no gradient flows back through the logit of the target: the group_... functions give "
             "values only; all_reduce (g) is on the tape")},
+    [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
+    [BIAS_TIMES_RANKS] =
+        {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
+    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all the first matrix's result: the "
+                                        "second one is that of k, the third that of v")},
+    [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: scatter_forward gives "
+                                         "each rank the part of its own number in the group")},
+    [GRADIENT_OF_OWN_PART] =
+        {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
+                         "joins the gradients of all ranks' parts")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
 };

@@ -1,0 +1,83 @@
+/* Lab 20 as the judge computes it, on one rank with whole weights, and with the mistake of the current suspect. */
+#include "grader/judge/compare/wrong_operations.h"
+#include "grader/labs/lab.h"
+
+static bool after_attention(const Tensor *x)
+{
+    return x->producer && !strcmp(x->producer->name, "attention");
+}
+
+/* A mistake is committed in a layer alone or, before attention, in that for q, k and v. */
+static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    if (mistake == BIAS_MISSING && (bias->shape.rank == 2 || !after_attention(x)))
+        return linear(x, weight);
+    const bool is_alone = bias->shape.rank == 1;
+    Tensor *y = linear_with_bias(x, weight, bias), *more = NULL;
+    for (int i = 1; mistake == BIAS_TIMES_RANKS && is_alone && i < c->tp; i++)
+        y = add_bias(y, bias);
+    for (int i = 1; mistake == OTHER_REPLICAS && is_alone && i < replicas_of(c); i++)
+        y = add(y, more = more ? more : linear(x, weight));
+    return y;
+}
+
+/* Of a scatter along the last dimension. */
+static Tensor *scattered(Tensor *x)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    return mistake == SCATTERED_FIRST        ? rearranged(x, c->tp, OF_FIRST)
+           : mistake == GRADIENT_OF_OWN_PART ? rearranged(x, c->tp, OWN_ONLY_BACKWARDS)
+                                             : x;
+}
+
+Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)
+{
+    return dim == LAST ? scattered(x) : x;
+}
+
+Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh)
+{
+    return x;
+}
+
+ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out, bool gather_output)
+{
+    return (ColumnParallelLinear){parameter(b, "weight", SHAPE(out, in), whole()),
+                                  zero_parameter(b, "bias", SHAPE(out), whole()), gather_output};
+}
+
+Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor *x,
+                                       const Mesh *mesh)
+{
+    return biased(x, layer->weight, layer->bias);
+}
+
+RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel)
+{
+    return (RowParallelLinear){parameter(b, "weight", SHAPE(out, in), whole()),
+                               zero_parameter(b, "bias", SHAPE(out), whole()), input_is_parallel};
+}
+
+Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
+{
+    if (!layer->input_is_parallel)
+        x = scattered(x);
+    return biased(x, layer->weight, layer->bias);
+}
+
+QueryKeyValue query_key_value_new(Builder *b, int hidden)
+{
+    return (QueryKeyValue){parameter(b, "weight", SHAPE(3, hidden, hidden), whole()),
+                           zero_parameter(b, "bias", SHAPE(3, hidden), whole())};
+}
+
+Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh)
+{
+    Tensor *y = biased(x, layer->weight, layer->bias);
+    const Case *c;
+    const bool differ = mistake_now(&c) != ALL_QUERIES;
+    return (Projections){take(y, 2, 0), take(y, 2, 1 * differ), take(y, 2, 2 * differ)};
+}
