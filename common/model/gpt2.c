@@ -58,8 +58,8 @@ static void *gpt2_block_new(Builder *b, const TransformerConfig *c)
     block->norm[1] = norm_new(within(b, "norm2"), c);
     block->feed_forward = feed_forward_layers_new(within(b, "feed_forward"), c);
     block->dropout[1] = dropout_new(within(b, "dropout2"), (float)c->dropout);
-    begin_smaller(block->attention.output->weight, c);
-    begin_smaller(block->feed_forward.down->weight, c);
+    begin_smaller(block->attention.output.weight, c);
+    begin_smaller(block->feed_forward.down.weight, c);
     return block;
 }
 
