@@ -34,7 +34,7 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
                : N_("if this is the right dimension to split, its size must be a multiple of the "
                     "number of ranks"),
            dim == -1   ? N_("%s: the weight has %lld columns, which cannot be split into %d equal "
-                            "parts")
+                              "parts")
            : dim == -2 ? N_("%s: the weight has %lld rows, which cannot be split into %d equal "
                             "parts")
                        : N_("%s: the weight holds %lld matrices, which cannot be split into %d "
@@ -233,12 +233,12 @@ Placement place_scatter(const Tape *tape, const Tensor *x, int dim)
     if (!is_split(tape))
         return whole();
     if (is(x, COPIED))
-        misplaced("scatter takes x as it is, without duplication (f): its gradient is gathered, and "
-                  "f would sum it once more",
-                  "scatter: x %s is not whole", TENSOR_TEXT(x));
+        misplaced(
+            "scatter takes x as it is, without duplication (f): its gradient is gathered, and "
+            "f would sum it once more",
+            "scatter: x %s is not whole", TENSOR_TEXT(x));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(is(x, SHARD) ? N_("it is split already")
-                               : N_("sum it first: all_reduce (g)"),
+        misplaced(is(x, SHARD) ? N_("it is split already") : N_("sum it first: all_reduce (g)"),
                   "scatter: x %s is not whole", TENSOR_TEXT(x));
     return shard(dim);
 }

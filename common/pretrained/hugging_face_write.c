@@ -128,8 +128,8 @@ static bool add_parameter(const Export *e, const HuggingFaceName *name, int bloc
     bool good = p && shape_equal(p->shape, shape);
     if (good) {
         const Shape third = hugging_face_shape_of_third(name, theirs);
-        const Range rows = name->in_thirds ? (Range){name->third, name->third + 1}
-                                           : (Range){0, p->shape.size[0]};
+        const Range rows =
+            name->in_thirds ? (Range){name->third, name->third + 1} : (Range){0, p->shape.size[0]};
         real *x = malloc((size_t)shape_count(third) * sizeof *x);
         good = saved_model_read(e->saved, 0, p, 0, rows, x, e->problem);
         if (good)

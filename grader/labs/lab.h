@@ -62,7 +62,8 @@ typedef struct Kind {
     ScenarioFunction *scenario; /**< the judge runs it with plain layers: all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
-    const char *name;  /**< what runs in it, shown with its sizes; translated. NULL: in all kinds the same */
+    const char *
+        name; /**< what runs in it, shown with its sizes; translated. NULL: in all kinds the same */
 } Kind;
 
 /** How a parameter may be split, by the end of its name. */

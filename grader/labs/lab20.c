@@ -114,9 +114,8 @@ static void run_example(Scenario *run)
     const Case *c = &run->c;
     const Label first = label_of(FORWARD_PASS_OF, A_LAYER, 0, 0);
     run->model = model_new(run->pool, run->mesh, c->key);
-    const RowParallelLinear layer =
-        row_parallel_linear_new(within(within(run->model->builder, "first"), "row"), c->H, c->out,
-                                false);
+    const RowParallelLinear layer = row_parallel_linear_new(
+        within(within(run->model->builder, "first"), "row"), c->H, c->out, false);
     model_finish(run->model);
     model_use_tape(run->model, run->tape);
     model_fill(run->model, NULL, counted, NULL);
@@ -149,7 +148,9 @@ static Allowance sent_forward_20(int64_t n, const Sizes *z)
     const int64_t rows = z->B * z->S;
     const bool gathers = z->part == COLUMN || z->part == SYNC_POINT || z->part == SCATTER,
                sums = z->part != COLUMN && z->part != SCATTER;
-    const int64_t gathered = z->part == COLUMN ? z->OUT : z->part == SCATTER ? z->H : z->F,
+    const int64_t gathered = z->part == COLUMN    ? z->OUT
+                             : z->part == SCATTER ? z->H
+                                                  : z->F,
                   summed = z->part == PROJECTIONS ? z->H : z->OUT;
     return (Allowance){gathers * sent_by_all_gather(n, rows * gathered) +
                            sums * sent_by_all_reduce(n, rows * summed),
@@ -162,7 +163,8 @@ static Allowance sent_backward_20(int64_t n, const Sizes *z)
     const int64_t rows = z->B * z->S;
     const bool gathers = z->part == ROW || z->part == SYNC_POINT || z->part == SCATTER,
                sums = z->part != ROW && z->part != SCATTER;
-    return (Allowance){gathers * sent_by_all_gather(n, rows * (z->part == SYNC_POINT ? z->F : z->H)) +
+    return (Allowance){gathers *
+                               sent_by_all_gather(n, rows * (z->part == SYNC_POINT ? z->F : z->H)) +
                            sums * sent_by_all_reduce(n, rows * z->H),
                        gathers + sums};
 }
@@ -249,16 +251,36 @@ Lab lab_20 = {
                        "out = 24, on 32 rows (B·S). How many bytes do the ranks send in all, "
                        "forward and backward?"),
                 .unit = N_("bytes"),
-                .at = {.world = 4, .tp = 4, .kind = SYNC_POINT, .B = 2, .S = 16, .H = 24, .F = 80,
+                .at = {.world = 4,
+                       .tp = 4,
+                       .kind = SYNC_POINT,
+                       .B = 2,
+                       .S = 16,
+                       .H = 24,
+                       .F = 80,
                        .out = 24},
                 .count = bytes_of_layer},
-    .kinds = {[SCATTER] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS, .name = N_("scatter")},
-              [COLUMN] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES, .name = N_("column")},
-              [ROW] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS | IN_BIASES, .name = N_("row")},
-              [NO_SYNC] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("no sync point")},
-              [SYNC_POINT] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("sync point")},
-              [PROJECTIONS] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS | IN_PROJECTIONS | IN_BIASES, .name = N_("q, k, v")},
-              [EXAMPLE] = {.scenario = scenario_20, .mistakes = IN_INPUT_GRADIENTS, .name = N_("example")}},
+    .kinds = {[SCATTER] = {.scenario = scenario_20,
+                           .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS,
+                           .name = N_("scatter")},
+              [COLUMN] = {.scenario = scenario_20,
+                          .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES,
+                          .name = N_("column")},
+              [ROW] = {.scenario = scenario_20,
+                       .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS | IN_BIASES,
+                       .name = N_("row")},
+              [NO_SYNC] = {.scenario = scenario_20,
+                           .mistakes = IN_INPUT_GRADIENTS,
+                           .name = N_("no sync point")},
+              [SYNC_POINT] = {.scenario = scenario_20,
+                              .mistakes = IN_INPUT_GRADIENTS,
+                              .name = N_("sync point")},
+              [PROJECTIONS] = {.scenario = scenario_20,
+                               .mistakes = IN_INPUT_GRADIENTS | IN_PROJECTIONS | IN_BIASES,
+                               .name = N_("q, k, v")},
+              [EXAMPLE] = {.scenario = scenario_20,
+                           .mistakes = IN_INPUT_GRADIENTS,
+                           .name = N_("example")}},
     .forward = sent_forward_20,
     .backward = sent_backward_20,
     .usual = usual_20,

@@ -120,6 +120,17 @@ static Tensor *net_repeat_heads(Tensor *const x[])
     return repeat_heads(x[0], 3, 4);
 }
 
+/* Part of a tensor that has another reader, and elements that are taken once, twice and never. */
+static Tensor *net_part(Tensor *const x[])
+{
+    return add(part(x[0], LAST, 1, 3), part(gelu(x[0]), LAST, 2, 3));
+}
+
+static Tensor *net_slice(Tensor *const x[])
+{
+    return add(take(x[0], 1, 2), add(take(x[0], 1, 0), take(x[0], 1, 2)));
+}
+
 static Tensor *net_gelu_tanh(Tensor *const x[])
 {
     return gelu_tanh(x[0]);
@@ -297,6 +308,12 @@ static Tensor *net_positions_twice(Tensor *const x[])
 static const Net NETS[] = {
     {"linear", {R3, SHAPE(4, 5)}, net_linear},
     {"linear with bias", {R3, SHAPE(4, 5), SHAPE(4)}, net_linear_with_bias},
+    {"linear with two weights in one", {R3, SHAPE(2, 4, 5)}, net_linear},
+    {"linear with two weights and biases in one",
+     {R3, SHAPE(2, 4, 5), SHAPE(2, 4)},
+     net_linear_with_bias},
+    {"part", {SHAPE(2, 3, 6)}, net_part},
+    {"take", {SHAPE(2, 4, 3)}, net_slice},
     {"add_bias", {R3, SHAPE(5)}, net_add_bias},
     {"a bias used twice", {R3, SHAPE(5)}, net_bias_twice},
     {"tanh", {R3}, net_tanh},

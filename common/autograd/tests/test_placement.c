@@ -161,6 +161,25 @@ static const Rule RULES[] = {
     {"repeat_heads", "W", NULL, "W", NULL},
     {"repeat_heads", "S2", NULL, "S2", NULL},
     {"repeat_heads", "S1", NULL, "U", "is not split by heads"},
+    {"scatter", "W", NULL, "S2", NULL},
+    {"scatter", "U", NULL, "S2", NULL},
+    {"scatter", "C", NULL, "S2", "without duplication"},
+    {"scatter", "S2", NULL, "S2", "is not whole"},
+    {"scatter", "P", NULL, "S2", "is not whole"},
+    {"take", "W", NULL, "W", NULL},
+    {"take", "C", NULL, "C", NULL},
+    {"take", "P", NULL, "P", NULL},
+    {"take", "S2", NULL, "S1", NULL},
+    {"take", "S0", NULL, "S0", NULL},
+    {"take", "S1", NULL, "U", "other ranks hold the rest"},
+    {"part", "W", NULL, "U", NULL},
+    {"part", "S1", NULL, "U", NULL},
+    {"part", "S2", NULL, "U", "is not this rank's share of that part"},
+    {"linear of three", "C", "S1", "S3", NULL},
+    {"linear of three", "C", "S0", "S2", NULL},
+    {"linear of three", "S2", "S2", "P", NULL},
+    {"linear of three", "W", "S1", "S3", "whole meets the weight"},
+    {"linear of three", "W", "W", "W", NULL},
     {"rms_norm", "W", NULL, "W", NULL},
     {"rms_norm", "U", NULL, "W", NULL},
     {"rms_norm", "C", NULL, "W", "is not whole"},
@@ -183,6 +202,8 @@ static Placement placement_of_pair(const char *operation, Tensor *x)
 {
     if (strcmp(operation, "duplication") == 0)
         return place_duplication(tape, x);
+    if (strcmp(operation, "scatter") == 0)
+        return place_scatter(tape, x, 2);
     return strcmp(operation, "all_reduce") == 0 ? place_all_reduce(tape, x)
                                                 : place_all_gather(tape, x, 2);
 }
@@ -191,6 +212,8 @@ static Tensor *two_arguments(const char *operation, const Rule *rule, Tensor *x)
 {
     if (strcmp(operation, "linear") == 0)
         return linear(x, normal("w", SHAPE(5, H), placement_of(rule->y)));
+    if (strcmp(operation, "linear of three") == 0)
+        return linear(x, normal("w", SHAPE(3, 5, H), placement_of(rule->y)));
     if (strcmp(operation, "add_bias") == 0)
         return add_bias(x, normal("b", SHAPE(H), placement_of(rule->y)));
     if (strcmp(operation, "lookup") == 0)
@@ -233,6 +256,10 @@ static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
         return rotary(x, 2, 0, 100);
     if (strcmp(operation, "repeat_heads") == 0)
         return repeat_heads(x, 2, 3);
+    if (strcmp(operation, "take") == 0)
+        return take(x, 1, 1);
+    if (strcmp(operation, "part") == 0)
+        return part(x, LAST, 1, 2);
     if (strcmp(operation, "rms_norm") == 0)
         return rms_norm(x, normal("w", SHAPE(H), whole()), 1e-5);
     if (strcmp(operation, "dropout") == 0)
@@ -255,7 +282,8 @@ static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
 static Placement result_of(const Rule *rule)
 {
     Tensor *x = normal("x", SHAPE(B, S, H), placement_of(rule->x));
-    if (strcmp(rule->operation, "duplication") == 0 || strncmp(rule->operation, "all_", 4) == 0)
+    if (strcmp(rule->operation, "duplication") == 0 || strcmp(rule->operation, "scatter") == 0 ||
+        strncmp(rule->operation, "all_", 4) == 0)
         return placement_of_pair(rule->operation, x);
     if (rule->y)
         return two_arguments(rule->operation, rule, x)->placement;

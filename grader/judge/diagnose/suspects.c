@@ -12,7 +12,8 @@ const Suspect suspects[MISTAKES] = {
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [OTHER_REPLICAS] =
-        {IN_SUMS | IN_BIASES, N_("it contains contributions of another replica: it was summed over the world")},
+        {IN_SUMS | IN_BIASES,
+         N_("it contains contributions of another replica: it was summed over the world")},
     [NOT_DIVIDED] = {IN_AVERAGES, N_("gradients grow with the number of replicas: this is their "
                                      "sum, not their mean")},
     [DIVIDED_TWICE] = {IN_AVERAGES, N_("the gradients are averaged twice: divided by the number of "
