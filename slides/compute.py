@@ -84,6 +84,14 @@ def of_pair():
     return {**found, "wide.forward": f"{sent[0] / 1e6:.1f}", "wide.backward": f"{sent[1] / 1e6:.1f}", "wide.MB": f"{WIDTH * sum(sent) / 1e6:.0f}"}
 
 
+def of_sync_points():
+    """A feed-forward block by the layers of lab 20, in units of (n-1)N: a gather sends a tensor once,
+    a sum twice. Backward, f sums and a scatter gathers."""
+    ways = {"none": (2, 2), "gather": (4 + 2, 4 + 2), "sum": (2 * 4 + 1, 2 * 4 + 1)}
+    found = {f"sync.{name}.{key}": sent for name, way in ways.items() for key, sent in zip(("forward", "backward"), way)}
+    return {**found, **{f"sync.{name}.both": sum(way) for name, way in ways.items()}}
+
+
 def of_layouts():
     found = {"small.L": SMALL.layers, "small.H": SMALL.hidden, "small.B": SMALL.batch, "small.S": SMALL.seq, "small.V": SMALL.vocabulary,
              "small.P": short(SMALL.parameters(1) / 1e6), "small.tokens": SMALL.batch * SMALL.seq,
@@ -167,7 +175,7 @@ def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **ring}
+            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **ring}
 
 
 def main():

@@ -22,6 +22,7 @@ STAGES, MICRO = 3, 4  # as in lab 13
 GRID, GRID_MICRO, ONE = {"tp": 2, "dp": 2, "pp": 2}, 3, 5  # the fastest dimension first; ONE is the rank with marked groups
 SHARDS, WHOLE = [[4, 5], [3, 2]], [1, 1]  # squares of gradients, by stage: shards of two ranks, parameters that both hold whole
 LOSSES, LOSS_ROWS = [5.5, 4.9], 8  # sums of losses over the rows of each replica
+COUNTED, COUNTED_WT, BIAS = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], [[1, 2], [3, 4], [5, 6], [7, 8]], [1, 2]  # as in lab 20
 LOGITS, TARGET = [[1, 3], [2, 0]], 2  # as in lab 21: the columns of two ranks
 SEEN, RIGHT = [3, 2], [2, 2]  # as in lab 11: test rows of two replicas, and the number of right ones
 SENTENCE = "a brilliant film"
@@ -90,6 +91,17 @@ def row_split():
     z = [times(columns(X, 2 * r, 2 * r + 2), ot[2 * r:2 * r + 2]) for r in (0, 1)]
     must(plus(*z) == times(X, ot), "the terms of z")
     return {"x.cut": drawn(X, by_columns(2)), "Ot": drawn(ot, by_rows(2)), "z.0": drawn(z[0], "p0"), "z.1": drawn(z[1], "p1"), "z": drawn(plus(*z), "w")}
+
+
+def row_bias():
+    """A row split with a bias, which is added to the sum; and the first row if each rank adds it."""
+    terms = [times(columns(COUNTED, 2 * r, 2 * r + 2), COUNTED_WT[2 * r:2 * r + 2]) for r in (0, 1)]
+    total = plus(*terms)
+    must(total == times(COUNTED, COUNTED_WT), "the terms of lab 20's example")
+    y = [[x + b for x, b in zip(row, BIAS)] for row in total]
+    return ({"bias.x": drawn(COUNTED, by_columns(2)), "bias.Wt": drawn(COUNTED_WT, by_rows(2)), "bias.term.0": drawn(terms[0], "p0"),
+             "bias.term.1": drawn(terms[1], "p1"), "bias.sum": drawn(total, "w"), "bias.b": drawn([BIAS], "w"), "bias.y": drawn(y, "w")},
+            {"bias.twice": ", ".join(str(x + len(terms) * b) for x, b in zip(total[0], BIAS))})
 
 
 def pair():
@@ -293,7 +305,7 @@ def vocabulary():
 
 
 def drawings():
-    return {**column_split(), **row_split(), **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
+    return {**column_split(), **row_split(), **row_bias()[0], **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
             **pipeline(), **grid(), **next_token()[0], "gelu": gelu_curve()}
 
 
@@ -304,7 +316,7 @@ def numbers():
     a, b = 1, -2
     found.update({"bend.a": a, "bend.b": b, "bend.sum": a + b,
                   "bend.of.sum": f"{gelu(a + b):.2f}", "bend.sum.of": f"{gelu(a) + gelu(b):.2f}",
-                  "stages": STAGES, "micro": MICRO, "one": ONE, **norm(), **loss(), **next_token()[1]})
+                  "stages": STAGES, "micro": MICRO, "one": ONE, **norm(), **loss(), **row_bias()[1], **next_token()[1]})
     ratios = [right / seen for right, seen in zip(RIGHT, SEEN)]
     for r, ratio in enumerate(ratios):
         found.update({f"seen.{r}": SEEN[r], f"right.{r}": RIGHT[r], f"ratio.{r}": f"{ratio:.3f}"})

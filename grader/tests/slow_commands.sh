@@ -31,6 +31,7 @@ elsewhere() {
     'make slides'*) echo slides/tests/slow_slides.sh ;;
     'make plot'*) echo common/train/tests/plot.py ;;
     'make layouts'*) echo common/train/tests/layouts.py ;;
+    'make train'*MODEL=hf:*) echo common/pretrained/tests/slow_transformers.py ;;
     *DATA=data/imdb*) echo common/train/tests/slow_real_reviews.py ;;
     'make test'* | 'make lint' | 'make bench'* | 'make model'*) echo common/tests/run.sh ;;
     esac

