@@ -34,6 +34,7 @@ declare -A by_hand=(
     [12]=$((4 * 2 * (3 - 1) * 2 * 16 * 24))                        # two borders, forward and backward
     [13]=$((4 + 3 + 2 + 1))                                        # min(m, p - k) on stage k
     [14]=$((5 + 7))                                                # rank 5 is in stage 1, of the ranks 4 to 7
+    [16]=$((4 * 2 * 2 * 2 * (4 - 1) * (10000 + 2)))                # two averages in two dp groups; the rows are a double
     [21]=$((4 * 3 * 2 * (4 - 1) * 64))                             # maximum, sum, target
 )
 labs=$(python3 -c 'import json; print(*[lab["number"] for lab in json.load(open("build/generated/labs.json"))])')
