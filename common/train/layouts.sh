@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# layouts.sh BUILD: trains one model at thirteen layouts, with SGD also by averages of weights, and prints a table: last loss, the largest
-# difference of a loss and of a weight from one rank, memory, bytes and time. Measures how large a
-# difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
-# unit in the last place, and for a loss at least 8 such units. Exit status 1 if a layout differs by
-# more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make
-# train.
+# layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
+# difference of a loss and of a weight from one rank, memory, bytes and time. With SGD, also trains
+# by averages of weights, where there are replicas. Measures how large a difference rounding may
+# cause: 8 times that of serial runs whose initial weights are moved by one unit in the last place,
+# and for a loss at least 8 such units. Exit status 1 if a layout differs by more. OPTIONS replaces
+# the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -25,7 +25,7 @@ trap 'rm -rf "$work"' EXIT
 run() {
     local name=$1 ranks=$2
     shift 2
-    common/train/launch.sh "$ranks" solutions 14 "$build/train" --cache "$build/cache" --test "" --threads 1 \
+    common/train/launch.sh "$ranks" solutions 16 "$build/train" --cache "$build/cache" --test "" --threads 1 \
         "${options[@]}" --save "$work/$name" --metrics "$work/$name.jsonl" "$@" > "$work/$name.out" || exit 2
     sed -n 's/^{"step":.*"loss":\([-0-9.e+]*\),.*"lr".*/\1/p' "$work/$name.jsonl" > "$work/$name.loss"
 }
@@ -39,15 +39,27 @@ weights_apart() {
     "$build/checkpoint" compare "$work/serial" "$work/$1" | sed -n 's/^largest difference of a weight: //p'
 }
 
+# layouts [MORE...]: those that the table of these options has.
+layouts() {
+    local all=("1 1 1" "2 1 1" "4 1 1" "1 2 1" "1 4 1" "2 2 1" "4 2 1" "2 3 1" "3 2 1" "1 1 2" "1 2 3" "2 2 2" "1 1 4")
+    [ $# = 0 ] || all=("1 2 1" "2 3 1" "2 2 2")
+    printf '%s\n' "${all[@]}"
+}
+
 # field NAME KEY: a number of rank 0 in the summary
 field() {
     sed -n '$s/.*"rank":0,[^]]*\("'"$2"'":[-0-9.e+]*\).*/\1/p' "$work/$1.jsonl" | head -1 | sed 's/.*://'
 }
 
+# table OPTIMIZER OPTIONS... [-- MORE...]: MORE are for the runs with several ranks only.
 table() {
-    local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0
+    local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0 more=() given=("${options[@]}")
     shift
-    options+=("$@")
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    more=("${@:2}")
     run serial 1 --tp 1
     loss=$(awk 'NR == 1 { print 2 ^ (int(log($1) / log(2) + 100) - 123) }' "$work/serial.loss")
     for k in 1 2 3; do
@@ -59,24 +71,24 @@ table() {
         "$(awk "BEGIN { print 8 * $weight }")")"
     tell '                             most apart      peak      MB sent over      step'
     tell ' tp  dp  pp   last loss    losses   weights     MB     tp     dp     pp    ms'
-    for layout in "1 1 1" "2 1 1" "4 1 1" "1 2 1" "1 4 1" "2 2 1" "4 2 1" "2 3 1" "3 2 1" "1 1 2" "1 2 3" "2 2 2" "1 1 4"; do
-        read -r tp dp pp <<< "$layout"
+    while read -r -u 3 tp dp pp; do
         name=$tp-$dp-$pp
-        run "$name" $((tp * dp * pp)) --tp "$tp" --pp "$pp" --micro $((pp > 1 ? 3 : 1))
+        run "$name" $((tp * dp * pp)) --tp "$tp" --pp "$pp" --micro $((pp > 1 ? 3 : 1)) "${more[@]}"
         mark=$(awk "BEGIN { print ($(losses_apart "$name") <= 8 * $loss && $(weights_apart "$name") <= 8 * $weight) ? \"✓\" : \"✗\" }")
         [ "$mark" = ✓ ] || status=1
         printf '%3s %3s %3s %11s %9s %9.3g %6.1f %6.1f %6.1f %6.1f %6.1f %s\n' "$tp" "$dp" "$pp" "$(tail -1 "$work/$name.loss")" \
             "$(losses_apart "$name")" "$(weights_apart "$name")" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_tp) / 1e6 }")" "$(awk "BEGIN { print $(field "$name" comm_bytes_dp) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_pp) / 1e6 }")" "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"
-    done
+    done 3< <(layouts "${more[@]}")
     rm -rf "${work:?}"/*
-    options=("${options[@]:0:${#options[@]}-$#}")
+    options=("${given[@]}")
     return "$status"
 }
 
 result=0
 table "$(say 'SGD, rate 0.3')" --optimizer sgd --lr 0.3 --weight-decay 0 || result=1
+table "$(say 'SGD, rate 0.3, AVERAGE=1')" --optimizer sgd --lr 0.3 --weight-decay 0 -- --average 1 || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-4')" --lr 1e-3 --eps 1e-4 || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-8')" --lr 1e-3 || result=1
 exit "$result"

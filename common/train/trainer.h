@@ -45,12 +45,12 @@ typedef struct Trainer {
     int64_t local_batch; /**< rows per step on this replica */
     /** of each step; wait: the part of the reduction that was not hidden */
     double *step_seconds, *wait_seconds;
-    Sent sent;       /**< in all steps */
-    int passes;      /**< backward passes of the step so far */
-    Tape *last_tape; /**< of the last one, which completes the gradients */
-    /** with AVERAGE: do the replicas' weights differ; the rows (with TASK=mlm, the tokens) that this
-     *  replica has trained on since they were the same; is CHECK due when they are */
-    bool apart, check_is_due;
+    Sent sent;         /**< in all steps */
+    int passes;        /**< backward passes of the step so far */
+    Tape *last_tape;   /**< of the last one, which completes the gradients */
+    bool apart;        /**< with AVERAGE: the replicas' weights differ */
+    bool check_is_due; /**< CHECK waits for the replicas to have the same weights */
+    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since they had */
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */

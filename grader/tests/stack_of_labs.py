@@ -96,6 +96,13 @@ with tempfile.TemporaryDirectory() as tree:
     parts, labs = facts("mine", "7")
     check(labs == [1, 3, 4, 6, 7] and parts["author-6"] == ["solution"] and parts["author-4"] == ["student"],
           "with UPTO, the reference stands in for labs that are not started", parts)
+    before_16 = [number for number in FILES if number < 16]
+    begin(*before_16, 21)
+    labs = facts("mine")[1]
+    check(max(labs) == 21 and 16 not in labs, "lab 21 trains without lab 16, which no later stage needs", labs)
+    begin(*before_16, 16)
+    check(16 in facts("mine")[1], "a started lab 16 trains without lab 21", facts("mine"))
+    begin(1, 2, 3, 4, 5, 8)
     os.rmdir(f"{tree}/solutions")
     check(facts("mine", "7")[0]["author-6"] == ["missing"], "without a reference, a lab that is not started is missing")
     check("lab 6, which is not started" in asked("missing", "6").stdout, "and the message about labs that build on it says so")

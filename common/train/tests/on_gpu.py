@@ -27,6 +27,12 @@ def as_on_the_cpu(folder):
             far = apart(run_name, saved(run_name, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 * pp if pp > 1 else 1))
             check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp}, pp {pp} on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
+    on("the CPU")
+    averaged = losses_of(2, *MODEL, "--tp", 1, "--average", 2)
+    for name in ON_GPUS:
+        on(name)
+        far = deviation(averaged, losses_of(2, *MODEL, "--tp", 1, "--average", 2))
+        check(far <= allowed[0], f"averages of weights on GPUs, {name}, give the CPU's losses", f"{far} apart, {allowed[0]} allowed")
     twice = [losses_of(4, *MODEL, "--tp", 2) for _ in range(2)]
     check(twice[0] == twice[1], "two runs on GPUs are equal to the last digit")
     losses_of(2, *MODEL, "--tp", 2, "--steps", 3, "--save", f"{folder}/half")
