@@ -221,7 +221,7 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c = other_sizes(c, d);
     c.H = 9 + 2 * draw(d, 0, 3);
     c.V = tp * draw(d, 120, 160) + (tp > 1); /* parts of different sizes */
-    c.exponent = LARGE;
+    c.exponent = LARGE_LOGITS;
     c.delay = 1;
     c.apart = world > tp && tp > 1;
     return c;

@@ -22,8 +22,8 @@ static Tensor *own_columns(const Scenario *run, Tensor *x)
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape)
 {
     Tensor *x = random_input(run, key, -1, shape, true);
-    const bool negative = which > 0 && run->c.exponent == LARGE;
-    const float less = negative ? (float)ldexp(2, LARGE) : 0;
+    const bool negative = which > 0 && run->c.exponent == LARGE_LOGITS;
+    const float less = negative ? (float)ldexp(2, LARGE_LOGITS) : 0;
     for (int64_t i = 0, count = tensor_count(x); i < count; i++)
         reals(x)[i] = (real)((float)reals(x)[i] - less); /* the same in float and double */
     return own_columns(run, x);

@@ -24,7 +24,7 @@ static const char *const vocabulary_functions[] = {"vocabulary_embedding", "voca
                                                    "vocabulary_parallel_cross_entropy",
                                                    N_("the tied model")};
 
-enum { LARGE = 13 }; /**< a case's exponent if its logits are in the ten thousands */
+enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten thousands */
 
 /** This rank's columns of random logits, for the loss alone. Large ones are all negative in the
  *  second model: a maximum does not begin at 0. */
