@@ -116,6 +116,6 @@ double sums_overlapped(const StepSchedule *s)
     for (int i = 0; i < s->sums.count; i++)
         for (int k = 0; k < work->count; k++)
             all += length(&(Interval){fmax(s->sums.span[i].begin, work->span[k].begin),
-                                  fmin(s->sums.span[i].end, work->span[k].end)});
+                                      fmin(s->sums.span[i].end, work->span[k].end)});
     return all;
 }

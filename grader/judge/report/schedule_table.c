@@ -69,8 +69,8 @@ static const char *time_text(double seconds, char text[32])
 }
 
 /* A box in a line that begins at column `first`: its name if it fits, or the name's first letter, and then `fill`. */
-static void draw_box(Interval span, const char *name, char fill, double column, int first, int columns,
-                     char *line)
+static void draw_box(Interval span, const char *name, char fill, double column, int first,
+                     int columns, char *line)
 {
     const int begin = (int)lround(span.begin / column),
               end = (int)fmax(lround(span.end / column), begin + 1), length = (int)strlen(name),
@@ -105,7 +105,8 @@ static void print_times(FILE *out, const Case *c, const StepSchedule *s)
                 const Pass *pass = &s->pass[rank][k];
                 char name[16];
                 snprintf(name, sizeof name, "%c%d", pass->backward ? 'B' : 'F', pass->micro);
-                draw_box((Interval){pass->begin, pass->end}, name, '-', column, first, columns, line);
+                draw_box((Interval){pass->begin, pass->end}, name, '-', column, first, columns,
+                         line);
             }
             print_stage(out, i);
             fprintf(out, " %.*s\n", columns, line);
