@@ -1,10 +1,8 @@
 /* Lab 21, Language model: the embedding, the tied head and the loss, with the vocabulary split over the ranks. */
 #include "grader/labs/vocabulary.h"
 
-#include <math.h>
 #include <stdio.h>
 
-enum { LARGE = 13 }; /* logits are in the ten thousands */
 static const double rate = 0.25;
 
 /* The tables of one of a case's two models; one table if the head is tied. */
@@ -32,81 +30,6 @@ static const char *key_of(char key[KEY_SIZE], const char *what, int which, int s
 {
     snprintf(key, KEY_SIZE, "%.16s of the %s model, step %d", what, layer_names[which], step + 1);
     return key;
-}
-
-/* ---- inputs ---------------------------------------------------------------------------------------------------- */
-
-/* This rank's columns of x [B,S,V]; all, on one rank. */
-static Tensor *own_columns(const Scenario *run, Tensor *x)
-{
-    const int ranks = run->mesh->tp_degree;
-    const int64_t V = shape_last(x->shape), rows = tensor_count(x) / V;
-    const Range held = chunk(V, run->mesh->tp_rank, ranks);
-    const int64_t width = held.end - held.begin;
-    Tensor *part = tape_host_tensor(run->tape, REAL, shape_with(x->shape, 2, width),
-                                    ranks > 1 ? shard(2) : whole());
-    for (int64_t i = 0; i < rows * width; i++)
-        reals(part)[i] = reals(x)[i / width * V + held.begin + i % width];
-    part->undivided = V;
-    part->needs_gradient = x->needs_gradient;
-    return part;
-}
-
-/* Logits for the loss alone. Large ones are all negative in the second model: a maximum does not begin at 0. */
-static Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape)
-{
-    Tensor *x = random_input(run, key, -1, shape, true);
-    const bool negative = which > 0 && run->c.exponent == LARGE;
-    const float less = negative ? (float)ldexp(2, LARGE) : 0;
-    for (int64_t i = 0, count = tensor_count(x); i < count; i++)
-        reals(x)[i] = (real)((float)reals(x)[i] - less); /* the same in float and double */
-    return own_columns(run, x);
-}
-
-/* A target in the columns of each rank in turn, that of the last position at the end of the vocabulary; every fourth
- * position, and the whole first sample of several, has nothing to predict. */
-static Tensor *random_targets(Scenario *run, const char *key, int V)
-{
-    const Case *c = &run->c;
-    Tensor *targets = tape_host_tensor(run->tape, INT32, SHAPE(c->B, c->S), whole());
-    const int64_t count = tensor_count(targets);
-    for (int64_t i = 0; i < count; i++) {
-        Range held = chunk(V, (int)(i % c->tp), c->tp);
-        if (held.begin == held.end)
-            held = (Range){0, V};
-        const bool none = i % 4 == 2 || (c->B > 1 && i < c->S);
-        const int64_t id = held.begin + random_below(run, key, i, held.end - held.begin);
-        ints(targets)[i] = none ? NO_ID : (int32_t)id;
-    }
-    ints(targets)[count - 1] = V - 1;
-    return targets;
-}
-
-/* dy for a result of a student's, which may be this rank's columns. */
-static Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape whole_shape)
-{
-    Tensor *dy = random_input(run, key, -1, whole_shape, false);
-    const double unit = ldexp(1, run->c.dy_exponent - run->c.exponent);
-    for (int64_t i = 0, count = tensor_count(dy); i < count; i++)
-        reals(dy)[i] *= (real)unit;
-    return tensor_count(y) < tensor_count(dy) ? own_columns(run, dy) : dy;
-}
-
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
-
-/* Writes logits [B,S,V] or their gradient, of which this rank holds its columns. */
-static void write_columns(Scenario *run, Check check, Label label, Tensor *x, int V)
-{
-    Entry *entry = (Entry *)(run->stream.base + atomic_load(run->stream.used));
-    write_values(run, check, label, x);
-    const Range held = chunk(V, run->mesh->tp_rank, run->mesh->tp_degree);
-    if (!x || x->shape.rank != 3 || shape_last(x->shape) != held.end - held.begin)
-        return;
-    entry->shape = shape_with(x->shape, 2, V);
-    entry->placement_kind = SHARD;
-    entry->placement_dim = 2;
-    entry->begin = held.begin;
-    entry->end = held.end;
 }
 
 static Sizes sizes_of(const Case *c, int function)
@@ -298,7 +221,7 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c = other_sizes(c, d);
     c.H = 9 + 2 * draw(d, 0, 3);
     c.V = tp * draw(d, 120, 160) + (tp > 1); /* parts of different sizes */
-    c.exponent = LARGE;
+    c.exponent = LARGE_LOGITS;
     c.delay = 1;
     c.apart = world > tp && tp > 1;
     return c;

@@ -23,3 +23,20 @@ enum {
 static const char *const vocabulary_functions[] = {"vocabulary_embedding", "vocabulary_logits",
                                                    "vocabulary_parallel_cross_entropy",
                                                    N_("the tied model")};
+
+enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten thousands */
+
+/** This rank's columns of random logits, for the loss alone. Large ones are all negative in the
+ *  second model: a maximum does not begin at 0. */
+Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
+
+/** A target in the columns of each rank in turn, that of the last position at the end of the
+ *  vocabulary; every fourth position, and the whole first sample of several, has nothing to
+ *  predict. */
+Tensor *random_targets(Scenario *run, const char *key, int V);
+
+/** dy for a result y of a student's, which may be this rank's columns. */
+Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape whole_shape);
+
+/** Writes logits [B,S,V] or their gradient, of which this rank holds its columns. */
+void write_columns(Scenario *run, Check check, Label label, Tensor *x, int V);

@@ -84,6 +84,9 @@ quiet() { # the lab has full marks, and the ranks' output shows no success of th
 fails_saying_one_of() {
     fails_saying "$1" || fails_saying "$2"
 }
+not_says() {
+    ! says "$1"
+}
 refused() {
     fails_saying "forbidden system call"
 }
@@ -108,140 +111,8 @@ nothing_is_left() { # no process of the attack and no file of its ranks; other t
     gone attackers && { [ ${#files[@]} = 0 ] || gone those_of "${files[@]}"; }
 }
 
-# ---- what is refused when the lab is built
-
-builds() {
-    local name
-    attack '' '__attribute__((constructor)) static void first(void) { puts("Score: 100/100"); _exit(0); }'
-    check "a constructor is refused by name" fails_saying "has a section .init_array"
-    attack '' '__attribute__((destructor)) static void last(void) { puts("Score: 100/100"); }'
-    check "a destructor is refused by name" fails_saying "has a section .fini_array"
-    attack '' '#include "/etc/passwd"
-'
-    check "a file of the system is no header" fails_saying "reads /etc/passwd"
-    check "its contents are not in the report" not_says "root:"
-    attack '' "#include \"$ROOT/solutions/$FILE_6\"
-"
-    check "a solution is no header" fails_saying "$FILE_6, which is not a header"
-    attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
-    check "a file that the assembler includes as data is refused" fails_saying "reads /etc/passwd"
-    attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
-    check "static variables of 64 GB are refused, with their size" fails_saying "has 65536 MB of static variables"
-    for name in .bss .note.x .text.x .group .debug_x; do
-        attack '' "__asm__(\".section $name, \\\"\\\", @nobits\\n.skip 64 << 30\\n.text\");"
-        check "so are those in $name" fails_saying "has 65536 MB of static variables"
-    done
-    attack '' 'char half[1L << 62], other[1L << 62];'
-    check "so are those that 64 bits cannot count" fails_saying "MB of static variables, where 256 MB are allowed"
-    attack '' 'char big[1L << 30] = {1};'
-    check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
-}
-# stuck NAME CODE COMMAND...: in this command, what reads the lab under this name waits for ever.
-stuck() {
-    mkdir -p stuck
-    printf '%s\n' '#!/usr/bin/env bash' "$2" 'while :; do sleep 1; done' > "stuck/$1"
-    chmod +x "stuck/$1"
-    CC=gcc COMPILE_SECONDS=1 PATH=$tree/stuck:$PATH "${@:3}"
-    rm -r stuck
-}
-link_train() {
-    LDFLAGS='' LDLIBS='' timeout 60 "$ROOT/grader/link-train.sh" "$tree/train" student/1.o > out 2>&1
-    status=$?
-}
-time_limits() {
-    local program
-    for program in readelf objcopy; do
-        stuck "$program" '' attack ''
-        check "a lab that $program does not come to the end of has a verdict" fails_saying "has an object that takes too long to examine"
-    done
-    stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"' attack ''
-    check "a lab that the linker does not come to the end of has a verdict" fails_saying "lab 1 does not link: the linker was stopped"
-    stuck gcc '' link_train
-    check "a training program that the linker does not come to the end of is one error" fails_saying "error: the training program does not link"
-    check "and leaves no file" test -z "$(those_of train*)"
-}
-# Calls that a lab may not make by any name, and files that messages would quote.
-names() {
-    local name
-    for name in recorder_end own_work_begin __real_kernel_linear_forward stream_entry recorder_active; do
-        attack "off();" "void off(void) __asm__(\"$name\");"
-        check "a function of the grader, $name, is refused under an assembler name" fails_saying "lab 1 calls an undefined function: $name ("
-    done
-    for name in mprotect pthread_create atexit signal write getppid; do
-        attack "call();" "void call(void) __asm__(\"$name\");"
-        check "a lab that calls $name is refused, with the line" fails_saying "lab 1 calls $name ("
-    done
-    attack '' 'void recorder_end(void); void recorder_end(void) {} int MPI_Comm_rank(MPI_Comm comm, int *rank) { return *rank = 0; }'
-    check "functions of a lab replace none of the grader's" test "$status" = 0
-    attack 'for (int i = 0; i < 6000; i++) all[i]();' "$(for ((i = 0; i < 6000; i++)); do echo "void f$i(void);"; done)
-void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
-    check "a lab with 6000 undefined functions has a verdict" fails_saying "lab 1 calls an undefined function: f0"
-    attack '' '#include "model/serial/serial_pair.c"
-'
-    check "a source of the kit is no header" fails_saying "serial_pair.c, which is not a header"
-    attack '' '#include "tensor/tensor.h"
-'
-    check "a header of the kit that is not for labs is refused" fails_saying "tensor.h, which is not a header"
-    attack '' '
-#line 1 "/etc/passwd"
-int x = ;'
-    check "a #line shows no line of another file" fails_saying "/etc/passwd:1"
-    check "nor any of its contents" not_says "root:"
-    attack '' 'int x = ;'
-    check "the line of the lab in the compiler's message is shown" fails_saying "| int x = ;"
-    attack '' '__asm__(".macro x a b\n.\\a\\b \"/etc/passwd\"\n.endm\nx inc lude\n");'
-    check "a file that the assembler includes is not shown" not_says "nologin"
-    check "and the lab does not compile" fails_saying "the assembler does not understand"
-    attack '' 'extern int f(void) __asm__("f\n.include \"/etc/passwd\"\n"); int g(void) { return f(); }'
-    check "nor is a file that an assembler name includes" not_says "nologin"
-    attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
-    check "writable code is refused" fails_saying "has code on its stack or in its data"
-    attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
-    check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
-    attack 'call();' 'int call(void) __asm__("__nobody_chk");'
-    check "an undefined name that matches the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
-    attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
-    check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
-    attack '' 'int protocol_stamp __attribute__((common));'
-    check "a common variable cannot become one of the grader's" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
-}
-# A compiler that a lab has taken over.
-compiler() {
-    local others="$tree/others"
-    echo secret > "$others"
-    if "$ENCLOSE" -- cat "$others" > /dev/null 2>&1; then
-        echo "skip - the compiler reads only what a lab may include: the system has no Landlock"
-        return
-    fi
-    mkdir -p student
-    printf '%s\n' '#!/usr/bin/env bash' '[[ " $* " == *" -S "* ]] || exec gcc "$@"' "! cat '$others' || exit 1" "! echo >> '$others' || exit 1" "! : > '$tree/student/made' || exit 1" \
-        "! kill -0 $$ || exit 1" '! cat /etc/shadow || exit 1' 'exec gcc "$@"' > student/compiler
-    chmod +x student/compiler
-    CC=$tree/student/compiler attack ''
-    check "the compiler reads and writes no other file, and signals no other process" [ "$status $(cat "$others")" = "0 secret" ]
-    rm student/compiler
-}
-builds_slowly() {
-    attack '' '#include "/dev/zero"
-'
-    check "an endless header is refused" fails_saying_one_of "which is not a header of the kit" "it asked for more than 1.5 GB of memory"
-    attack '' '#define A(x) x x x x x x x x x x
-#define B(x) A(A(A(A(A(A(A(A(x))))))))
-int big[] = {B(B(1,))};'
-    check "a text that grows without bound is refused" fails_saying "lab 1 does not compile"
-    check "and a sentence says why" fails_saying "the compiler was stopped: it"
-    attack '' '#include __FILE__
-#include __FILE__
-'
-    check "headers that include each other without end are stopped" fails_saying "it ran for more than 20 seconds"
-    mkfifo student/pipe
-    COMPILE_SECONDS=2 attack '' '#include "pipe"
-'
-    check "a compiler that waits for ever is stopped" fails_saying "it ran for more than 20 seconds"
-}
-not_says() {
-    ! says "$1"
-}
+# shellcheck source=grader/tests/attacks_on_build.bash
+. "$ROOT/grader/tests/attacks_on_build.bash"
 
 # ---- what the running lab does
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The course as a student takes it: the training runs in each lab's text, with the labs up to there
 # solved and all others not started. One model, so one loss. RUNS names other labs than those of part
-# 1 whose texts train.
+# 1 whose texts train, for slow_course.sh, which goes on where this returns.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -34,6 +34,13 @@ train STACK=mine NTASKS=1 TP=1 STEPS=1 BATCH_SIZE=2
 check "a lab solved too early is named, with the labs that are missing before it" \
     grep -q "^not used  your labs: 8; the next stage needs labs that are not started: 1 2 3 4 5$" out
 
+# The losses of the first and the last step are those of lab 21's text.
+losses_of_the_text() {
+    local step
+    for step in 1 20; do
+        grep -qF "$(sed -n "s|^step $step/20 .* loss \\([0-9.]*\\) .*|\\1|p" out | xargs printf %.4f)" labs/21-*/README.md || return
+    done
+}
 told_in_the_text() {
     local text
     for text in labs/"$(printf %02d "$1")"-*/README{,.fr}.md; do
@@ -67,13 +74,14 @@ for lab in ${RUNS:-1 5 7 9 11}; do
             grep -q "^stack     your labs: 1 3 4 6 7; the reference: none" out
         [ "$lab" != 11 ] || [[ ${options[*]} != *STACK=mine* ]] || check "lab 11: the labs in it are the student's own" \
             grep -q "^stack     your labs: 3 4 6 7 8 9 10 11; the reference: none" out
+        [ "$lab" != 21 ] || check "lab 21: ${options[*]::3} has the losses that the text says" losses_of_the_text
         seen "$lab ${options[*]::3}"
         # The table of last losses in the text shows this peak, in both languages; runs of other
         # sizes are in no table.
         [ "$batch" != 8 ] || check "lab $lab: ${options[*]::4} needs the memory that the text says" told_in_the_text "$lab"
     done < <(runs_of "$lab")
 done
-[ -z "${RUNS:-}" ] || finish # slow_course.sh
+[ -z "${RUNS:-}" ] || return # to slow_course.sh
 falls() { # with tp
     awk -v a="${peak[11 NTASKS=1 TP=1 STACK=serial]}" -v b="${peak[11 NTASKS=2 TP=2 STACK=mine]}" \
         -v c="${peak[11 NTASKS=4 TP=4 STACK=mine]}" 'BEGIN { exit !(0 < c && c < 0.75 * b && b < 0.75 * a) }'

@@ -8,31 +8,10 @@
 
 #include "pretrained/hugging_face.h"
 #include "pretrained/pretrained.h"
+#include "pretrained/tests/model_folder.h"
 #include "tests/run_for_tests.h"
 
 Suite *suite(void);
-
-static char folder[64];
-
-static Path model_path(const char *model, const char *file)
-{
-    const char *root = getenv("ROOT");
-    const Path models = path_in(root ? root : ".", "common/pretrained/tests/models");
-    return path_in(path_in(models.text, model).text, file);
-}
-
-static void begin(void)
-{
-    strcpy(folder, "/tmp/balise-hugging-face-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void end(void)
-{
-    unlink(path_in(folder, "config.json").text);
-    unlink(path_in(folder, "model.safetensors").text);
-    rmdir(folder);
-}
 
 static void put_text(const char *name, const char *text)
 {
@@ -204,166 +183,6 @@ START_TEST(names_without_the_prefix_or_of_older_versions_are_accepted)
 }
 END_TEST
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
-
-/* Writes a checkpoint of one rank with the weights of a model. */
-static void save(const TransformerConfig *config, const Model *model)
-{
-    enum { MOST = 64 };
-    Problem problem;
-    SafeTensor tensors[MOST];
-    SavedParameter parameters[MOST];
-    CheckpointIndex index = {.tp = 1,
-                             .pp = 1,
-                             .optimizer = "sgd",
-                             .data_key = "0123456789abcdef",
-                             .parameters = parameters,
-                             .epsilon = config->epsilon,
-                             .theta = config->theta,
-                             .fitting = {[FIT_LAYERS] = config->layers,
-                                         [FIT_HIDDEN] = config->hidden,
-                                         [FIT_HEADS] = config->heads,
-                                         [FIT_VOCABULARY] = config->vocabulary,
-                                         [FIT_CLASSES] = config->classes,
-                                         [FIT_POSITIONS] = config->positions,
-                                         [FIT_KV_HEADS] = config->kv_heads,
-                                         [FIT_INNER] = config->inner,
-                                         [FIT_OWN_HEAD] = config->own_head,
-                                         [FIT_ROWS] = 1,
-                                         [FIT_BATCH] = 1}};
-    snprintf(index.architecture, sizeof index.architecture, "%s", config->architecture->name);
-    for (const Parameter *p = model->parameters; p; p = p->next) {
-        tensors[index.count] = (SafeTensor){.name = saved_name(0, p->name), .shape = p->shape};
-        parameters[index.count++] = (SavedParameter){(char *)p->name, p->shape, whole(), 0};
-    }
-    ck_assert(checkpoint_index_write(&index, folder, &problem));
-    SafetensorsWriter *writer =
-        safetensors_begin(shard_path(folder, &index, 0, 0).text, tensors, index.count,
-                          (const char *const[]){"step", "0", NULL}, &problem);
-    int i = 0;
-    for (const Parameter *p = model->parameters; p; p = p->next) {
-        safetensors_put(writer, reals(p->value), tensor_count(p->value));
-        free((char *)tensors[i++].name);
-    }
-    ck_assert(safetensors_end(writer, &problem));
-}
-
-static void save_as_checkpoint(const char *name)
-{
-    Problem problem;
-    const Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
-    Pool *pool = pool_new(0, true);
-    Model *model = model_new(pool, &mesh, 1);
-    char *path = strdup(model_path(name, "config.json").text);
-    *strrchr(path, '/') = 0;
-    Pretrained *from = pretrained_open(path, &problem);
-    ck_assert_msg(from != NULL, "%s", problem.what);
-    const TransformerConfig *config = pretrained_config(from);
-    transformer_new(model->builder, config, transformer_whole(config));
-    model_finish(model);
-    ck_assert(pretrained_load(from, model, &problem));
-    save(config, model);
-    pretrained_close(from);
-    model_free(model);
-    pool_free(pool);
-    free(path);
-}
-
-/* Both files have the same tensors. */
-static void assert_equal_tensors(const char *a, const char *b)
-{
-    Problem problem;
-    Safetensors *x = safetensors_open(a, &problem), *y = safetensors_open(b, &problem);
-    ck_assert_int_eq(x->count, y->count);
-    for (int i = 0; i < x->count; i++) {
-        const SafeTensor *tensor = &x->tensors[i], *other = safetensors_find(y, tensor->name);
-        const size_t bytes = (size_t)shape_count(tensor->shape) * sizeof(real);
-        real *p = malloc(bytes), *q = malloc(bytes);
-        ck_assert_msg(other && shape_equal(other->shape, tensor->shape), "%s", tensor->name);
-        ck_assert(safetensors_read(x, tensor, p, &problem));
-        ck_assert(safetensors_read(y, other, q, &problem));
-        ck_assert_msg(!memcmp(p, q, bytes), "%s", tensor->name);
-        free(p);
-        free(q);
-    }
-    safetensors_close(x);
-    safetensors_close(y);
-}
-
-START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
-{
-    const char *const models[] = {"bert", "gpt2", "llama"};
-    Problem problem = {0};
-    const Path tensors = model_path(models[_i], "model.safetensors");
-    save_as_checkpoint(models[_i]);
-    SavedModel *saved = saved_model_open(folder, &problem);
-    ck_assert_msg(saved != NULL, "%s", problem.what);
-    const Path shard = shard_path(folder, &saved->index, 0, 0);
-    ck_assert_msg(hugging_face_write(saved, folder, &problem), "%s", problem.what);
-    saved_model_close(saved);
-    unlink(path_in(folder, "index.json").text);
-    unlink(shard.text);
-    assert_equal_tensors(tensors.text, path_in(folder, "model.safetensors").text);
-    Pretrained *again = pretrained_open(folder, &problem);
-    ck_assert_msg(again != NULL, "%s", problem.what);
-    pretrained_close(again);
-}
-END_TEST
-
-/* Indices without a checksum, whose sizes are not those of the tensors. */
-static const struct {
-    const char *key;
-    json_int_t size;
-    bool is_possible; /* of some model, so only the writer sees that it is wrong */
-} wrong_sizes[] = {{"heads", 0, false},
-                   {"heads", 3, false},
-                   {"hidden", -8, false},
-                   {"layers", 1 << 20, false},
-                   {"layers", INT64_MAX, false},
-                   {"vocabulary", 0, false},
-                   {"inner", -1, false},
-                   {"hidden", INT64_C(1) << 40, false},
-                   {"inner", 4, true}};
-
-static void set_size(const char *key, json_int_t size)
-{
-    const Path path = path_in(folder, "index.json");
-    json_t *index = json_load_file(path.text, 0, NULL);
-    ck_assert_int_eq(json_object_del(index, "xxh3"), 0);
-    json_object_set_new(json_object_get(index, "model"), key, json_integer(size));
-    ck_assert_int_eq(json_dump_file(index, path.text, 0), 0);
-    json_decref(index);
-}
-
-START_TEST(a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused)
-{
-    Problem problem = {0};
-    save_as_checkpoint("gpt2");
-    set_size(wrong_sizes[_i].key, wrong_sizes[_i].size);
-    SavedModel *saved = saved_model_open(folder, &problem);
-    ck_assert_msg(saved != NULL, "%s", problem.what);
-    const Path shard = shard_path(folder, &saved->index, 0, 0);
-    Pretrained *from = pretrained_open(folder, &problem);
-    ck_assert((from != NULL) == wrong_sizes[_i].is_possible);
-    pretrained_close(from);
-    ck_assert(!hugging_face_write(saved, folder, &problem));
-    assert_says(&problem, (const char *const[]){"the checkpoint", NULL});
-    ck_assert_int_ne(access(path_in(folder, "model.safetensors").text, F_OK), 0);
-    saved_model_close(saved);
-    unlink(path_in(folder, "index.json").text);
-    unlink(shard.text);
-}
-END_TEST
-
-START_TEST(the_labs_bert_is_refused_in_hugging_faces_form)
-{
-    Problem problem = {0};
-    SavedModel saved = {.index = {.architecture = "BERT"}, .folder = "DIR"};
-    ck_assert(!hugging_face_write(&saved, folder, &problem));
-    assert_says(&problem, (const char *const[]){"no model like this BERT", NULL});
-}
-END_TEST
-
 Suite *suite(void)
 {
     Suite *suite = suite_create("hugging face");
@@ -374,11 +193,6 @@ Suite *suite(void)
     tcase_add_test(cases, a_config_that_is_no_json_is_refused);
     tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
     tcase_add_test(cases, names_without_the_prefix_or_of_older_versions_are_accepted);
-    tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
-                        3);
-    tcase_add_loop_test(cases, a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused, 0,
-                        (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
-    tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
     suite_add_tcase(suite, cases);
     return suite;
 }
