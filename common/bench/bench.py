@@ -3,7 +3,8 @@
 edit to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
-                        BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs
+                        BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs,
+                        STEPS=300 for curves of ONLY=language
 
 Runs that are compared alternate, so that a varying speed of the machine affects all alike. Not a
 test: prints no verdict.
@@ -22,10 +23,11 @@ import peers
 import pipeline
 import rows
 import steps
+import stories
 import traffic
 from rows import Row, fail, said, show, table
 
-SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "tokenizer", "verdicts")
+SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "language", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
 
 
@@ -205,8 +207,8 @@ def torches(build, given, chosen, backend):
         return {}
     if given("VS") != "torch":
         fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
-    if not {"steps", "pipeline"} & set(chosen):
-        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, or such as ONLY=steps/tp2")
+    if not {"steps", "pipeline", "language"} & set(chosen):
+        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, ONLY=language, or such as ONLY=steps/tp2")
     pythons = (given("TORCH") or "").split()
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
@@ -253,6 +255,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
             "pipeline": lambda: pipeline.measure(build, work, rounds, pythons),
             "growth": lambda: growth.measure(build, work, rounds, part),
             "layouts": lambda: traffic.measure(build, work),
+            "language": lambda: stories.measure(build, work, rounds, pythons, part),
             "tokenizer": lambda: tokenizers(build, work, rounds),
             "verdicts": lambda: verdicts(rounds)}
 
@@ -269,6 +272,8 @@ def main():
         bench = gpu.Bench(build, work, backend, given("TRANSPORT") or "", given)
         cases_of, why_not = bench.cases, bench.why_not
     cases = cases_of(part, amps) if "steps" in chosen else {}
+    if "language" in chosen:
+        stories.wanted(part)
     if given("COMPARE"):
         rows.load(given("COMPARE"))
     if given("SAVE"):

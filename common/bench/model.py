@@ -20,8 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 import clusters
 import cost
 import gpu
-import language
 import steps
+import stories
 from language_cost import LanguageModel
 from rows import fail, number, table, whole_number
 
@@ -63,7 +63,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
     data = f"{build}/bench-data"
-    named_so, read = language.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
+    named_so, read = stories.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
     more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro)
 
     def once(*profile, **environment):
@@ -153,9 +153,14 @@ def show_layouts(model, ranks, cluster_for):
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
 
 
+def prepare(work):
+    steps.prepare(work)
+    stories.write_vocabularies(work)
+
+
 def with_compute_of_here(build, work, model, cluster):
     """The cluster with its own links and memory, and with the rates of this machine's GPU."""
-    steps.prepare(work)
+    prepare(work)
     found = rates_here(build, work, model)
     print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")
     return dataclasses.replace(cluster, **found)
@@ -189,7 +194,7 @@ def main():
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)
         return
-    steps.prepare(work)
+    prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)

@@ -102,10 +102,15 @@ def find_on_gpu(given):
 def step(python, sizes, layout, amp, vocabulary, where="cpu"):
     """The output of torch_twin.py for one run."""
     ranks, tp, threads = layout
+    return run(python, "torch_twin.py", threads, ranks, tp, *sizes, threads, vocabulary, amp, where)
+
+
+def run(python, script, threads, *arguments):
+    """The output of a script of this folder."""
     # The settings with which PyTorch is fastest: it keeps memory, and threads do not spin.
     tuned = dict(os.environ, OMP_WAIT_POLICY="PASSIVE", OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(4 << 30),
                  MALLOC_TRIM_THRESHOLD_=str(16 << 30))
-    command = [python, os.path.join(HERE, "torch_twin.py"), ranks, tp, *sizes, threads, vocabulary, amp, where]
+    command = [python, os.path.join(HERE, script), *arguments]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=tuned)
     if done.returncode:
         fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + " ".join(map(str, command)))

@@ -19,6 +19,7 @@ import peers
 import pipeline
 import rows
 import steps
+import stories
 import traffic
 
 refused = functools.partial(measuring.refused, "common/bench/bench.py")
@@ -32,6 +33,9 @@ refused("a Python without PyTorch is refused before anything is measured", "no-t
 refused("SAVE in a missing folder is refused before anything is measured", "no folder none", SAVE="none/kept.json")
 refused("an unknown AMP is refused", "'fp16'", AMP="fp16")
 refused("VS=torch is refused if no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
+refused("a layout of the LLaMA that does not exist is refused", "'tp3'", ONLY="language/tp3")
+refused("its curve beside PyTorch's is refused", "leave out STEPS or VS", ONLY="language", STEPS="300", VS="torch")
+refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
 work = os.path.join(BUILD, "bench-test")
@@ -176,6 +180,28 @@ for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
             continue
         its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY)
         check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
+# A small LLaMA on the padded vocabulary of 32,000 tokens.
+small = {"LLAMA": (2, 32, 2, 32), "SIZES": (2, 32, 2, 32, stories.ROWS)}
+pythons = {version: python for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python") for version, _ in [peers.version_of(python)] if version}
+with unittest.mock.patch.multiple(stories, **small), contextlib.redirect_stdout(io.StringIO()) as said:
+    kept_rows = stories.measure(BUILD, work, 1, pythons, "")
+    with unittest.mock.patch.dict(os.environ, STEPS="12"):
+        drawn = stories.measure(BUILD, work, 1, {}, "")
+check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch's losses are the kit's" if pythons else ""),
+      [one.name for one in kept_rows if one.section == "language"] ==
+      [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
+curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
+check("its curves fall, and are one", list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2"] and len(drawn) == 5 and
+      all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
+with contextlib.redirect_stderr(io.StringIO()) as complained:
+    ended = []
+    for its in ([3.0] * 9 + [3.1], [3.0] * 9, [float("nan")] * 10):
+        try:
+            stories.must_agree("serial", "2.99", [3.0] * 12, its)
+        except SystemExit as end:
+            ended.append(end.code)
+check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and complained.getvalue().count("HINT: ") == 3, complained.getvalue())
+
 # If the measured steps equal the predicted cost exactly, the fit returns that cost.
 middle = growth.model_of(growth.BASE)
 cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))

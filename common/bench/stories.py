@@ -1,0 +1,204 @@
+"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's, or with STEPS=300
+its curve at several layouts. Also the text and the vocabularies of language models, for make model.
+Anybody can repeat a measurement, because all come from the kit's stories."""
+import json
+import os
+import shutil
+import struct
+
+import aims
+import peers
+import steps
+from language_cost import AUTHORS, LLAMA
+from rows import Row, fail, number, said, table, whole_number
+
+STORIES, END, BEGIN_AND_END = "data/stories/train.txt", "<|endoftext|>", (1, 2)
+ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and those whose losses are compared
+CLOSE = 1e-5  # the most that the losses of the kit and of PyTorch may differ, of losses near 10
+LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
+SIZES = *LLAMA, ROWS
+
+
+# ---- vocabularies as large as their authors', padded with entries that occur in no text -------------------------------
+
+
+def varint(value):
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def message(number, content):
+    """A field of a protocol buffer."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def read_varint(content, at):
+    value = shift = 0
+    while True:
+        byte, at = content[at], at + 1
+        value, shift = value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def pieces_in(content):
+    """The number of pieces of a SentencePiece model: its fields 1."""
+    at = count = 0
+    while at < len(content):
+        tag, at = read_varint(content, at)
+        size, begin = read_varint(content, at)
+        count += tag == 1 << 3 | 2
+        at = begin + size if tag & 7 == 2 else begin
+    return count
+
+
+def write_vocabularies(work):
+    """A field that is repeated may continue at the end of a SentencePiece model. Of a piece: 1 its
+    text, 2 its score, 3 its type, 5 for unused."""
+    os.makedirs(f"{work}/llama", exist_ok=True)
+    os.makedirs(f"{work}/gpt2", exist_ok=True)
+    with open("data/stories/llama/tokenizer.model", "rb") as file:
+        content = file.read()
+    with open(f"{work}/llama/tokenizer.model", "wb") as file:
+        file.write(content + b"".join(message(1, message(1, b"<unused%d>" % i) + struct.pack("<Bf", 2 << 3 | 5, -1e6) + bytes([3 << 3, 5]))
+                                      for i in range(pieces_in(content), AUTHORS["llama"][1])))
+    with open("data/stories/gpt2/vocab.json", encoding="utf-8") as file:
+        tokens = json.load(file)
+    tokens.update((f"<unused{i}>", i) for i in range(len(tokens), AUTHORS["gpt2"][1]))
+    with open(f"{work}/gpt2/vocab.json", "w", encoding="utf-8") as file:
+        json.dump(tokens, file, ensure_ascii=False)
+    with open("data/stories/gpt2/merges.txt", encoding="utf-8") as file, open(f"{work}/gpt2/merges.txt", "w", encoding="utf-8") as copy:
+        copy.write(file.read())
+
+
+def options(work, kind):
+    """The options of build/train that name the model, and those that name its text."""
+    vocabulary = f"{work}/vocab.txt" if kind == "mlm" else f"{work}/{kind}"
+    return (("--task", "mlm") if kind == "mlm" else ("--model", kind)), ["--data", STORIES, "--vocab", vocabulary]
+
+
+# ---- a run ------------------------------------------------------------------------------------------------------------
+
+
+def train(build, work, layout, count, *more):
+    """The metrics of a run of the kit."""
+    ranks, tp = LAYOUTS[layout]
+    pipeline = ("--pp", 2, "--micro", 2) if layout == "pp2" else ()
+    named_so, read = options(work, "llama")
+    return steps.train(build, work, ranks, tp, 1, (*SIZES, count), *read, "--epochs", count, *pipeline, *more, model=named_so)
+
+
+def losses_of(lines):
+    return [line["loss"] for line in lines if "step" in line]
+
+
+def apart(one, other):
+    return max(abs(a - b) for a, b in zip(one, other))
+
+
+def write_start(build, work):
+    """The initial weights, and the tokens of the first windows: those with which the runs begin."""
+    start = f"{work}/llama-start"
+    shutil.rmtree(start, ignore_errors=True)
+    train(build, work, "serial", 1, "--lr", 0, "--save", start)
+    said(f"{build}/checkpoint", "merge", start, f"{start}.safetensors")
+    tokens = []
+    with open(STORIES, encoding="utf-8") as file:
+        for story in file.read().split(END):
+            if len(tokens) > ROWS * LLAMA[-1]:
+                break
+            ids = said(f"{build}/tokenize", "--vocab", f"{work}/llama", "--text", input=story.strip())
+            tokens += [BEGIN_AND_END[0], *map(int, ids.split()), BEGIN_AND_END[1]]
+    with open(f"{start}.ids", "w", encoding="utf-8") as file:
+        file.write(" ".join(map(str, tokens[:ROWS * LLAMA[-1] + 1])))
+    return f"{start}.safetensors", f"{start}.ids"
+
+
+# ---- a step, beside PyTorch's -----------------------------------------------------------------------------------------
+
+
+def must_agree(name, version, mine, its):
+    """Two programs that compute different things cannot be compared."""
+    far = apart(mine[:COMPARED], its[:COMPARED])
+    if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
+        fail(f"{name}: the losses of the first {COMPARED} steps are up to {far:.3g} from those of PyTorch {version}, allowed {CLOSE:.0e}",
+             f"compare them step by step: {mine[:3]} ... and {its[:3]} ...")
+    return far
+
+
+def compare(build, work, rounds, pythons, layouts):
+    """{layout: {who: [run, ...]}}, in turns."""
+    found = {layout: {who: [] for who in ("kit", *pythons)} for layout in layouts}
+    start = write_start(build, work) if pythons else ()
+    for turn in range(rounds):
+        for layout, runs in found.items():
+            steps.progress(f"round {turn + 1} of {rounds}: LLaMA {layout}")
+            lines = train(build, work, layout, STEPS, "--samples", ROWS)
+            runs["kit"].append({**steps.measured(lines), "losses": losses_of(lines)})
+            for version, python in pythons.items():
+                run = peers.run(python, "torch_llama.py", 1, *start, *LAYOUTS[layout], *SIZES, STEPS, 1)
+                run["apart"] = must_agree(layout, version, runs["kit"][0]["losses"], run["losses"])
+                runs[version].append(run)
+    steps.progress("")
+    return found
+
+
+def tokens_per_second(name, runs):
+    return Row("language", name, "tokens/s", [ROWS * LLAMA[-1] * 1e3 / ms for ms in steps.times(runs)], lower=False)
+
+
+def show(found):
+    rows, lines = [], []
+    for layout, runs in found.items():
+        mine = tokens_per_second(f"LLaMA {layout}", runs["kit"])
+        rows += [mine, Row("memory", f"LLaMA {layout}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)]
+        for version in list(runs)[1:] or [None]:
+            line = [mine.name, number(mine.best()), number(mine.median()), number(steps.megabytes(runs["kit"]))]
+            if version:
+                its = tokens_per_second(f"LLaMA {layout}, PyTorch {version}", runs[version])
+                ratio, held = mine.median() / its.median(), steps.megabytes(runs[version])
+                rows.append(its)
+                line += [version, number(its.best()), number(its.median()), number(held), f"{mine.best() / its.best():.2f}", f"{ratio:.2f}",
+                         str(aims.LANGUAGE), aims.judged(ratio >= aims.LANGUAGE and steps.megabytes(runs["kit"]) < held),
+                         f"{max(run['apart'] for run in runs[version]):.1e}"]
+            lines.append(line)
+    heads = ["", "best tok/s", "median", "MB a rank", "PyTorch", "its best", "median", "MB", "ratio", "of medians", "target", "", "losses apart"]
+    table(f"a step of the LLaMA, {LLAMA[0]} layers, hidden {LLAMA[1]}, vocabulary {AUTHORS['llama'][1]}, {ROWS} windows of {LLAMA[-1]} tokens", heads[:len(lines[0])], lines)
+    return rows
+
+
+# ---- the curve at several layouts -------------------------------------------------------------------------------------
+
+
+def curves(build, work, layouts, count):
+    """Trains at each layout, and serially from weights moved by one unit in the last place, which
+    shows what rounding may change."""
+    runs, lines, rows = {}, [], []
+    for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
+        steps.progress(f"{count} steps: LLaMA {name}")
+        runs[name] = train(build, work, name.partition(",")[0], count, *(("--perturb", 1) if "moved" in name else ()))
+    steps.progress("")
+    whole = losses_of(runs["serial"])
+    for name, run in runs.items():
+        losses, row = losses_of(run), tokens_per_second(f"LLaMA {name}", [steps.measured(run)])
+        rows.append(row)
+        lines.append([name, f"{losses[0]:.6f}", f"{losses[-1]:.6f}", f"{apart(whole, losses):.1e}", number(row.median()),
+                      number(steps.megabytes([steps.measured(run)], "tensor_bytes"))])
+    table(f"{count} steps of the LLaMA on {STORIES}", ["", "first loss", "last loss", "most apart", "tokens/s", "MB of tensors"], lines)
+    return rows
+
+
+def wanted(part):
+    """The layouts that this part of ONLY selects; and the number of steps of a curve, 0 for none."""
+    count = whole_number("STEPS", 300, "the steps of a curve") if os.environ.get("STEPS") else 0
+    layouts = [layout for layout in LAYOUTS if part in ("", layout) and (count or layout != "pp2")]
+    if not layouts:
+        fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
+    if count and os.environ.get("VS"):
+        fail("STEPS draws the kit's curve, and no other beside it", "leave out STEPS or VS")
+    return layouts, count
+
+
+def measure(build, work, rounds, pythons, part):
+    layouts, count = wanted(part)
+    write_vocabularies(work)
+    return curves(build, work, layouts, count) if count else show(compare(build, work, rounds, pythons, layouts))

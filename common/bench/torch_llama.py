@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The training step of the kit's LLaMA in PyTorch, for `make bench ONLY=language VS=torch`.
+
+    torch_llama.py WEIGHTS IDS RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS
+
+WEIGHTS is a file of `build/checkpoint merge`, IDS one of BATCH SEQ + 1 tokens. Prints one JSON
+object as torch_twin.py does, and the loss of each step. Each step has the same BATCH windows. The
+layers are split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
+"""
+import json
+import struct
+import sys
+import tempfile
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn import functional
+
+from torch_twin import Split, adamw, peak_bytes
+
+EPSILON, THETA = 1e-5, 10000
+
+
+def read_weights(path):
+    """The tensors of a file in safetensors' format, by name."""
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    size = struct.unpack("<Q", content[:8])[0]
+    return {name: torch.frombuffer(content, dtype=torch.float32, offset=8 + size + one["data_offsets"][0],
+                                   count=(one["data_offsets"][1] - one["data_offsets"][0]) // 4).view(one["shape"])
+            for name, one in json.loads(content[8:8 + size]).items() if name != "__metadata__"}
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = nn.Parameter(weight.clone())
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON) * self.weight
+
+
+def rotated(x, cosine, sine):
+    """The pairs of a head are half a head apart."""
+    a, b = x.chunk(2, -1)
+    return x * cosine + torch.cat((-b, a), -1) * sine
+
+
+class Block(nn.Module):
+    def __init__(self, split, rank, heads, weights):
+        super().__init__()
+        self.split, self.heads = split, heads // split.tp
+
+        def part(name, dim):
+            return nn.Parameter(weights[f"{name}.weight"].chunk(split.tp, dim)[rank].clone())
+
+        self.norm1, self.norm2 = RmsNorm(weights["norm1.weight"]), RmsNorm(weights["norm2.weight"])
+        self.inward = nn.Parameter(torch.cat([part(f"attention.{name}", 0) for name in ("query", "key", "value")]).detach())
+        self.outward = part("attention.output", 1)
+        self.gates = nn.Parameter(torch.cat([part(f"feed_forward.{name}", 0) for name in ("gate", "up")]).detach())
+        self.down = part("feed_forward.down", 1)
+
+    def attend(self, x, cosine, sine):
+        batch, seq, _ = x.shape
+        q, k, v = (t.view(batch, seq, self.heads, -1).transpose(1, 2) for t in functional.linear(self.split.copy(x), self.inward).chunk(3, -1))
+        q, k = rotated(q, cosine, sine), rotated(k, cosine, sine)
+        if hasattr(functional, "scaled_dot_product_attention"):
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            future = torch.ones(seq, seq, dtype=torch.bool).triu(1)
+            y = torch.softmax((q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)).masked_fill(future, float("-inf")), -1) @ v
+        return self.split.reduce(functional.linear(y.transpose(1, 2).reshape(batch, seq, -1), self.outward))
+
+    def forward(self, x, cosine, sine):
+        x = x + self.attend(self.norm1(x), cosine, sine)
+        gate, up = functional.linear(self.split.copy(self.norm2(x)), self.gates).chunk(2, -1)
+        return x + self.split.reduce(functional.linear(functional.silu(gate) * up, self.down))
+
+
+class Llama(nn.Module):
+    def __init__(self, split, rank, layers, heads, seq, weights):
+        super().__init__()
+        self.split, table = split, weights["embedding.weight"]
+        self.begin = -(-table.shape[0] // split.tp) * rank
+        self.table = nn.Parameter(table.split(-(-table.shape[0] // split.tp))[rank].clone())
+        self.blocks = nn.ModuleList(
+            Block(split, rank, heads, {name.partition(f"blocks.{i}.")[2]: x for name, x in weights.items() if name.startswith(f"blocks.{i}.")})
+            for i in range(layers))
+        self.norm = RmsNorm(weights["norm.weight"])
+        size = table.shape[1] // heads
+        angles = torch.outer(torch.arange(seq, dtype=torch.float64), THETA ** (-torch.arange(0, size, 2, dtype=torch.float64) / size))
+        self.register_buffer("cosine", torch.cat((angles, angles), -1).cos().float())
+        self.register_buffer("sine", torch.cat((angles, angles), -1).sin().float())
+
+    def own(self, ids):
+        """Which ids are this rank's; and their rows, 0 for the others."""
+        mine = (self.begin <= ids) & (ids < self.begin + self.table.shape[0])
+        return mine, torch.where(mine, ids - self.begin, torch.zeros_like(ids))
+
+    def forward(self, ids, targets):
+        """The loss. With one rank, PyTorch's own embedding and cross-entropy."""
+        alone = self.split.tp == 1
+        mine, rows = self.own(ids)
+        x = functional.embedding(rows, self.table)
+        x = x if alone else self.split.reduce(x * mine.unsqueeze(-1))
+        for block in self.blocks:
+            x = block(x, self.cosine, self.sine)
+        logits = functional.linear(self.split.copy(self.norm(x)), self.table)
+        if alone:
+            return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        most = logits.detach().amax(-1)
+        dist.all_reduce(most, op=dist.ReduceOp.MAX, group=self.split.group)
+        sums = self.split.reduce((logits - most.unsqueeze(-1)).exp().sum(-1))
+        mine, rows = self.own(targets)
+        chosen = self.split.reduce((logits.gather(-1, rows.unsqueeze(-1)).squeeze(-1) - most) * mine)
+        return (sums.log() - chosen).mean()
+
+
+def run(rank, weights, ids, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
+    imported = peak_bytes()
+    torch.set_num_threads(threads)
+    group, replicas = None, ranks // tp
+    if ranks > 1:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+        group = dist.group.WORLD  # one dimension of the grid is 1
+    model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
+    with open(ids, encoding="utf-8") as file:
+        tokens = torch.tensor([int(token) for token in file.read().split()])
+    inputs, targets = (tokens[shift:shift + batch * seq].view(batch, seq).chunk(replicas)[rank // tp] for shift in (0, 1))
+    optimiser = adamw(model.parameters())
+    if replicas > 1:
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    seconds, losses = [], []
+    for _ in range(steps):
+        begin = time.perf_counter()
+        optimiser.zero_grad(set_to_none=True)
+        loss = model(inputs, targets)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - begin)
+    found.put((rank // tp, {"seconds": seconds, "losses": losses, "resident_bytes": peak_bytes(), "imported_bytes": imported}))
+
+
+def main():
+    weights, ids, *sizes = sys.argv[1:]
+    ranks, tp, layers, _, heads, *rest = map(int, sizes)
+    found = mp.get_context("spawn").SimpleQueue()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        mp.spawn(run, args=(weights, ids, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
+    every = [found.get() for _ in range(ranks)]
+    by_replica = dict(every)
+    print(json.dumps({"torch": torch.__version__, "seconds": every[0][1]["seconds"],
+                      "losses": [sum(losses) / len(losses) for losses in zip(*(one["losses"] for one in by_replica.values()))],
+                      **{key: max(one[key] for _, one in every) for key in ("resident_bytes", "imported_bytes")}}))
+
+
+if __name__ == "__main__":
+    main()
