@@ -64,6 +64,46 @@ Tensor *ids_between(Tensor *ids, int first, int end)
     return mine;
 }
 
+static void rows_gradient(Node *node, Tensor *dy)
+{
+    Tensor *dx = gradient_sum(node->input[0]);
+    kernel_lookup_backward(tensor_count(node->saved[0]), shape_last(dy->shape),
+                           ints(node->saved[0]), reals(dy), reals(dx));
+}
+
+static Tensor *rows_at(Tensor *x, Tensor *numbers)
+{
+    Tape *tape = tape_of("rows_at", x, numbers);
+    const int64_t count = tensor_count(numbers), columns = shape_last(x->shape);
+    Tensor *y = tape_tensor(tape, REAL, SHAPE(1, count, columns), place_whole(tape, "rows_at", x));
+    kernel_lookup_forward(count, columns, ints(numbers), reals(ready(x)), reals(y));
+    Node *node = tape_operation(tape, "rows_at", rows_gradient, y, 1, &x);
+    if (node)
+        node_keep(node, 0, numbers);
+    return y;
+}
+
+Tensor *rows_with_targets(Tensor *x, Tensor **targets)
+{
+    const int64_t count = tensor_count(*targets);
+    const int32_t *all = ints(*targets);
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found += all[i] != NO_ID;
+    const Shape shape = SHAPE(1, found > 0 ? found : 1);
+    Tensor *numbers = tape_host_tensor(x->tape, INT32, shape, whole()),
+           *theirs = tape_host_tensor(x->tape, INT32, shape, whole());
+    ints(numbers)[0] = 0;
+    ints(theirs)[0] = NO_ID;
+    for (int64_t i = 0, at = 0; i < count; i++)
+        if (all[i] != NO_ID) {
+            ints(numbers)[at] = (int32_t)i;
+            ints(theirs)[at++] = all[i];
+        }
+    *targets = theirs;
+    return rows_at(x, numbers);
+}
+
 static void add_positions_backward(Node *node, Tensor *dy)
 {
     Tensor *table = node->input[1];

@@ -24,6 +24,10 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability);
  *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
+/** The rows of x [B,S,H] that have a target, [1,N,H]; `targets`, which are [B,S] with NO_ID where
+ *  there is none, become theirs, [1,N]. N is at least 1: without targets, the first row stays. */
+Tensor *rows_with_targets(Tensor *x, Tensor **targets);
+
 /** Causal attention(): q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose last S rows are the
  *  queries' own; query s sees keys 0..T-S+s (Radford et al., 2018; Dao,
  *  arXiv:2307.08691). mask [B,T] is 0 for padding, NULL if there is none; a query that sees padding

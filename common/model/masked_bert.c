@@ -1,6 +1,8 @@
 /* The pretraining of the labs' BERT (Devlin et al., arXiv:1810.04805, section 3.1): its blocks between
    an embedding split along the vocabulary and a head tied to it. In a file of its own because the
    grader links bert.c without the functions of lab 21. */
+#include <math.h>
+
 #include "autograd/operations.h"
 #include "model/language.h"
 
@@ -14,14 +16,25 @@ typedef struct MaskedHead {
     Tensor *table;   /* [V,H] the embedding's */
 } MaskedHead;
 
+/* A token's logit with itself as the input begins at about the norm of its vector times sqrt(H). Of
+   BERT's 768 columns, those of N(0, 0.02) are long enough for the head to recognise a token that is
+   visible, or whose vector attention has brought; a narrow model's are not. */
+static Tensor *begin_long(Tensor *table, const TransformerConfig *c)
+{
+    table->parameter->deviation = 1 / sqrt((double)c->hidden);
+    return table;
+}
+
 static void *masked_embedding_new(Builder *b, const TransformerConfig *c)
 {
     MaskedEmbedding *layer = NEW(b, MaskedEmbedding);
-    layer->tokens = vocabulary_embedding_new(within(b, "embedding"), c, vocabulary_twin(b, c));
+    layer->tokens =
+        begin_long(vocabulary_embedding_new(within(b, "embedding"), c, vocabulary_twin(b, c)), c);
     if (c->positions)
         layer->positions =
-            parameter_with(within(b, "positions"), "weight", SHAPE(c->positions, c->hidden),
-                           whole(), EMBEDDING_WEIGHT);
+            begin_long(parameter_with(within(b, "positions"), "weight",
+                                      SHAPE(c->positions, c->hidden), whole(), EMBEDDING_WEIGHT),
+                       c);
     return layer;
 }
 
@@ -47,7 +60,7 @@ static void *masked_head_new(Builder *b, const TransformerConfig *c, const void 
     const MaskedEmbedding *held = embedding;
     MaskedHead *head = NEW(b, MaskedHead);
     head->norm = layer_norm_new(within(b, "norm"), c->hidden);
-    head->table = vocabulary_head_new(b, c, held ? held->tokens : NULL);
+    head->table = begin_long(vocabulary_head_new(b, c, held ? held->tokens : NULL), c);
     return head;
 }
 

@@ -31,6 +31,7 @@ Stage *stage_new(Model *model, const TransformerConfig *config, int micros)
                      .part = part,
                      .transformer = transformer,
                      .hidden = config->hidden,
+                     .is_masked = config->architecture->is_masked,
                      .micros = micros};
     for (int i = 0; i < micros; i++)
         stage->micro[i].tape = tape_new(model->pool, model->mesh);
@@ -157,6 +158,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     begin_pass(stage, micro, false);
     Tensor *y = transformer_run_blocks(stage->transformer, x, m->mask, stage->mesh);
     if (stage->part.head) {
+        if (stage->is_masked && m->labels)
+            y = rows_with_targets(y, &m->labels);
         y = m->logits = transformer_head(stage->transformer, y, stage->mesh);
         if (m->labels)
             y = m->loss = transformer_loss(stage->transformer, m->logits, m->labels,

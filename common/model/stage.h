@@ -11,7 +11,8 @@
 /** One of the parts of a batch that go through the pipeline one after the other. All tensors are of its tape. */
 typedef struct MicroBatch {
     Tape *tape;                  /**< its own */
-    Tensor *ids, *mask, *labels; /**< [B,S], [B,S], [B] */
+    Tensor *ids, *mask, *labels; /**< [B,S], [B,S], [B]; after a masked model's
+                                *   forward pass, labels are those of its logits */
     int64_t rows_of_a_step;      /**< divides the sum of its losses */
     Tensor *input;  /**< what stage_embed() or stage_receive() returned, [B,S,H]; NULL before */
     Tensor *output; /**< what it has returned; NULL before it, and again after the backward pass */
@@ -46,6 +47,7 @@ struct Stage {
     TransformerPart part;           /**< which layers it holds */
     const Transformer *transformer; /**< these; the model's */
     int hidden;                     /**< H */
+    bool is_masked;                 /**< the head computes logits of targets alone */
     int alive;                      /**< how many have run forward, but not yet backward */
     int most_alive;                 /**< the most that have been alive at a time */
     double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */

@@ -225,6 +225,18 @@ static Tensor *net_weight_twice(Tensor *const x[])
     return linear(linear(x[0], x[1]), x[1]);
 }
 
+static Tensor *net_rows_with_targets(Tensor *const x[])
+{
+    Tensor *first = ids(), *second = ids();
+    return add(rows_with_targets(x[0], &first), gelu(rows_with_targets(gelu(x[0]), &second)));
+}
+
+static Tensor *net_rows_without_targets(Tensor *const x[])
+{
+    Tensor *none = tape_ints(tape, SHAPE(1, 2), (int32_t[]){NO_ID, NO_ID});
+    return gelu(rows_with_targets(x[0], &none));
+}
+
 static Tensor *net_two_lookups(Tensor *const x[])
 {
     return add(lookup(ids(), x[0]), gelu(lookup(ids_between(ids(), 0, 3), x[0])));
@@ -348,6 +360,8 @@ static const Net NETS[] = {
     {"rows read three times", {R3}, net_rows_three_times},
     {"two linears of x", {R3, SHAPE(4, 5), SHAPE(4)}, net_two_linears},
     {"a weight used twice", {R3, SHAPE(5, 5)}, net_weight_twice},
+    {"rows with targets", {SHAPE(2, 3, 5)}, net_rows_with_targets},
+    {"rows without targets", {SHAPE(1, 2, 5)}, net_rows_without_targets},
     {"two lookups", {SHAPE(4, 5)}, net_two_lookups},
     {"layer_norm, then gelu", {R3, SHAPE(5), SHAPE(5)}, net_norm_and_linear},
     {"gelu, then layer_norm", {R3, SHAPE(5), SHAPE(5)}, net_linear_and_norm},

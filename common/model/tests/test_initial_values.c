@@ -140,6 +140,26 @@ START_TEST(weights_whose_result_is_added_to_x_start_smaller_in_gpt2)
 }
 END_TEST
 
+START_TEST(vectors_of_a_masked_bert_start_with_a_length_near_1_at_any_width)
+{
+    for (int hidden = 32; hidden <= 128; hidden *= 2) {
+        const TransformerConfig config = {.architecture = &architecture_masked_bert,
+                                          .vocabulary = 200,
+                                          .hidden = hidden,
+                                          .layers = 1,
+                                          .heads = 4,
+                                          .positions = 100};
+        const double tolerance = 5 * sqrt(2 / 3200.0);
+        Model *model = model_of_rank(0, 1);
+        transformer_new(model->builder, &config, transformer_whole(&config));
+        model_finish(model);
+        ck_assert_double_eq_tol(variance_in(model, "embedding.weight") * hidden, 1, tolerance);
+        ck_assert_double_eq_tol(variance_in(model, "positions.weight") * hidden, 1, tolerance);
+        model_free(model);
+    }
+}
+END_TEST
+
 START_TEST(a_layer_norm_starts_as_the_identity)
 {
     Model *model = model_of_rank(1, 3);
@@ -186,6 +206,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_linear_weight_is_uniform_as_in_pytorch);
     tcase_add_test(tcase, an_embedding_is_normal_as_in_bert);
     tcase_add_test(tcase, weights_whose_result_is_added_to_x_start_smaller_in_gpt2);
+    tcase_add_test(tcase, vectors_of_a_masked_bert_start_with_a_length_near_1_at_any_width);
     tcase_add_test(tcase, a_layer_norm_starts_as_the_identity);
     tcase_add_test(tcase, name_and_seed_determine_the_values_and_the_order_does_not);
     suite_add_tcase(suite, tcase);

@@ -58,6 +58,13 @@ def check_masks():
     check(len(tiny) == 8 and 0 in tiny, "a batch without a hidden token has the loss 0", str(tiny))
 
 
+def check_memory():
+    logits = 64 * 64 * 968 * 4  # of all positions
+    held = metrics_of(1, *TINY, "--layers", 1, "--hidden-dim", 16, "--heads", 2, "--seq", 64, "--batch-size", 64, "--steps", 1,
+                      "--test", "")[-1]["ranks"][0]["peak"]["activations"]
+    check(held < logits, "a step has logits of hidden tokens alone", f"{held} bytes; the logits of all positions have {logits}")
+
+
 def check_checkpoints(folder):
     save = ["--save", f"{folder}/run", "--resume", f"{folder}/run"]
     losses = [loss for steps, layout in ((4, (1, 1, 2)), (8, (2, 1, 1)), (12, (1, 2, 3)))
@@ -85,6 +92,7 @@ def check_refused(folder):
 WHOLE = losses_of(1, *SMALL)
 check_layouts()
 check_masks()
+check_memory()
 with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
     check_checkpoints(work)
     check_refused(work)
