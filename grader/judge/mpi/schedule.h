@@ -8,9 +8,9 @@
 #include "grader/judge/mpi/recorded.h"
 
 enum {
-    MOST_PASSES = 32, /**< of a rank in a step */
+    MOST_PASSES = 32,     /**< of a rank in a step */
     MOST_INTERVALS = 128, /**< of work or of sums that are kept */
-    NO_TIME = -1,     /**< of a pass that the clock does not come to */
+    NO_TIME = -1,         /**< of a pass that the clock does not come to */
 };
 
 enum {
@@ -68,8 +68,8 @@ typedef struct StepSchedule {
     int count[MAX_RANKS];              /**< of each rank's passes */
     Pass pass[MAX_RANKS][MOST_PASSES]; /**< in their order */
     double busy[MAX_RANKS];            /**< how long each rank works */
-    Intervals work[MAX_RANKS];             /**< when each rank works */
-    Intervals sums;                        /**< when rank 0's sums over replicas are under way */
+    Intervals work[MAX_RANKS];         /**< when each rank works */
+    Intervals sums;                    /**< when rank 0's sums over replicas are under way */
     double length;                     /**< of the step: until everything has ended */
     double waited[MAX_RANKS];          /**< without passes: the longest wait of each rank */
     const Call *waited_in[MAX_RANKS];  /**< likewise: the call in which it waits, or NULL */
