@@ -43,12 +43,12 @@ static real *exchanged(const char *function, const Group *group, Tensor *x, int 
     group_must_exist(group, function);
     must_be_real(function, x);
     if (other < 0 || other >= group_size(group))
-        misuse("ranks count from 0 within a group; the neighbours of rank k of n are (k + 1) % n "
-               "and (k + n - 1) % n",
+        misuse("ranks count from 0 within a group; in a ring, rank 0 follows the last one",
                "%s: there is no rank %d in a group of %d", function, other, group_size(group));
     if (other == group_rank(group))
-        misuse("a rank has its own numbers already, and a group of one rank has nothing to exchange",
-               "%s: rank %d cannot exchange with itself", function, other);
+        misuse(
+            "a rank has its own numbers already, and a group of one rank has nothing to exchange",
+            "%s: rank %d cannot exchange with itself", function, other);
     return reals(ready(x));
 }
 

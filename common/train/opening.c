@@ -144,7 +144,8 @@ static bool take_ring(const Trainer *t, Problem *problem)
     if (!t->config->ring)
         return true;
     if (!ring_reduce_scatter || !ring_all_gather)
-        return problem_set(problem, NULL, N_("solve balise 15 and leave out UPTO, or leave out STACK"),
+        return problem_set(problem, NULL,
+                           N_("solve balise 15 and leave out UPTO, or leave out STACK"),
                            "ALLREDUCE=ring, but this stack has no balise 15");
     if (!replicas)
         return problem_set(problem, NULL,

@@ -64,9 +64,8 @@ static void write_sum(Scenario *run, Range mine, int call, Tensor *x)
 {
     const int64_t count = mine.end - mine.begin;
     double *numbers;
-    Entry *entry =
-        stream_entry(&run->stream, VALUES, RING_SUM,
-                     ring_label(OUTPUT_OF, RING_REDUCE_SCATTER, call), count, &numbers);
+    Entry *entry = stream_entry(&run->stream, VALUES, RING_SUM,
+                                ring_label(OUTPUT_OF, RING_REDUCE_SCATTER, call), count, &numbers);
     entry->shape = SHAPE(tensor_count(x));
     entry->placement_kind = SHARD;
     entry->begin = mine.begin;
@@ -164,7 +163,8 @@ static int cases_15(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[count] = case_15(lab, d, world, tp, tp * draw(d, 3, 9));
     cases[count].integers = 1;
     cases[count++].delay = 1;
-    cases[count] = case_15(lab, d, world, tp, tp * draw(d, 20, 60) + draw(d, 1, tp > 1 ? tp - 1 : 1));
+    cases[count] =
+        case_15(lab, d, world, tp, tp * draw(d, 20, 60) + draw(d, 1, tp > 1 ? tp - 1 : 1));
     cases[count++].exponent = 12;
     if (tp > 1) /* fewer numbers than ranks */
         cases[count++] = case_15(lab, d, world, tp, draw(d, 1, tp - 1));
@@ -182,7 +182,8 @@ static const char *misfit_15(const Case *c)
 
 static double bytes_of_ring(int rank, const Entry *entry, const double *numbers)
 {
-    const bool counts = entry->kind == TRAFFIC && entry->label.of == A_RING && entry->label.step == 0;
+    const bool counts =
+        entry->kind == TRAFFIC && entry->label.of == A_RING && entry->label.step == 0;
     return rank == 0 && counts ? 4 * numbers[0] : 0;
 }
 

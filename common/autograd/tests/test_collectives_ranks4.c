@@ -211,6 +211,66 @@ START_TEST(using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait)
 }
 END_TEST
 
+START_TEST(a_slice_shares_the_memory_of_its_tensor)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    Tensor *all = group_all_reduce(group, x); /* with one rank, shares it too */
+    Tensor *few = slice(slice(x, 4, 20), 3, 5), *none = slice(x, 30, 30);
+    accumulate(few, slice(x, 0, 2));
+    scale(x, 2);
+    ck_assert_int_eq(tensor_count(none), 0);
+    accumulate(none, slice(x, 7, 7));
+    for (int64_t i = 0; i < 30; i++) {
+        real right = number(rank, i) + (i == 7 || i == 8 ? number(rank, i - 7) : 0);
+        ck_assert_float_eq(reals(x)[i], 2 * right);
+        ck_assert_float_eq(reals(all)[i], sum_at(i));
+    }
+    ck_assert_float_eq(reals(few)[1], reals(x)[8]);
+    tape_down();
+}
+END_TEST
+
+START_TEST(messages_carry_slices_and_a_started_send_leaves_its_tensor_readable)
+{
+    group_up(_i);
+    const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    Tensor *room = tensor_copy(x);
+    if (size > 1) {
+        Pending *sent = group_send_start(group, slice(x, 0, 0), right);
+        group_receive(group, slice(room, 1, 1), left);
+        pending_wait(sent);
+        sent = group_send_start(group, slice(x, 3, 5), right);
+        accumulate(room, x);
+        group_receive(group, slice(room, 10, 12), left);
+        ASSERT_MISUSE((tape_must_be_summed(tape), 0), "never waited for");
+        pending_wait(sent);
+        for (int64_t i = 0; i < 30; i++)
+            ck_assert_float_eq(reals(room)[i],
+                               i == 10 || i == 11 ? number(left, i - 7) : 2 * number(rank, i));
+    }
+    tape_must_be_summed(tape);
+    tape_down();
+}
+END_TEST
+
+START_TEST(slices_and_messages_that_do_not_fit_are_refused)
+{
+    group_up(4);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    ASSERT_MISUSE(slice(x, 3, 31), "begin 3 and end 31", "end <= 30");
+    ASSERT_MISUSE(slice(x, -1, 3), "begin -1");
+    ASSERT_MISUSE(slice(x, 5, 4), "begin 5 and end 4");
+    ASSERT_MISUSE((accumulate(slice(x, 0, 3), slice(x, 0, 2)), 0), "the sum is [3]",
+                  "added is [2]");
+    ASSERT_MISUSE((group_send(group, x, 4), 0), "no rank 4 in a group of 4");
+    ASSERT_MISUSE(group_send_start(group, x, rank), "cannot exchange with itself");
+    ASSERT_MISUSE((group_receive(group, x, -1), 0), "no rank -1");
+    tape_down();
+}
+END_TEST
+
 START_TEST(uneven_parts_and_missing_ranks_and_dimensions_are_refused)
 {
     group_up(4);
@@ -449,6 +509,10 @@ Suite *suite(void)
         tcase, releasing_a_tensor_before_the_wait_is_refused_and_its_buffer_is_not_reused, 1, 5);
     tcase_add_loop_test(tcase, using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait, 1,
                         5);
+    tcase_add_loop_test(tcase, a_slice_shares_the_memory_of_its_tensor, 1, 5);
+    tcase_add_loop_test(tcase, messages_carry_slices_and_a_started_send_leaves_its_tensor_readable,
+                        1, 5);
+    tcase_add_test(tcase, slices_and_messages_that_do_not_fit_are_refused);
     tcase_add_test(tcase, uneven_parts_and_missing_ranks_and_dimensions_are_refused);
     tcase_add_loop_test(tcase, f_copies_forward_and_adds_backward, 1, 5);
     tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);

@@ -43,6 +43,10 @@ tp_bytes, dp_bytes, parameters, _ = sums(2, 2, 12, "--micro", 3)
 check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-batches, a step sends no more: one reduction",
       f"{tp_bytes}, {dp_bytes}")
 
+tp_bytes, dp_bytes, parameters, _ = sums(2, 3, 12, "--allreduce", "ring")
+check((tp_bytes, dp_bytes) == formula(2, 3, 12, parameters), "the ring of balise 15 sends over the replicas what the formula says",
+      f"{tp_bytes}, {dp_bytes}")
+
 alone, replicas = sums(2, 1, 6)[3], sums(2, 2, 12)[3]
 check(replicas <= 1.001 * alone, "with the same rows per replica, a rank needs no more memory with two replicas than with one",
       f"{alone} bytes at tp 2, {replicas} at tp 2, dp 2")

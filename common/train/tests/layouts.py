@@ -19,6 +19,10 @@ parts = losses_of(2, *SMALL, *ADAMW, "--tp", 1, "--micro", 3)
 check(deviation(whole, parts) <= 8 * moved, "three micro-batches per step give the losses of the whole batch",
       f"{deviation(whole, parts)} apart, {8 * moved} allowed")
 
+ring = losses_of(4, *SMALL, *ADAMW, "--tp", 1, "--allreduce", "ring")
+check(deviation(whole, ring) <= 8 * moved, "gradients summed by the ring of balise 15 give the losses of the whole batch",
+      f"{deviation(whole, ring)} apart, {8 * moved} allowed")
+
 CLIP = [*ADAMW, "--clip", 0.05]
 norms = [[line["grad_norm"] for line in metrics_of(tp * dp * pp, *SMALL, *CLIP, "--tp", tp, "--pp", pp) if "step" in line]
          for tp, dp, pp in ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 3), (2, 1, 2))]

@@ -5,7 +5,7 @@ weights equal those of the CPU, up to rounding, measured as in layouts.py."""
 import tempfile
 
 from layouts_apart import deviation, weights_apart
-from runs import ON_GPUS, check, losses_of, metrics_of, on
+from runs import ON_GPUS, check, losses_of, metrics_of, on, run
 
 MODEL = ["--layers", 2, "--hidden-dim", 24, "--heads", 4, "--seq", 16, "--batch-size", 8, "--samples", 64, "--test", "", "--steps", 6,
          "--lr", 1e-3, "--clip", 0.5, "--eps", 1e-4, "--threads", 1]
@@ -27,6 +27,13 @@ def as_on_the_cpu(folder):
             far = apart(run_name, saved(run_name, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 * pp if pp > 1 else 1))
             check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp}, pp {pp} on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
+        ring = run(2, *MODEL, "--tp", 1, "--allreduce", "ring")
+        refused = ring.returncode == 2 and "communicate by NCCL" in ring.stderr
+        check(refused == (name == "over NCCL"),
+              f"the ring of balise 15 sums over MPI, and is refused over NCCL: {name}", ring.stderr)
+        if name != "over NCCL":
+            far = deviation(cpu, losses_of(2, *MODEL, "--tp", 1, "--allreduce", "ring"))
+            check(far <= allowed[0], f"the ring of balise 15 on GPUs, {name}, gives the CPU's losses", f"{far} apart, {allowed[0]} allowed")
     on("the CPU")
     averaged = losses_of(2, *MODEL, "--tp", 1, "--average", 2)
     for name in ON_GPUS:

@@ -50,10 +50,11 @@ static bool uses_collective(const Exchange *x)
             call_at_line(x, call, one, sizeof one);
             for (int check = 0; check < CHECKS; check++)
                 if (lab_points(t->result->lab, (Check)check))
-                    fail(t, (Check)check, IN_CALLS,
-                         _("%s: rank %d calls the %s: this lab is to do with messages between two "
-                           "ranks what a collective does (%s)"),
-                         x->function, rank, one, t->sizes);
+                    fail(
+                        t, (Check)check, IN_CALLS,
+                        _("%s: rank %d calls the %s: in this lab, messages between two ranks do what "
+                          "a collective does (%s)"),
+                        x->function, rank, one, t->sizes);
             return true;
         }
     return false;
@@ -82,10 +83,9 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
     char one[300];
     call_at_line(x, call, one, sizeof one);
     fail(t, COMMUNICATION, EXPLAINED,
-         _("%s: the %s of rank %d goes past its neighbours: rank %d is number %d of its group of "
-           "%d, whose ring leads to rank %d and from rank %d (%s)"),
-         x->function, one, rank, rank, k, n, group.first + (k + 1) % n * group.stride,
-         group.first + (k + n - 1) % n * group.stride, t->sizes);
+         _("%s: rank %d calls the %s, but its neighbours in the ring are rank %d and rank %d (%s)"),
+         x->function, rank, one, group.first + (k + n - 1) % n * group.stride,
+         group.first + (k + 1) % n * group.stride, t->sizes);
     return false;
 }
 

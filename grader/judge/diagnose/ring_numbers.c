@@ -220,8 +220,9 @@ bool ring_is_wrong(const Evidence *e)
     Ring r;
     if (!begin(&r, e, &mesh))
         return false;
-    const bool found = e->want->check == RING_GATHER ? is_gathered_wrong(&r)
-                                                     : ends_at_other_chunk(&r) || is_another_sum(&r);
+    const bool found = e->want->check == RING_GATHER
+                           ? is_gathered_wrong(&r)
+                           : ends_at_other_chunk(&r) || is_another_sum(&r);
     end(&r);
     return found;
 }
