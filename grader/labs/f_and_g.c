@@ -316,9 +316,4 @@ Allowance operations_send_backward(int64_t n, const Sizes *z)
 {
     return (Allowance){z->part == F ? sent_by_all_reduce(n, z->N) : 0, 1};
 }
-
-const char *operations_fit(const Case *c)
-{
-    return NULL;
-}
 #endif

@@ -56,5 +56,3 @@ ScenarioFunction run_operations;
 CountFunction bytes_of_f_and_g;
 /** What f, g and the gather may send. */
 AllowanceFunction operations_send_forward, operations_send_backward;
-/** NULL: the operations work with all sizes. */
-const char *operations_fit(const Case *c);

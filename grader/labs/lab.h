@@ -211,6 +211,8 @@ int draw(Draw *d, int low, int high);
 Case usual_case(const Lab *lab, Draw *d, int tp);
 /** usual_case() for labs whose layouts give world and tp. */
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
+/** NULL, for Lab.misfit of labs that work with all sizes. */
+const char *all_sizes_fit(const Case *c);
 /** The same case with other sizes, drawn, for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where

@@ -47,6 +47,6 @@ Lab lab_01 = {
     .forward = operations_send_forward,
     .backward = operations_send_backward,
     .cases = cases_01,
-    .misfit = operations_fit,
+    .misfit = all_sizes_fit,
 };
 #endif

@@ -50,6 +50,6 @@ Lab lab_09 = {
     .backward = operations_send_backward,
     .usual = usual_09,
     .cases = cases_09,
-    .misfit = operations_fit,
+    .misfit = all_sizes_fit,
 };
 #endif

@@ -247,11 +247,6 @@ static int cases_21(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-static const char *misfit_21(const Case *c)
-{
-    return NULL;
-}
-
 static double bytes_of_loss(int rank, const Entry *entry, const double *numbers)
 {
     const Label passes[] = {labelled(FORWARD_OF, LOSS, 0, 0), labelled(BACKWARD_OF, LOSS, 0, 0)};
@@ -286,6 +281,6 @@ Lab lab_21 = {
     .memory = memory_21,
     .usual = usual_21,
     .cases = cases_21,
-    .misfit = misfit_21,
+    .misfit = all_sizes_fit,
 };
 #endif
