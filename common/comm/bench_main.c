@@ -16,7 +16,7 @@ static void gather(Group *group, const real *x, real *result, int64_t count)
     comm_all_gather(group, x, result, 1, count);
 }
 
-static void scatter(Group *group, const real *x, real *result, int64_t count)
+static void reduce_scatter(Group *group, const real *x, real *result, int64_t count)
 {
     comm_reduce_scatter(group, x, result, 1, count / group_size(group));
 }
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     for (int64_t bytes = 1 << 12; bytes <= largest; bytes *= 8) {
         measure(world, "all_reduce", comm_all_reduce, x, result, bytes);
         measure(world, "all_gather", gather, x, result, bytes);
-        measure(world, "reduce_scatter", scatter, x, result, bytes);
+        measure(world, "reduce_scatter", reduce_scatter, x, result, bytes);
     }
     backend_memory_free(x, DEVICE_MEMORY);
     backend_memory_free(result, DEVICE_MEMORY);

@@ -26,9 +26,9 @@ Tensor *pooled(Tensor *x, int64_t first, double factor);
 
 /** How the columns of ranks can be wrong; each should have consecutive ones. */
 typedef enum Rearranged {
-    DEALT_OUT, /**< rank r has every ranks-th column, starting with the r-th */
-    OF_FIRST,  /**< each has the columns of the first rank */
-    BACKWARDS, /**< each has its own, but gets the gradient of the first rank's columns */
+    DEALT_OUT,          /**< rank r has every ranks-th column, starting with the r-th */
+    OF_FIRST,           /**< each has the columns of the first rank */
+    BACKWARDS,          /**< each has its own, but gets the gradient of the first rank's columns */
     OWN_ONLY_BACKWARDS, /**< each has its own; only those of the first get a gradient */
 } Rearranged;
 /** x with its columns rearranged. */
