@@ -75,7 +75,9 @@ bool nothing_flowed_back(const Evidence *e)
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
     if (e->trial->result->lab->over_replicas)
-        return says(e, _("it is zero everywhere: 1 / mesh->dp_degree is 0 when both are integers"));
+        return says(
+            e, _("it is zero everywhere: a quotient such as 1 / mesh->dp_degree is 0 when both are "
+                 "integers"));
     if (e->trial->result->lab->over_stages)
         return says(e,
                     _("it is zero everywhere: no gradient came to this stage, or it did not call "
