@@ -8,7 +8,7 @@ import sys
 
 ROOMS = (
     ("common/base", "errors, languages, clocks, random numbers, files that replace the old ones once complete"),
-    ("common", "balise.h: the functions that a lab is written in"),
+    ("common", "balise.h: the functions that labs call"),
     ("common/data", "CSV, tokenizers, the token cache, batches"),
     ("common/backend", "the kernels' one header; products and copies"),
     ("common/backend/onednn", "products in bf16, by oneDNN"),
