@@ -13,7 +13,8 @@ MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
 
 TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
     epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
-    batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED \
+    batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP \
+    decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED \
     dropout=DROPOUT mem=MEM amp=AMP optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS \
     threads=THREADS save=SAVE every=EVERY resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
 setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))
