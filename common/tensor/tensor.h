@@ -56,7 +56,8 @@ struct Tensor {
     bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
     bool gradient_zeros;     /**< of a parameter: nothing was added to its zero gradient */
     bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
-    bool reached;       /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
+    bool
+        reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
 };
 
 int64_t shape_count(Shape shape);   /**< the number of elements: 1 for rank 0 */

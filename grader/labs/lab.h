@@ -183,7 +183,7 @@ typedef struct CaseSize {
     int largest;       /**< the allowed range */
     size_t offset;     /**< its offset in Case */
 } CaseSize;
-enum { CASE_SIZES = 10 };                      /**< how many there are */
+enum { CASE_SIZES = 10 };                     /**< how many there are */
 extern const CaseSize case_sizes[CASE_SIZES]; /**< in the order in which they are shown */
 /** The size in a case. */
 int32_t *case_size_in(Case *c, const CaseSize *size);
