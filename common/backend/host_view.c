@@ -66,7 +66,7 @@ HostView host_view_write(real *memory, int64_t count)
 HostView host_view_read(const real *memory, int64_t count)
 {
     HostView view = host_view_write((real *)memory, count);
-    if (view.numbers != memory && count > 0)
+    if (view.numbers != memory)
         backend_read(view.numbers, memory, bytes_of(&view));
     return view;
 }
@@ -83,7 +83,7 @@ void host_view_end(const HostView *view)
 
 void host_view_store(const HostView *view)
 {
-    if (view->numbers != view->memory && view->count > 0)
+    if (view->numbers != view->memory)
         backend_write(view->memory, view->numbers, bytes_of(view));
     host_view_end(view);
 }

@@ -70,6 +70,7 @@ static void write_sum(Scenario *run, Range mine, int call, Tensor *x)
     entry->placement_kind = SHARD;
     entry->begin = mine.begin;
     entry->end = mine.end;
+    backend_wait();
     for (int64_t i = 0; i < count; i++)
         numbers[i] = (double)reals(x)[mine.begin + i];
     write_values(run, RING_SUM, ring_label(VALUE_OF, RING_REDUCE_SCATTER, call), x);
