@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import cost
 
-HIDDEN_TOKENS = 0.15  # the part of the tokens whose logits have a gradient, in BERT's pretraining
+HIDDEN_TOKENS = 0.15  # the part of the tokens that BERT's pretraining hides, on average
 AUTHORS = {"llama": ("LLaMA", 32000), "gpt2": ("GPT-2", 50257), "mlm": ("masked BERT", cost.VOCABULARY)}  # kind: its name, its authors' vocabulary
 LLAMA = 6, 288, 6, 256  # layers, hidden, heads, SEQ of MODEL=llama (common/train/config.c)
 
@@ -29,6 +29,10 @@ class LanguageModel(cost.Model):
     def inner(self):
         """A multiple of 32 in a LLaMA."""
         return self.of_kind(32 * math.ceil(8 * self.hidden // 3 / 32), 4 * self.hidden, 4 * self.hidden)
+
+    def in_head(self):
+        """The part of the tokens whose logits are computed."""
+        return self.of_kind(1, 1, HIDDEN_TOKENS)
 
     # ---- parameters ------------------------------------------------------------------------------------------------
 
@@ -63,9 +67,8 @@ class LanguageModel(cost.Model):
     def work_of_stage(self, pp):
         """The last stage is the busiest: it has the head."""
         tokens, blocks = self.batch * self.seq, self.blocks(pp)
-        backward = 4 * (HIDDEN_TOKENS if self.kind == "mlm" and self.leaves_out else 1)
         keys = self.seq if self.kind == "mlm" else (self.seq + 1) / 2  # of a position, on average
-        return (6 * blocks * tokens * self.weights() + (2 + backward) * tokens * self.vocabulary * self.hidden,
+        return (6 * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,
                 12 * blocks * tokens * keys * self.hidden)
 
     def work(self):
@@ -76,7 +79,7 @@ class LanguageModel(cost.Model):
         or its gradient seven times."""
         hidden, inner = self.hidden, self.inner()
         split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 20 * hidden)  # rotary positions and SwiGLU; GELU
-        return self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.rows(tp)
+        return self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.in_head() * self.rows(tp)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
@@ -89,19 +92,21 @@ class LanguageModel(cost.Model):
 
     def working(self, tp, dp):
         """When the forward pass leaves the last block, as in cost.py. In a LLaMA also q and k before
-        their rotation; in a GPT-2 also the outputs with their biases. Ids, mask and targets."""
+        their rotation; in a GPT-2 also q, k and v in one tensor, and the outputs with their biases.
+        Ids, mask and targets."""
         whole = (7 if tp > 1 else 5) * self.hidden + self.of_kind(0, 2 * self.hidden + 2, 0) + 4
-        return self.batch / dp * self.seq * (whole + (self.of_kind(2 * self.hidden, 0, 0) + self.inner()) / tp)
+        return self.batch / dp * self.seq * (whole + (self.of_kind(2 * self.hidden, 3 * self.hidden, 0) + self.inner()) / tp)
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, in the head: the logits and their gradient; the head's input before and
-        after its norm, and its gradient; and what the loss keeps per token. Only rows with a
-        gradient are multiplied."""
+        after its norm, and its gradient; and what the loss keeps per token. In BERT's pretraining,
+        the head has the rows of hidden tokens only, beside the output of the blocks and its
+        gradient."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows = self.hidden, self.rows(tp)
-        copied = HIDDEN_TOKENS * (rows + 2 * hidden) if self.kind == "mlm" and self.leaves_out else 0
-        return self.batch / dp * self.seq * (2 * rows + copied + 3 * hidden + (11 if tp > 1 else 10))
+        head = 2 * rows + 3 * hidden + (11 if tp > 1 else 10)
+        return self.batch / dp * self.seq * (self.of_kind(0, 0, 2 * hidden) + self.in_head() * head)
 
     # ---- communication ---------------------------------------------------------------------------------------------
 
@@ -109,7 +114,7 @@ class LanguageModel(cost.Model):
 
     def reduced_at_ends(self, rows):
         tokens = rows * self.seq
-        return tokens * self.hidden, tokens * (self.hidden + self.loss_sums)
+        return tokens * self.hidden, self.in_head() * tokens * (self.hidden + self.loss_sums)
 
     def tied(self, tp, pp):
         return self.rows(tp) * self.hidden if pp > 1 else 0

@@ -9,10 +9,11 @@ if ! type -P clang-tidy >/dev/null; then
 fi
 make BUILD="${BUILD:?}" "$BUILD/generated/labs.h"
 read -ra flags <<<"-std=gnu17 -D_GNU_SOURCE -fopenmp -Icommon -I. -I$BUILD/generated $(pkg-config --cflags ompi-c openblas libxml-2.0) -DBALISE_VERSION=\"tidy\" -DONEDNN_FILE=\"tidy\""
-find common grader -name '*.c' ! -path '*/tests/*' ! -path 'grader/mutants/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
-# With BALISE_DOUBLE, the files in grader/labs have the judge's records instead of the scenarios.
+find common grader -name '*.c' ! -path '*/tests/*' ! -path 'grader/mutants/*' ! -path 'grader/judge/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
+# The judge computes in double precision only; in it, the files in grader/labs have its records instead of the scenarios.
+find grader/judge grader/labs -name '*.c' -print0 | sort -z >"$BUILD/tests/tidy.judge"
 if words=$(xargs -0 -a "$BUILD/tests/tidy.files" -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" 2>/dev/null &&
-    printf '%s\0' grader/labs/*.c | xargs -0 -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" -DBALISE_DOUBLE 2>/dev/null); then
+    xargs -0 -a "$BUILD/tests/tidy.judge" -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" -DBALISE_DOUBLE 2>/dev/null); then
     echo "ok - $sentence"
 else
     echo "not ok - $sentence"

@@ -205,7 +205,7 @@ static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Ver
 {
     Problem problem;
     verdict->seconds = clock_now() - begin;
-    for (int i = 0; i < o->outs; i++) {
+    for (int i = 0; i < o->formats; i++) {
         char *text = writers[i](verdict);
         bool written = write_file(o->out[i], text, &problem);
         free(text);
@@ -267,7 +267,6 @@ int main(int argc, char **argv)
         return picture_lab(&o);
     if (o.debug >= 0)
         return debug_lab(&o);
-    must_have_outputs(&o, writers);
 
     LabResult *results = calloc((size_t)lab_count(), sizeof *results);
     Page page = page_of(stdout);
@@ -275,6 +274,7 @@ int main(int argc, char **argv)
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     for (int i = 0; i < verdict.count; i++)
         must_have_case(results[i].lab, &o);
+    must_have_outputs(&o, writers);
     keep(writers, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {
         results[i].state = GRADED;

@@ -97,7 +97,8 @@ static void sizes_20(const Scenario *run, int which, Sizes *sizes)
 static double counted(void *context, const Parameter *p, int64_t index)
 {
     const int64_t in = p->shape.size[1], out = p->shape.size[0];
-    return p->shape.rank == 1 ? 0 : (double)(index % in * out + index / in + 1);
+    const int64_t row = index / in, column = index % in;
+    return p->shape.rank == 1 ? 0 : (double)(column * out + row + 1);
 }
 
 static Tensor *one_two_three(Scenario *run, Shape shape, bool needs_gradient)

@@ -126,7 +126,7 @@ START_TEST(weights_whose_result_is_added_to_x_start_smaller_in_gpt2)
                                       .inner = 64};
     const char *const smaller[] = {"blocks.0.attention.output.weight",
                                    "blocks.7.feed_forward.down.weight"},
-                      *const others[] = {"blocks.0.attention.value.weight",
+                      *const others[] = {"blocks.0.attention.query_key_value.weight",
                                          "blocks.7.feed_forward.up.weight", "embedding.weight"};
     const double square = 0.02 * 0.02, tolerance = 5 * sqrt(2 / 3200.0); /* 3200 numbers or more */
     Model *model = model_of_rank(0, 1);

@@ -95,7 +95,9 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
     for tp, dp, pp, micro in ((1, 1, 1, 1), (2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 2, 1), (1, 1, 3, 4), (2, 2, 2, 2)):
         for stage, (rank, sent) in enumerate(stages_of(options, tp, dp, pp, micro)):
             paper, at = cost.memory_of_stage(rates, model, tp, dp, pp, micro, stage), f"{kind} at tp {tp}, dp {dp}, stage {stage} of {pp}"
-            check(rank["parameters"] == model.held(tp, pp, stage) and sent == list(cost.sent(rates, model, tp, dp, pp, stage)),
+            apart = max(abs(a - b) / max(b, 1) for a, b in zip(sent, cost.sent(rates, model, tp, dp, pp, stage)))
+            # On paper, BERT's pretraining hides the mean number of tokens; a run draws them.
+            check(rank["parameters"] == model.held(tp, pp, stage) and apart <= (0.005 if kind == "mlm" else 0),
                   f"{at}: a rank holds the parameters and sends the bytes of make model", f"{rank['parameters']}, {sent}; on paper "
                   f"{model.held(tp, pp, stage)}, {cost.sent(rates, model, tp, dp, pp, stage)}")
             check(abs(rank["peak_bytes"] / paper - 1) < 0.01, f"{at}: its peak is within 1 % of that of make model",

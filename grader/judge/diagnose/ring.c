@@ -157,8 +157,8 @@ static void compare_rounds(const Exchange *x)
 {
     Trial *t = x->trial;
     static StepSchedule s;
-    const int64_t n = exchanging_ranks(t->c), enough = n - 1;
-    const double chunk = (double)((x->count + n - 1) / n), round = 1 / (chunk * sizeof(float)),
+    const int64_t n = exchanging_ranks(t->c), enough = n - 1, largest = (x->count + n - 1) / n;
+    const double chunk = (double)largest, round = 1 / (chunk * sizeof(float)),
                  rounding = 1 / chunk + 1e-6; /* two halves of an odd chunk, on two ranks */
     if (has_lost_calls(t))
         return;
