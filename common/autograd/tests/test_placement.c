@@ -163,7 +163,7 @@ static const Rule RULES[] = {
     {"repeat_heads", "S1", NULL, "U", "is not split by heads"},
     {"scatter", "W", NULL, "S2", NULL},
     {"scatter", "U", NULL, "S2", NULL},
-    {"scatter", "C", NULL, "S2", "without duplication"},
+    {"scatter", "C", NULL, "S2", "copied is not whole"},
     {"scatter", "S2", NULL, "S2", "is not whole"},
     {"scatter", "P", NULL, "S2", "is not whole"},
     {"take", "W", NULL, "W", NULL},
@@ -316,7 +316,8 @@ START_TEST(an_operation_accepts_placements_that_fit_and_reports_others)
                   placement_text(placement_of(rule->result), expected));
     if (rule->says) { /* the sentence, with the operation and the argument's shape and placement */
         char shape[32];
-        assert_says(&expectation.problem, (const char *const[]){rule->says, rule->operation, NULL});
+        const char *named = strncmp(rule->operation, "linear", 6) ? rule->operation : "linear";
+        assert_says(&expectation.problem, (const char *const[]){rule->says, named, NULL});
         snprintf(shape, sizeof shape, "%s %s",
                  strcmp(rule->operation, "cross entropy") == 0      ? "[2,4]"
                  : strcmp(rule->operation, "mean_over_tokens") == 0 ? "[2,3]"
