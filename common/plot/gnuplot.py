@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))  # the tests have a language.py, too
 from language import _, give_up  # pylint: disable=wrong-import-position
 
 TERMINALS = {".svg": 'svg size {width},{height} font "sans,12" background "white"', ".png": 'pngcairo size {width},{height} font "sans,12"'}
