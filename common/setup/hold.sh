@@ -48,6 +48,8 @@ if ! take_lock 1 && ! wait_for_other; then
         "$(said 'kill -CONT %s lets it go on, kill -KILL %s ends it' "$other" "$other")"
     exit
 fi
+# A make that was killed before this script started has left it to process 1, which never ends.
+grep -q make "/proc/$PPID/comm" || exit
 echo "$PPID $HOSTNAME" > "$build/.lock" 2> /dev/null
 tail --pid="$PPID" -s 0.2 -f /dev/null < /dev/null > /dev/null 2>&1 &
 echo $!

@@ -51,6 +51,13 @@ waits() {
 }
 check "a make that waits for another one says so" waits
 
+killed_at_once() {
+    bash -c '(sleep 0.5; exec bash common/setup/hold.sh build > held) & kill -KILL $$'
+    sleep 1.5
+    flock -n build/.lock true && [ ! -s held ]
+}
+check "a make that is killed as it begins to build keeps no other from building" killed_at_once
+
 # A make that builds until the file `on` exists, and is stopped.
 printf '#!/bin/sh\nwhile [ ! -e on ]; do sleep 0.05; done\nexec gcc "$@"\n' > slow-cc
 chmod +x slow-cc

@@ -63,7 +63,9 @@ check "two stages of lab 12 may send a batch each way" may_send 12 "n=2 B=2 S=3 
 check "as may those of lab 13, whatever the micro-batches" may_send 13 "n=2 B=2 S=3 H=4 MICROS=2" "24 48"
 check "those of lab 14 may also send its sums" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "16 64"
 
-# The grader is ended after lab 1, by each of three signals.
+# The grader is ended after lab 1, by each of three signals: lab 2 runs until it is stopped.
+sed -i 's/^    return/    for (volatile int forever = 1; forever;)\n        ;\n&/' "$(lab_file 2)"
+make --silent build/runners/02-student > out 2>&1
 files_need_names() {
     ! python3 -c 'import os; os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY))' 2> /dev/null
 }
