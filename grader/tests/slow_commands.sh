@@ -27,11 +27,15 @@ elsewhere() {
     *SAN=1*) echo grader/tests/sanitizers.sh ;;
     'make setup'*) echo common/setup/tests/setup_with_fake_apt.sh ;;
     'make doctor'*) echo common/setup/tests/doctor_sees_what_is_missing.sh ;;
+    'make data ONLY=stories') echo data/tests/download.sh ;;
     'make demo' | 'make data') echo common/setup/tests/slow_bare_machine.sh ;;
     'make slides'*) echo slides/tests/slow_slides.sh ;;
     'make plot'*) echo common/train/tests/plot.py ;;
     'make layouts'*) echo common/train/tests/layouts.py ;;
-    'make train'*MODEL=hf:*) echo common/pretrained/tests/slow_transformers.py ;;
+    'make train'*MODEL=hf:* | *' --hf') echo common/pretrained/tests/slow_transformers.py ;;
+    'make train'*TASK=mlm*DATA=*) echo common/train/tests/slow_masked_language.py ;;
+    'make story '*MODEL=stories260K.bin*) echo common/story/tests/story.py ;;
+    'make story '*MODEL=build/llama*) echo grader/tests/slow_course.sh ;;
     *DATA=data/imdb*) echo common/train/tests/slow_real_reviews.py ;;
     'make test'* | 'make lint' | 'make bench'* | 'make model'*) echo common/tests/run.sh ;;
     esac
