@@ -101,12 +101,14 @@ class LanguageModel(cost.Model):
         """On the last stage, in the head: the logits and their gradient; the head's input before and
         after its norm, and its gradient; and what the loss keeps per token. In BERT's pretraining,
         the head has the rows of hidden tokens only, beside the output of the blocks and its
-        gradient."""
+        gradient; or, in the last feed-forward layer, these rows of three tensors are taken out,
+        because the gradient of all others is zero."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
-        hidden, rows = self.hidden, self.rows(tp)
-        head = 2 * rows + 3 * hidden + (11 if tp > 1 else 10)
-        return self.batch / dp * self.seq * (self.of_kind(0, 0, 2 * hidden) + self.in_head() * head)
+        hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()
+        head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (2 * rows + 3 * hidden + (11 if tp > 1 else 10))
+        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + 2 * inner))
+        return self.batch / dp * self.seq * max(head, feed_forward)
 
     # ---- communication ---------------------------------------------------------------------------------------------
 
