@@ -117,7 +117,7 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
     enum { MOST = sizeof x->shape.size / sizeof *x->shape.size };
     if (x->dtype != REAL || weight->shape.rank < 2 || x->shape.rank < 1 ||
         x->shape.rank + weight->shape.rank - 2 > MOST ||
-        shape_last(x->shape) != shape_last(weight->shape))
+        shape_last(x->shape) != shape_last(weight->shape) || (x->parameter && !weight->parameter))
         misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s",
                TENSOR_TEXT(x), TENSOR_TEXT(weight));
     if (bias && !shape_equal(bias->shape, shape_of_outputs(SHAPE(1), weight)))
