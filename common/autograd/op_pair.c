@@ -1,5 +1,6 @@
 /* Operations that are pairs of plain functions. */
 #include "autograd/tape.h"
+#include "base/language.h"
 #include "base/run.h"
 
 static Tensor *called(const PairCall *call, bool backward, Tensor *x)
@@ -14,7 +15,11 @@ static void pair_gradient(Node *node, Tensor *dy)
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
-        misuse("the gradient has the argument's shape: should forward's result have it too?",
+        misuse(call->along[true]
+                   ? N_("the gradient has the argument's shape: what forward has cut or joined, "
+                        "backward joins or cuts")
+                   : N_("the gradient has the argument's shape: should forward's result have it "
+                        "too?"),
                "%s: forward returned %s for an argument %s, and backward returned the gradient in "
                "that shape",
                call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));

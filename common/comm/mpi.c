@@ -130,7 +130,8 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
         MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
         MPI_Get_count(&status, MPI_REAL_TYPE, &count);
         if (count != expected) /* which MPI allows */
-            misuse("send all numbers of the tensor, as MPI_FLOAT",
+            misuse("do both ranks mean the same part of x? Send all of its numbers, as "
+                   "MPI_FLOAT",
                    "rank %d of the group sent %d numbers, expected %d", from, count, expected);
     }
     host_view_store(&view);

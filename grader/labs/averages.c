@@ -116,6 +116,8 @@ static double factor_of(const Training *t, Members with, int other, int rank)
         return 1.0 / c->tp;
     case WEIGHTS_BY_WORLD:
         return 1.0 / c->world;
+    case WEIGHTS_SCALED_LATE:
+        return t->rows[rank] / all;
     case ROWS_OVER_WORLD:
         return share / c->tp;
     default:

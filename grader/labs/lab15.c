@@ -93,9 +93,24 @@ static void run_part(Scenario *run, Group *group, int part, int call)
     tape_must_be_summed(run->tape);
 }
 
+static void write_extreme_chunks(Scenario *run)
+{
+    for (int i = 0; i < RING_EXTREMES; i++) {
+        double *numbers;
+        stream_entry(&run->stream, VALUES, RING_SUM, ring_extreme_label(i), 2 * RING_MANY, &numbers)
+            ->shape = SHAPE(2 * RING_MANY);
+        for (int k = 0; k < RING_MANY; k++) {
+            const Range chunk = ring_chunk(ring_extremes[i], k, RING_MANY);
+            numbers[2 * k] = (double)chunk.begin;
+            numbers[2 * k + 1] = (double)chunk.end;
+        }
+    }
+}
+
 void scenario_15(Scenario *run)
 {
     const int rank = group_rank(run->mesh->world);
+    write_extreme_chunks(run);
     Group *group = group_split(run->mesh->world, tp_group(&run->c, rank).first, rank);
     for (int part = 0; part < RING_PARTS; part++)
         for (int call = 0; call < RING_CALLS_OF_PART; call++)

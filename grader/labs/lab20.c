@@ -56,11 +56,25 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     return layers;
 }
 
+/* Not all of [B,S,H] on each rank, which the work shows, but a tensor that attention cannot take. */
+static void must_be_projection(const char *name, const Tensor *y, const Tensor *x, int tp)
+{
+    if (!y)
+        misuse("return all three", "query_key_value_forward: one of q, k and v is NULL");
+    const int64_t B = x->shape.size[0], S = x->shape.size[1], H = x->shape.size[2];
+    if (!shape_equal(y->shape, SHAPE(B, S, H / tp)) && !shape_equal(y->shape, x->shape))
+        misuse("of the product [B,S,3,H/tp], each is one of the three along dimension 2",
+               "query_key_value_forward: %s is %s, expected [%lld,%lld,%lld], the columns of this "
+               "rank's heads",
+               name, TENSOR_TEXT(y), (long long)B, (long long)S, (long long)(H / tp));
+}
+
 static Tensor *attend(const Layers *l, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const Projections p = query_key_value_forward(&l->projections, x, mesh);
-    if (!p.q || !p.k || !p.v)
-        misuse("return all three", "query_key_value_forward: one of q, k and v is NULL");
+    must_be_projection("q", p.q, x, mesh->tp_degree);
+    must_be_projection("k", p.k, x, mesh->tp_degree);
+    must_be_projection("v", p.v, x, mesh->tp_degree);
     const float size = (float)tensor_size(p.q, LAST) / (float)l->heads;
     Tensor *y = attention(p.q, p.k, p.v, mask, l->heads, 1 / sqrtf(size));
     return row_parallel_linear_forward(&l->row, y, mesh);

@@ -16,6 +16,18 @@ static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "r
 
 enum { RING_CALLS_OF_PART = 3 }; /**< of each part; the second has a tensor of another size */
 
+enum {
+    RING_EXTREMES = 2, /**< how many counts ring_chunk() cuts that no case exchanges */
+    RING_MANY = 49,    /**< into how many chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
+};
+/** These counts: less than a number a rank, and more than an int holds. */
+static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
+/** The label of the chunks of such a count: where each begins and ends. */
+static inline Label ring_extreme_label(int extreme)
+{
+    return label_of(VALUE_OF, A_RING, RING_PARTS, extreme);
+}
+
 /** The numbers of x in a call. */
 int64_t ring_count(const Case *c, int call);
 

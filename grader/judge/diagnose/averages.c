@@ -53,6 +53,27 @@ bool divided_by_bucket_count(const Evidence *e)
     return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
 }
 
+/* The number of calls in which the ranks wait for each other after a step: of the expected ones, minus this rank's. */
+static double calls_left_out(const Trial *t, int which, int step)
+{
+    enum { CALLS = 1 };
+    const Label call = averages_label(CALL_OF, which, step);
+    const Entry *want = find_entry(t->expected.all, TRAFFIC, call),
+                *got = entry_of_rank(t, t->rank, TRAFFIC, call);
+    if (!want || !got || got->count <= CALLS)
+        return 0;
+    return (numbers_of(want)[CALLS] > 0) - (numbers_of(got)[CALLS] > 0);
+}
+
+/* Is it right at each step of the run that begins with step 1? Then a counter of the lab's own may begin there, too. */
+static bool counts_from_first_step(const Trial *t)
+{
+    for (int step = 1; step <= AVERAGES_STEPS; step++)
+        if (calls_left_out(t, AVERAGES_RUNS - 1, step) != 0)
+            return false;
+    return true;
+}
+
 /* Lab 16: was something sent after a step where nothing is due, or the other way round? */
 bool averaged_at_wrong_step(const Evidence *e)
 {
@@ -60,28 +81,28 @@ bool averaged_at_wrong_step(const Evidence *e)
     if (weights.of != THE_WEIGHTS)
         return false;
     const int step = weights.step + 1, every = e->c->every;
-    const Label call = averages_label(CALL_OF, weights.index, step);
-    const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, call),
-                *got = entry_of_rank(e->trial, e->trial->rank, TRAFFIC, call);
-    enum { CALLS = 1 };
-    if (!want || !got || got->count < 2 ||
-        (numbers_of(want)[CALLS] > 0) == (numbers_of(got)[CALLS] > 0))
+    const double left_out = calls_left_out(e->trial, weights.index, step);
+    char why[300];
+    if (left_out == 0)
         return false;
-    if (numbers_of(got)[CALLS] > 0)
-        return says(
-            e,
-            _("an average was taken after step %d, but none is due there: %d is no multiple "
-              "of every=%d, and `last` is not set"),
-            step, step, every);
-    if (step % every == 0)
-        return says(e,
-                    _("no average was taken after step %d, but one is due: %d is a multiple of "
-                      "every=%d"),
-                    step, step, every);
-    return says(e,
-                _("no average was taken after step %d, but one is due: `last` is set, so the "
-                  "weights are evaluated or saved next"),
-                step);
+    if (left_out < 0)
+        snprintf(why, sizeof why,
+                 _("an average was taken after step %d, but none is due there: %d is no multiple "
+                   "of every=%d, and `last` is not set"),
+                 step, step, every);
+    else
+        snprintf(why, sizeof why,
+                 step % every == 0
+                     ? _("no average was taken after step %d, but one is due: %d is a multiple of "
+                         "every=%d")
+                     : _("no average was taken after step %d, but one is due: `last` is set, so "
+                         "the weights are evaluated or saved next"),
+                 step, step, every);
+    return says(e, "%s%s", why,
+                weights.index == 0 && step % every == 0 && counts_from_first_step(e->trial)
+                    ? _(". Run 1 resumes after step 3, where a counter of your own begins at 0 "
+                        "again: `step` says how many steps are done")
+                    : "");
 }
 
 static bool same(double a, double b)

@@ -58,7 +58,10 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
     unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     const char *still_whole = t->result->lab->still_whole;
-    int cut = got->placement_kind != SHARD ? CUT_NOT : got->placement_dim == 0 ? CUT_0 : CUT_1;
+    int cut = got->placement_kind != SHARD ? CUT_NOT
+              : got->placement_dim == 0    ? CUT_0
+              : got->placement_dim == 1    ? CUT_1
+                                           : 0;
     if (t->c->tp == 1 || (cuts & cut))
         return false;
     fail(t, SHARDING, EXPLAINED,
@@ -239,6 +242,7 @@ void compare_traffic(Trial *t, const Entry *want)
     double rounding = 0.5 / n;
     /* A stage's embedding may be split in two ways, of which one sends less. */
     const bool exact = !t->result->lab->over_stages || t->c->tp == 1;
+    t->result->exchanges |= sent > 0;
     t->sends_too_little = t->sends_too_little || (exact && sent < allowed - rounding);
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);

@@ -47,7 +47,7 @@ bool not_a_number(const Evidence *e)
         } else if (isnan(e->is[i]))
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
-                                   "was complete: call MPI_Wait first")
+                                   "was complete: wait for it first (pending_wait, MPI_Wait)")
                                : _("the result contains NaN: 0 was divided by 0, or a part of it "
                                    "was never computed, or was read before it was computed or "
                                    "after its memory was freed (SAN=1 finds that line)"));
@@ -70,6 +70,23 @@ bool input_altered(const Evidence *e)
                 : _("the layer altered its input; another operation still needs the old values"));
 }
 
+/* A gradient that is zero here may be right where another rank has used the parameter. */
+static bool used_on_another_rank(const Evidence *e)
+{
+    const Trial *t = e->trial;
+    for (int rank = 0; rank < t->c->tp; rank++) {
+        const Entry *other = entry_of_rank(t, rank, VALUES, e->want->label);
+        for (int64_t i = 0; rank != t->rank && other && i < other->count; i++)
+            if (numbers_of(other)[i] != 0)
+                return says(e,
+                            _("it is zero on rank %d, and not on rank %d: the ranks do not compute "
+                              "the same. Each of them must use a parameter that all hold (a bias: "
+                              "after the sum)"),
+                            t->rank, rank);
+    }
+    return false;
+}
+
 bool nothing_flowed_back(const Evidence *e)
 {
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
@@ -85,8 +102,10 @@ bool nothing_flowed_back(const Evidence *e)
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));
-    return says(e, _("it is zero everywhere: no gradient flowed back. The group_... functions "
-                     "return values only; duplication, all_reduce and all_gather are on the tape"));
+    return used_on_another_rank(e) ||
+           says(e, _("it is zero everywhere: no gradient flowed back. A group_... function gives "
+                     "values only, and so does tensor_copy(); duplication, all_reduce and "
+                     "all_gather are on the tape"));
 }
 
 /* The factor that best turns one into the other, by least squares. */

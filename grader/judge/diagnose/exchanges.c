@@ -79,7 +79,7 @@ void left_over(Trial *t, const Entry *entry)
                        "before it has left (rank %d, %s)")
                    : _("an exchange was started and not waited for%s%s: a result was read before "
                        "the exchange was complete (rank %d, %s)"),
-             t->result->lab->over_replicas
+             lab_points(t->result->lab, GRADIENT)
                  ? _(" (each bucket has its own exchange and needs its own wait)")
                  : "",
              which, t->rank, t->sizes);

@@ -66,6 +66,7 @@ typedef struct LabResult {
     int not_run;           /**< number of cases that were not run */
     bool serial, overlaps; /**< in a step stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
+    bool exchanges;        /**< something was sent in some case */
     char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */
     int points, of;        /**< earned, and what there is to earn */
     uint64_t seed;         /**< of its cases */

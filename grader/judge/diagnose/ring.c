@@ -89,6 +89,27 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
     return false;
 }
 
+/* A message to a rank of another group is none of the ring's, and whoever waits for it may wait for ever. */
+static void compare_receivers(const Exchange *x, Check check)
+{
+    Trial *t = x->trial;
+    char one[300];
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0;;) {
+            const Call *call = next_call(x, rank, &i);
+            if (!call)
+                break;
+            if (call->to < 0 || tp_group(t->c, call->to).first == tp_group(t->c, rank).first)
+                continue;
+            call_at_line(x, call, one, sizeof one);
+            fail(t, check, IN_CALLS,
+                 _("%s: rank %d calls the %s, but rank %d is in another group: count the ranks in "
+                   "the group, and pass group_comm(group) to MPI (%s)"),
+                 x->function, rank, one, call->to, t->sizes);
+            return;
+        }
+}
+
 /* Counts what a rank has sent. @return false if it sent to another rank than its neighbours */
 static bool count_sent(const Exchange *x, int rank, Sent *sent)
 {
@@ -195,6 +216,7 @@ void compare_ring(Trial *t)
                                 ring_count(t->c, call)};
             if (!t->outcome->calls || uses_collective(&x))
                 return;
+            compare_receivers(&x, ring_check(part));
             if (!has_ended(&x))
                 continue;
             compare_chunks(t, call);
@@ -202,6 +224,7 @@ void compare_ring(Trial *t)
                 compare_sent(&x, rank);
             compare_rounds(&x);
         }
+    compare_extreme_chunks(t);
     r->to_do = r->to_do || (t->todo && !ranks_have_finished(t));
     if (ranks_have_finished(t) || t->todo)
         return;

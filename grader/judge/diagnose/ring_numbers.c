@@ -17,43 +17,60 @@ static bool chunk_at(const Trial *t, Members group, int place, int call, Range *
     return true;
 }
 
-static void fail_chunks(Trial *t, const char *why)
+/* What is wrong with n chunks of N numbers? @return whether anything is */
+static bool are_no_chunks(int64_t N, int n, const Range chunk[], char why[300])
 {
-    fail(t, RING_SUM, EXPLAINED, "%s (%s)", why, t->sizes);
-}
-
-void compare_chunks(Trial *t, int call)
-{
-    const int64_t N = ring_count(t->c, call);
-    const Members group = tp_group(t->c, 0);
-    const int n = group.count;
     int64_t end = 0, least = N, most = 0;
-    char why[300];
     for (int k = 0; k < n; k++) {
-        Range chunk;
-        if (!chunk_at(t, group, k, call, &chunk))
-            return; /* the end of the case gives the reason */
-        snprintf(why, sizeof why,
+        snprintf(why, 300,
                  _("ring_chunk of %lld numbers in %d chunks: chunk %d begins at %lld, where the "
                    "numbers before it end at %lld"),
-                 (long long)N, n, k, (long long)chunk.begin, (long long)end);
-        if (chunk.begin != end) {
-            fail_chunks(t, why);
-            return;
-        }
-        end = chunk.end;
-        least = end - chunk.begin < least ? end - chunk.begin : least;
-        most = end - chunk.begin > most ? end - chunk.begin : most;
+                 (long long)N, n, k, (long long)chunk[k].begin, (long long)end);
+        if (chunk[k].begin != end)
+            return true;
+        end = chunk[k].end;
+        least = end - chunk[k].begin < least ? end - chunk[k].begin : least;
+        most = end - chunk[k].begin > most ? end - chunk[k].begin : most;
     }
-    snprintf(why, sizeof why,
+    snprintf(why, 300,
              end != N ? _("ring_chunk of %lld numbers in %d chunks: the last one ends at %lld, so "
                           "the rest is in no chunk")
                       : _("ring_chunk of %lld numbers in %d chunks: the longest one has %lld "
                           "numbers, the shortest %lld. In each round all ranks wait for the "
                           "longest: the sizes may differ by 1 at most"),
              (long long)N, n, end != N ? (long long)end : (long long)most, (long long)least);
-    if (end != N || most - least > 1)
-        fail_chunks(t, why);
+    return end != N || most - least > 1;
+}
+
+void compare_chunks(Trial *t, int call)
+{
+    const Members group = tp_group(t->c, 0);
+    Range chunk[MAX_RANKS];
+    char why[300];
+    for (int k = 0; k < group.count; k++)
+        if (!chunk_at(t, group, k, call, &chunk[k]))
+            return; /* the end of the case gives the reason */
+    if (are_no_chunks(ring_count(t->c, call), group.count, chunk, why))
+        fail(t, RING_SUM, EXPLAINED, "%s (%s)", why, t->sizes);
+}
+
+void compare_extreme_chunks(Trial *t)
+{
+    Range chunk[RING_MANY];
+    char why[300];
+    for (int i = 0; i < RING_EXTREMES; i++) {
+        const Entry *entry = entry_of_rank(t, 0, VALUES, ring_extreme_label(i));
+        if (!entry || entry->count != 2 * RING_MANY)
+            return;
+        for (int k = 0; k < RING_MANY; k++)
+            chunk[k] =
+                (Range){(int64_t)numbers_of(entry)[2 * k], (int64_t)numbers_of(entry)[2 * k + 1]};
+        if (are_no_chunks(ring_extremes[i], RING_MANY, chunk, why))
+            fail(t, RING_SUM, EXPLAINED,
+                 _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float or "
+                   "double are rounded (%s)"),
+                 why, t->sizes);
+    }
 }
 
 /* ---- the numbers --------------------------------------------------------------------------------------------- */
@@ -63,6 +80,7 @@ typedef struct Ring {
     const Evidence *e;
     Members group;
     int place, call;
+    Tensor *rest[MAX_RANKS]; /* by place: what x held before a gather, but for the chunk */
     Scenario run;
 } Ring;
 
@@ -168,27 +186,39 @@ static bool is_another_sum(Ring *r)
     return false;
 }
 
+/* Did each rank that passed chunk k on, in this direction, and this one add it to what x held? */
+static bool was_added(Ring *r, int k, Range chunk, int direction)
+{
+    const Evidence *e = r->e;
+    const int n = r->group.count, hops = ((r->place - k) * direction + n) % n;
+    for (int64_t i = chunk.begin; i < chunk.end; i++) {
+        double sum = e->right[i];
+        for (int hop = 1; hop <= hops; hop++)
+            sum += reals(r->rest[(k + hop * direction + n) % n])[i];
+        if (!(fabs(e->is[i] - sum) <= 2 * n * e->tolerance))
+            return false;
+    }
+    return true;
+}
+
 /* What stands where a chunk belongs after the gather? */
 static bool says_instead(Ring *r, int k, Range chunk)
 {
     const Evidence *e = r->e;
     const int64_t count = chunk.end - chunk.begin;
-    const double *is = e->is + chunk.begin, *right = e->right + chunk.begin;
-    const double *before = reals(ring_rest(&r->run, r->call, e->trial->rank)) + chunk.begin;
-    double difference = 0;
-    for (int64_t i = 0; i < count; i++)
-        difference = fmax(difference, fabs(is[i] - right[i] - before[i]));
+    const double *is = e->is + chunk.begin;
+    const double *before = reals(r->rest[r->place]) + chunk.begin;
     if (k == r->place)
         return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"), k,
                     e->trial->rank);
     if (close_to(is, before, 1, count, 0))
         return says(e, _("chunk %d never arrived on rank %d: x holds what was there before"), k,
                     e->trial->rank);
-    if (difference <= 2 * e->tolerance)
+    if (was_added(r, k, chunk, 1) || was_added(r, k, chunk, -1))
         return says(e, _("chunk %d was added to what x held: a gather replaces it"), k);
     for (int j = 0; j < r->group.count; j++) {
         Range other;
-        before = reals(ring_rest(&r->run, r->call, rank_at(r, j))) + chunk.begin;
+        before = reals(r->rest[j]) + chunk.begin;
         if (close_to(is, before, 1, count, 0))
             return says(e,
                         _("chunk %d is not the finished one, but what rank %d held before the "
@@ -206,6 +236,8 @@ static bool is_gathered_wrong(Ring *r)
 {
     const Evidence *e = r->e;
     Range chunk;
+    for (int k = 0; k < r->group.count; k++)
+        r->rest[k] = ring_rest(&r->run, r->call, rank_at(r, k));
     for (int k = 0; k < r->group.count; k++)
         if (chunk_at(e->trial, r->group, k, r->call, &chunk) && chunk.end <= e->count &&
             !close_to(e->is + chunk.begin, e->right + chunk.begin, 1, chunk.end - chunk.begin,

@@ -124,7 +124,8 @@ bool suspected(const Evidence *e)
         return false;
     const int s = best_suspect(e, &denied);
     if (s == NO_MISTAKE)
-        return denied && all_outputs_right(e) && beside_the_tape(e);
+        return denied &&
+               (step_of_wrong_gradient(e) || (all_outputs_right(e) && beside_the_tape(e)));
     if (s == OWN_ONLY && brought_by_one(e))
         return true;
     return says(e, "%s%s", _(suspects[s].sentence),

@@ -244,6 +244,9 @@ const Suspect suspects[MISTAKES] = {
     [WEIGHTS_BY_WORLD] =
         {IN_WEIGHTS, N_("the sum is divided by the number of all ranks: each replica counts by its "
                         "share of the rows of all replicas")},
+    [WEIGHTS_SCALED_LATE] =
+        {IN_WEIGHTS, N_("the sum of the weights is multiplied by this replica's share of the rows: "
+                        "each replica multiplies its own weights, before the sum")},
     [WEIGHTS_OVER_WORLD] = {IN_WEIGHTS,
                             N_("the mean is taken over the world, which mixes different "
                                "pieces of the weights: take it over mesh->dp")},

@@ -103,6 +103,8 @@ void compare_stages(Trial *t);
 void compare_ring(Trial *t);
 /** Do the chunks of a call follow each other, are none missing, and are they as long as each other? Otherwise fails. */
 void compare_chunks(Trial *t, int call);
+/** And those of counts that no case exchanges? */
+void compare_extreme_chunks(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */

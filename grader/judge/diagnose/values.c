@@ -72,6 +72,16 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  tolerance);
 }
 
+/* Weights that were wrong a step earlier are wrong again: only the first ones show why. */
+static bool was_wrong_a_step_ago(const Trial *t, const Entry *want)
+{
+    Label before = want->label;
+    before.step--;
+    const Entry *then =
+        before.of == THE_WEIGHTS ? find_entry(t->expected.all, VALUES, before) : NULL;
+    return then && !is_right_on_rank(t, then);
+}
+
 /* Looks for the cause, unless this check already has one. */
 static void fail_values(Trial *t, const Entry *got, const Entry *want, double tolerance,
                         int64_t worst)
@@ -79,7 +89,8 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     CheckResult *r = &t->result->check[want->check];
     char why[2048], where[480];
     snprintf(why, sizeof why, _("the values do not match"));
-    bool sure = !(r->failed && r->explained) && r->explanations++ < EXPLANATIONS &&
+    bool sure = !(r->failed && r->explained) && !was_wrong_a_step_ago(t, want) &&
+                r->explanations++ < EXPLANATIONS &&
                 explain(t, why, sizeof why, got, want, tolerance);
     tell_difference(t, got, want, tolerance, worst, where);
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);

@@ -24,12 +24,19 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                : NULL;
 }
 
+/* Does a lab that sends nothing pass it without work? A split layer has shared out its products before it sends. */
+static bool is_by_exchange(const LabResult *lab, Check check)
+{
+    return check == COMMUNICATION || check == SCHEDULE ||
+           (check == ARITHMETIC && !lab->exchanges && !lab_points(lab->lab, SHARDING));
+}
+
 const char *why_held_back(const LabResult *lab, Check check)
 {
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;
-    return lab->sends_too_little && check == COMMUNICATION
+    return lab->sends_too_little && is_by_exchange(lab, check)
                ? _("in at least one direction, forward or backward, the ranks send less than they "
                    "need of each other's numbers: these points are given once the numbers are "
                    "exchanged")
