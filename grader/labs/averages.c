@@ -154,7 +154,7 @@ static void average(Training *t)
 static void step_alone(Training *t, int step)
 {
     const Case *c = &t->run->c;
-    for (int rank = 0; rank < c->world; rank++) {
+    for (int rank = 0; rank < MAX_RANKS && t->weights[rank]; rank++) {
         Tensor *w = t->weights[rank];
         kernel_sgd_step(tensor_count(w), reals(w),
                         reals(averages_gradient(t->run, rank, t->which, step)), AVERAGES_RATE,
