@@ -195,7 +195,8 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
 /* Is it a check of numbers that rounding changes? Those of the metrics are in double precision. */
 static bool is_rounded(int check)
 {
-    return check <= STEP || check == GRADIENT || check == LAYOUT;
+    return check <= STEP || check == GRADIENT || check == LAYOUT || check == RING_SUM ||
+           check == RING_GATHER;
 }
 
 void report_margins(FILE *out, const LabResult *lab)
