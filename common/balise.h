@@ -358,6 +358,30 @@ bool average_is_due(int64_t step, int64_t every, bool last);
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
+/* ---- Balise 19: recomputation ---------------------------------------------------------------------------- */
+
+/** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It
+ * knows its layers and the mask. */
+typedef struct Segment Segment;
+/** Runs the segment on the tape: everything that its backward pass reads is kept. `draw` selects the masks of its
+ * dropouts: in each run with this number, they draw the same masks. */
+Tensor *segment_run(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
+/** Returns the same numbers, but not on the tape: only the result is kept. */
+Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
+/** Runs backward from y, the result of segment_run(); dy is its gradient. Adds to the gradients of the parameters
+ * and of the leaf, and releases what that run has kept. Only in recompute_backward(), once for each run. */
+void segment_backward(Tensor *y, Tensor *dy);
+Tensor *leaf(Tensor *x);          /**< the numbers of x; a backward pass ends here */
+Tensor *leaf_gradient(Tensor *x); /**< what segment_backward() has brought to a leaf: its gradient */
+
+/** The pair: forward returns the segment's result [B,S,H]. Backward takes dy, the gradient of that result, and returns
+ * the gradient of x; it also adds to the gradients of the segment's parameters. In between, the runtime keeps x and
+ * `draw` of each call. A pass may call a segment several times, each time with another draw. (T. Chen and others,
+ * arXiv:1604.06174.) */
+Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
+/** Backward of the pair. */
+Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_t draw, const Mesh *mesh);
+
 /* ---- Balise 20: linear layers with biases, split over the ranks ------------------------------------------ */
 
 /** A whole x -> this rank's part of it along dim; the gradients of all parts are gathered. The runtime puts your pair

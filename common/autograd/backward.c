@@ -71,10 +71,10 @@ static void release_node(Node *node, const Tensor *y)
 
 /* Counts the operations that add to each parameter's gradient, on this tape alone: those of other micro-batches are on
  * tapes of their own. */
-static void count_uses(const Tape *tape)
+static void count_uses(const Tape *tape, const Node *floor)
 {
     for (int step = 0; step < 2; step++)
-        for (const Node *node = tape->last; node; node = node->previous)
+        for (const Node *node = tape->last; node != floor; node = node->previous)
             for (int i = 0; i < 4; i++)
                 if (node->input[i] && node->input[i]->parameter)
                     node->input[i]->uses = step * (node->input[i]->uses + 1);
@@ -94,6 +94,11 @@ static void tell(const Tape *tape, const Node *node)
 
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
 {
+    tape_backward_to(tape, NULL, y, dy);
+}
+
+void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
+{
     bool recording = tape_record(tape, false);
     ready(y); /* while its inputs' numbers still exist */
     if (!dy) {
@@ -101,8 +106,8 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
         kernel_vector_fill(tensor_count(dy), 1, reals(dy));
     }
     gradient_add(y, dy);
-    count_uses(tape);
-    for (Node *node = tape->last; node; node = node->previous) {
+    count_uses(tape, floor);
+    for (Node *node = tape->last; node != floor; node = node->previous) {
         if (!node->output->gradient)
             continue;
         node->output->gradient->may_be_shared = true;

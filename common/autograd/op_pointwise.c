@@ -76,7 +76,8 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
     int64_t columns = shape_last(x->shape);
     bool split =
         is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
-    return (DropoutMask){.key = philox_key(batch->seed, name, (uint64_t)batch->step),
+    const uint64_t draw = (uint64_t)batch->step ^ (uint64_t)batch->draw << 32;
+    return (DropoutMask){.key = philox_key(batch->seed, name, draw),
                          .probability = probability,
                          .samples = batch->samples,
                          .positions = x->shape.rank == 3 ? x->shape.size[1] : 1,

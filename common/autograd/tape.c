@@ -55,13 +55,24 @@ void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b)
     }
 }
 
+void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result)
+{
+    for (int64_t i = mark.tensors; i < tape->tensors.count; i++) {
+        Tensor *x = tensor_at(tape, i);
+        must_be_summed(x);
+        if (x != result && !x->reached)
+            tape_release_value(x);
+    }
+}
+
 void tape_reset(Tape *tape, TapeBatch batch)
 {
     for (int64_t i = 0; i < tape->tensors.count; i++)
         tape_release_value(tensor_at(tape, i));
     backend_wait_always(false); /* pointers into tensors end with them */
     tape->tensors.count = tape->nodes.count = 0;
-    tape->last = NULL;
+    tape->last = tape->floor = NULL;
+    tape->call = NULL;
     tape->recording = true;
     tape->batch = batch;
 }

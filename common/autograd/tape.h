@@ -25,6 +25,7 @@ typedef struct TapeBatch {
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
     double tokens; /**< of a replica's step: divides the sum of their losses; 0: this batch's */
+    int64_t draw;  /**< which of its masks dropout draws; see segment_run() */
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,
@@ -37,6 +38,21 @@ typedef struct PairCall {
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim; /**< that dimension */
 } PairCall;
+
+/** What is behind the Segment of balise.h. */
+struct Segment {
+    /** x [B,S,H], mask [B,S] or NULL -> [B,S,H]; records what it computes */
+    Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
+    const void *layer; /**< its layers; the caller's */
+    Tensor *mask;      /**< of this batch, or NULL */
+};
+
+/** A call of a segment that is run again in the backward pass. */
+typedef struct RecomputeCall {
+    struct Segment segment; /**< the part of the model */
+    int64_t draw;           /**< which masks its dropout draws */
+    const Mesh *mesh;       /**< the mesh of the call */
+} RecomputeCall;
 
 /** Heads that serve several queries each. */
 typedef struct Repetition {
@@ -71,6 +87,7 @@ struct Node {
         Repetition repeat;        /**< of repeat_heads */
         double probability;       /**< of dropout */
         PairCall pair;            /**< of f, g, the gather, the scatter and apply() */
+        RecomputeCall recompute;  /**< of recompute() */
         PartOf part;              /**< of part() and take() */
         double epsilon;           /**< of a layer norm or an RMS norm */
     } with;
@@ -99,6 +116,10 @@ bool tape_record(Tape *tape, bool record);
  * y, of y's shape, or NULL for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
+/** The same for the operations recorded after `floor`, within the backward pass of an operation. Other operations must
+ *  not use their parameters. */
+void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy);
+
 /** Observes gradients that become complete during the backward pass, to reduce them. */
 typedef struct GradientWatch {
     /** called when every operation that used the parameter has added its part */
@@ -124,14 +145,17 @@ typedef struct Arena {
 
 /** The members of a Tape. */
 struct Tape {
-    Pool *pool;           /**< of its tensors' buffers; the caller's */
-    const Mesh *mesh;     /**< the caller's */
-    TapeBatch batch;      /**< of this pass, as given to tape_reset() */
-    bool recording;       /**< see tape_record() */
-    Arena tensors, nodes; /**< in the order in which they were made */
-    Node *last;           /**< the last recorded operation, or NULL */
-    GradientWatch watch;  /**< observes backward passes, if not zero */
-    Observer observer;    /**< observes this tape, if not zero */
+    Pool *pool;                /**< of its tensors' buffers; the caller's */
+    const Mesh *mesh;          /**< the caller's */
+    TapeBatch batch;           /**< of this pass, as given to tape_reset() */
+    bool recording;            /**< see tape_record() */
+    Arena tensors, nodes;      /**< in the order in which they were made */
+    Node *last;                /**< the last recorded operation, or NULL */
+    Node *floor;               /**< in recompute_backward(): what was recorded before it; or NULL */
+    const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
+    bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
+    GradientWatch watch;       /**< observes backward passes, if not zero */
+    Observer observer;         /**< observes this tape, if not zero */
 };
 
 /** A point on the tape, for tape_release_since(). Valid until tape_reset(). */
@@ -145,6 +169,10 @@ TapeMark tape_mark(const Tape *tape);
  * keeps for its backward. The caller asserts that nothing reads them any more; the backward pass
  * recomputes what is cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
+
+/** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what tensor_data() has given
+ *  out. */
+void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors, gradients too: nothing reads them after the backward pass. Keeps
  * `a` and `b`, which may be NULL, and what tensor_data() has given out, until tape_reset(). */

@@ -63,8 +63,9 @@ static void *gpt2_block_new(Builder *b, const TransformerConfig *c)
     return block;
 }
 
-static Tensor *attend(const Gpt2Block *block, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
+    const Gpt2Block *block = layer;
     const AttentionLayers *layers = &block->attention;
     Projections p = query_key_value_forward(&layers->query_key_value, x, mesh);
     key_value_cache_add(&block->cache, &p.k, &p.v);
@@ -81,7 +82,7 @@ static Tensor *feed(const FeedForwardLayers *layers, Tensor *x, const Mesh *mesh
 static Tensor *gpt2_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const Gpt2Block *block = layer;
-    Tensor *y = attend(block, norm_forward(&block->norm[0], x), mask, mesh);
+    Tensor *y = attention_segment(attend, block, norm_forward(&block->norm[0], x), mask, mesh);
     x = add(x, dropout(block->dropout[0], y));
     y = feed(&block->feed_forward, norm_forward(&block->norm[1], x), mesh);
     return add(x, dropout(block->dropout[1], y));

@@ -62,8 +62,9 @@ static LlamaAttention attention_layer(Builder *b, const TransformerConfig *c)
                             .cache = key_value_cache_new(b, c, width / tp)};
 }
 
-static Tensor *attend(const LlamaAttention *a, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
+    const LlamaAttention *a = layer;
     const int64_t past = x->tape->batch.past;
     const int each = a->heads / a->kv_heads; /* query heads that share a key head */
     x = duplication(x, mesh);
@@ -141,7 +142,9 @@ static void *llama_block_new(Builder *b, const TransformerConfig *c)
 static Tensor *llama_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const LlamaBlock *block = layer;
-    x = add(x, attend(&block->attention, normalise(&block->norm1, x), mask, mesh));
+    Tensor *y =
+        attention_segment(attend, &block->attention, normalise(&block->norm1, x), mask, mesh);
+    x = add(x, y);
     return add(x, feed(&block->feed_forward, normalise(&block->norm2, x), mesh));
 }
 

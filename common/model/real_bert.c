@@ -85,8 +85,9 @@ static void *real_bert_block_new(Builder *b, const TransformerConfig *c)
     return block;
 }
 
-static Tensor *attend(const AttentionLayers *layers, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
+    const AttentionLayers *layers = layer;
     const Projections p = query_key_value_forward(&layers->query_key_value, x, mesh);
     Tensor *y = attention(p.q, p.k, p.v, mask, layers->heads, layers->factor);
     return row_parallel_linear_forward(&layers->output, y, mesh);
@@ -101,7 +102,8 @@ static Tensor *feed(const FeedForwardLayers *layers, Tensor *x, const Mesh *mesh
 static Tensor *real_bert_block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const RealBertBlock *block = layer;
-    Tensor *y = dropout(block->dropout[0], attend(&block->attention, x, mask, mesh));
+    Tensor *y = attention_segment(attend, &block->attention, x, mask, mesh);
+    y = dropout(block->dropout[0], y);
     x = norm_forward(&block->norm[0], add(x, y));
     y = dropout(block->dropout[1], feed(&block->feed_forward, x, mesh));
     return norm_forward(&block->norm[1], add(x, y));

@@ -9,6 +9,7 @@ struct Transformer {
     const Architecture *architecture;
     void *embedding, *head; /* NULL if another stage holds it */
     Range blocks;
+    Recompute recompute;
     void *block[]; /* [layers]; NULL outside `blocks` */
 };
 
@@ -39,6 +40,7 @@ Transformer *transformer_new(Builder *b, const TransformerConfig *config, Transf
     if (part.embedding)
         t->embedding = is->embedding_new(b, config);
     t->blocks = part.blocks;
+    t->recompute = config->recompute;
     for (int64_t i = part.blocks.begin; i < part.blocks.end; i++) {
         char name[32];
         snprintf(name, sizeof name, "blocks.%d", (int)i);
@@ -59,15 +61,25 @@ Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
     return x;
 }
 
+static Tensor *run_block(const Transformer *t, int64_t i, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    const Segment block = {t->architecture->block, t->block[i], mask};
+    return t->recompute == RECOMPUTE_BLOCKS ? recompute(&block, x, 0, mesh)
+                                            : block.run(block.layer, x, mask, mesh);
+}
+
 Tensor *transformer_run_blocks(const Transformer *t, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
+    Tape *tape = x->tape;
+    tape->recomputes_attention = t->recompute == RECOMPUTE_ATTENTION;
     for (int64_t i = t->blocks.begin; i < t->blocks.end; i++) {
-        TapeMark mark = tape_mark(x->tape);
+        TapeMark mark = tape_mark(tape);
         backend_range("block");
-        x = t->architecture->block(t->block[i], x, mask, mesh);
+        x = run_block(t, i, x, mask, mesh);
         backend_range_end();
-        tape_release_since(x->tape, mark, x);
+        tape_release_since(tape, mark, x);
     }
+    tape->recomputes_attention = false;
     return x;
 }
 

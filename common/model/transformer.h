@@ -10,6 +10,13 @@
 /** The kinds of parts that a transformer is made of; see below. */
 typedef struct Architecture Architecture;
 
+/** What a backward pass computes again, by balise 19. */
+typedef enum Recompute {
+    RECOMPUTE_NOTHING,   /**< everything that it needs is kept */
+    RECOMPUTE_BLOCKS,    /**< each block: of a forward pass, only its input is kept */
+    RECOMPUTE_ATTENTION, /**< the attention of each block, with its linear layers */
+} Recompute;
+
 /** The sizes of a transformer. */
 typedef struct TransformerConfig {
     const Architecture *architecture;      /**< which one; not NULL */
@@ -24,6 +31,7 @@ typedef struct TransformerConfig {
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
+    Recompute recompute; /**< no size: what a backward pass computes again */
 } TransformerConfig;
 
 /** An architecture. The layers belong to the builder's model. */
@@ -88,8 +96,8 @@ Transformer *transformer_new(Builder *b, const TransformerConfig *config, Transf
 
 /** ids [B,S] -> [B,S,H], with positions where there are any. The part must hold the embedding. */
 Tensor *transformer_embed(const Transformer *transformer, Tensor *ids, const Mesh *mesh);
-/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part. Values are released a
- *  block at a time. */
+/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part, recomputed as the config says. Values are
+ *  released a block at a time. */
 Tensor *transformer_run_blocks(const Transformer *transformer, Tensor *x, Tensor *mask,
                                const Mesh *mesh);
 /** x [B,S,H] -> logits: [B,classes], or in a language model [B,S,V/tp], split along the vocabulary.
@@ -101,3 +109,10 @@ Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor 
 /** ids [B,S], mask [B,S] -> logits: the forward pass of a whole transformer. */
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);
+
+/** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With RECOMPUTE_ATTENTION, it is a segment of
+ *  balise 19; otherwise it is called as it is. The labs' BERT calls attention_forward() of lab 4, from lab 7: link it with
+ *  --wrap=attention_forward. */
+Tensor *attention_segment(Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask,
+                                         const Mesh *mesh),
+                          const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
