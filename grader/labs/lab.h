@@ -114,6 +114,7 @@ struct Lab {
         over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< its layer's input need not be divisible */
+    bool backward_first; /**< without right gradients, its other checks need no work */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
     Cut cuts[MAX_CUTS];  /**< how its parameters may be split */
@@ -129,6 +130,7 @@ struct Lab {
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
     MemoryFunction *memory;      /**< NULL: a few times that of the plain layer */
+    MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not looked at */
     UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
     CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */
     /** Why the lab could not work with these sizes, or NULL. Without this function, sizes cannot be

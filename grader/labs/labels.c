@@ -6,6 +6,7 @@
 #include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
 #include "grader/labs/ring.h"
+#include "grader/labs/segments.h"
 #include "grader/labs/vocabulary.h"
 
 enum { MOST_WHATS = END_OF + 1 };
@@ -105,6 +106,18 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
     return false;
 }
 
+static void segment_text(const Label *l, char text[LABEL_SIZE])
+{
+    const bool all = l->index == ALL_CALLS, trains = l->step < STEPS;
+    const char *format = all ? trains ? _("all segments, step %d") : _("all segments, evaluation")
+                         : trains ? _("call %2$d of a segment, step %1$d")
+                                  : _("call %2$d of a segment, evaluation");
+    snprintf(text, LABEL_SIZE, format, l->step + 1, l->index + 1);
+    if (l->detail)
+        snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s",
+                 _(", without recomputation"));
+}
+
 static void thing_text(const Label *l, char text[LABEL_SIZE])
 {
     switch (l->of) {
@@ -122,6 +135,9 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
     case A_RING:
         snprintf(text, LABEL_SIZE, _("%s, call %d"),
                  ring_functions[(unsigned)l->index % RING_PARTS], l->step + 1);
+        break;
+    case A_SEGMENT:
+        segment_text(l, text);
         break;
     case A_DEAL:
         deal_text(l, text);

@@ -87,11 +87,17 @@ void write_parameters(Scenario *run)
 
 void write_arena(Scenario *run, Check check, What what, int step)
 {
+    write_arena_as(run, check, what, step, 0);
+}
+
+void write_arena_as(Scenario *run, Check check, What what, int step, int detail)
+{
     for (Parameter *p = run->model->parameters; p; p = p->next) {
         Label label = label_named(p->name);
         label.what = what;
         label.of = A_PARAMETER;
         label.step = step;
+        label.detail = detail;
         write_held(run, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
     }
 }

@@ -94,6 +94,8 @@ bool is_split_by_rows(const Scenario *run, const char *name);
 
 /** Writes each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
 void write_arena(Scenario *run, Check check, What what, int step);
+/** The same with a detail in the labels. */
+void write_arena_as(Scenario *run, Check check, What what, int step, int detail);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 

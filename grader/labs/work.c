@@ -38,6 +38,7 @@ void work_end(Scenario *run, Label label)
     numbers[ATTENTION_WORK] = (double)done.attention;
     numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);
     numbers[TAKEN] = (double)(use.peak_total - done.held) / sizeof(real);
+    numbers[KEPT] = (double)(held_in(run->pool) - done.held) / sizeof(real);
     numbers[OWN_MEMORY] = (double)own.bytes / sizeof(real);
     numbers[RAW_LOOKS] = (double)own.looks;
 }

@@ -14,6 +14,7 @@ enum {
     PARAMETERS_HELD, /**< weights and their gradients */
     TAKEN,           /**< the pass's peak, beyond what was held before */
     OWN_MEMORY,      /**< the lab's own peak */
+    KEPT,            /**< held at the end of the pass, beyond what was held before */
     RAW_LOOKS,       /**< number of tensor_data() calls by the lab */
     WORK_NUMBERS     /**< how many there are */
 };

@@ -165,6 +165,11 @@ static void note_raw_looks(Trial *t, const Entry *want)
 void compare_work(Trial *t, const Entry *want)
 {
     const bool over_replicas = t->result->lab->over_replicas;
+    if (t->result->lab->kept) {
+        compare_work_of_segments(t, want);
+        note_raw_looks(t, want);
+        return;
+    }
     if (t->c->tp * t->c->pp == 1 && !over_replicas) /* there is nothing to share */
         return;
     compare_products(t, want, LINEAR_WORK);

@@ -97,6 +97,11 @@ void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
+/** Lab 19: compares what the ranks multiply with the runs of the segments that they need, and what they hold with the inputs
+ *  of the segments and the activations of one. */
+void compare_work_of_segments(Trial *t, const Entry *want);
+/** Lab 19: are gradients that are right the same, bit for bit, as those without recomputation? */
+void compare_bits(Trial *t, const Entry *got, const Entry *want);
 /** Lab 12: does each block belong to one stage, and is none much larger than another? */
 void compare_stages(Trial *t);
 /** Lab 15: to whom each rank sends how much, and how many rounds that takes. */

@@ -147,4 +147,6 @@ void compare_values(Trial *t, const Entry *got, const Entry *want)
     }
     if (!(largest <= tolerance))
         fail_values(t, got, want, want->check == GROUPS ? 0 : tolerance, worst);
+    else if (t->result->lab->backward_first)
+        compare_bits(t, got, want);
 }

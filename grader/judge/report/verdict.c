@@ -31,8 +31,21 @@ static bool is_by_exchange(const LabResult *lab, Check check)
            (check == ARITHMETIC && !lab->exchanges && !lab_points(lab->lab, SHARDING));
 }
 
+/* Only a backward pass needs more than a forward pass that forgets everything. */
+static bool lacks_gradients(const LabResult *lab)
+{
+    const CheckResult *of_x = &lab->check[INPUT_GRADIENT],
+                      *of_weights = &lab->check[WEIGHT_GRADIENT];
+    return lab->lab->backward_first &&
+           (of_x->failed || of_x->to_do || of_weights->failed || of_weights->to_do);
+}
+
 const char *why_held_back(const LabResult *lab, Check check)
 {
+    if (lacks_gradients(lab) && check != INPUT_GRADIENT && check != WEIGHT_GRADIENT)
+        return _(
+            "a run that keeps nothing, and that no backward pass follows, is easy: these points "
+            "are given once the gradients are right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;

@@ -1,0 +1,31 @@
+/** @file
+ * Lab 19: segments of a model, which run one after the other, and again in the backward pass.
+ */
+#pragma once
+
+#include "grader/labs/lab.h"
+
+/** The kinds of cases: what the segments are. */
+typedef enum SegmentKind {
+    SEGMENT_BLOCKS, /**< blocks of a transformer, each called once in a pass */
+    SEGMENT_ATTENTION, /**< the attention of each block, between a norm and a residual sum, which are none */
+    SEGMENT_TWICE, /**< blocks, of which each is called twice in a pass */
+} SegmentKind;
+
+enum { ALL_CALLS = -1 }; /**< the index of a label of all calls of a pass */
+
+/** How often a pass calls a segment. */
+static inline int segment_calls(const Case *c)
+{
+    return c->kind == SEGMENT_TWICE ? 2 * c->blocks : c->blocks;
+}
+
+/** The label of a call in a pass, or of all. */
+static inline Label segment_label(What what, int call, int step)
+{
+    return label_of(what, A_SEGMENT, call, step);
+}
+
+/** What a rank does in a case. In each step, all passes run once without recomputation, by the kit alone; the lab's gradients must
+ *  equal those bit for bit. */
+ScenarioFunction run_segments;
