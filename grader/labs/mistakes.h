@@ -119,6 +119,14 @@ typedef enum Mistake {
     ALL_QUERIES,
     SCATTERED_FIRST,
     GRADIENT_OF_OWN_PART,
+    SEGMENT_NOT_RUN,
+    GRADIENT_OF_RESULT, /* before those that need more */
+    SEGMENT_OF_LAST_CALL,
+    RUN_ON_GRADIENT,
+    RUN_ON_RESULT,
+    RUN_ON_RUN,
+    BACKWARD_FROM_INPUT,
+    BACKWARD_FROM_RESULT,
     MISTAKES
 } Mistake;
 
@@ -140,4 +148,5 @@ typedef enum MistakeFamily {
     IN_BIASES = 8192,         /**< of a linear layer */
     IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
     IN_SCATTERS = 32768,      /**< along the last dimension */
+    IN_SEGMENTS = 1 << 18,    /**< their second run */
 } MistakeFamily;

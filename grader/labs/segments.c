@@ -65,7 +65,8 @@ static Tensor *block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mes
 typedef struct Chain {
     Scenario *run;
     const Layers *layers[MAX_BLOCKS];
-    Tensor *x, *mask, *y;
+    Segment segment[MAX_BLOCKS];
+    Tensor *x, *y;
     int step;
     bool recomputes; /* by the lab */
 } Chain;
@@ -88,7 +89,10 @@ static void begin_step(Chain *chain, int step, bool recomputes)
     snprintf(key, sizeof key, "x, step %d", step);
     chain->x = random_input(run, key, -1, SHAPE(c->B, c->S, c->H), true);
     snprintf(key, sizeof key, "mask, step %d", step);
-    chain->mask = random_mask(run, key);
+    Tensor *mask = random_mask(run, key);
+    for (int i = 0; i < c->blocks; i++)
+        chain->segment[i] =
+            (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
 }
 
 /* No call of a pass has the number of another. */
@@ -102,10 +106,10 @@ static Tensor *call_segment(const Chain *chain, int call, Tensor *x)
     const Scenario *run = chain->run;
     const Case *c = &run->c;
     const Layers *layers = chain->layers[call % c->blocks];
+    const Segment *segment = &chain->segment[call % c->blocks];
     const bool alone = c->kind == SEGMENT_ATTENTION;
-    const Segment segment = {alone ? attend : block, layers, chain->mask};
     Tensor *given = alone ? layer_norm(layers->norm[0], x) : x;
-    Tensor *y = (chain->recomputes ? recompute : segment_run)(&segment, given, draw_of(chain, call),
+    Tensor *y = (chain->recomputes ? recompute : segment_run)(segment, given, draw_of(chain, call),
                                                               run->mesh);
     return alone ? add(x, y) : y;
 }

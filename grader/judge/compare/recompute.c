@@ -1,5 +1,6 @@
-/* Lab 19 as the judge computes it: the solution, on one rank. */
+/* Lab 19 as the judge computes it, on one rank, and with the mistake of the current suspect. */
 #include "grader/judge/compare/wrong_operations.h"
+#include "grader/labs/mistakes.h"
 
 Tensor *duplication(Tensor *x, const Mesh *mesh)
 {
@@ -11,15 +12,40 @@ Tensor *all_reduce(Tensor *x, const Mesh *mesh)
     return x;
 }
 
+/* The segment of the last call: functions of a lab get no other context. */
+static const Segment *last;
+
 Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)
 {
-    return segment_values(segment, x, draw, mesh);
+    const Case *c;
+    last = segment;
+    return mistake_now(&c) == SEGMENT_NOT_RUN ? x : segment_values(segment, x, draw, mesh);
+}
+
+/* What the second run reads. */
+static Tensor *read_again(const Segment *segment, Tensor *x, Tensor *dy, int64_t draw,
+                          const Mesh *mesh)
+{
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    return mistake == RUN_ON_GRADIENT ? dy
+           : mistake == RUN_ON_RESULT ? segment_values(segment, x, draw, mesh)
+                                      : x;
 }
 
 Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_t draw,
                            const Mesh *mesh)
 {
-    Tensor *again = leaf(x);
-    segment_backward(segment_run(segment, again, draw, mesh), dy);
-    return leaf_gradient(again);
+    const Case *c;
+    const int mistake = mistake_now(&c);
+    Tensor *again = leaf(read_again(segment, x, dy, draw, mesh));
+    if (mistake == SEGMENT_OF_LAST_CALL)
+        segment = last;
+    Tensor *y = segment_run(segment, again, draw, mesh);
+    if (mistake == RUN_ON_RUN)
+        y = segment_run(segment, y, draw, mesh);
+    segment_backward(y, mistake == BACKWARD_FROM_INPUT    ? x
+                        : mistake == BACKWARD_FROM_RESULT ? y
+                                                          : dy);
+    return mistake == GRADIENT_OF_RESULT ? dy : leaf_gradient(again);
 }

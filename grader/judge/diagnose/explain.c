@@ -93,6 +93,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      not_a_number,
                                      lookup_was_wrong,
                                      blocks_are_misplaced,
+                                     no_backward_of_segment,
+                                     multiplied_by_calls,
                                      nothing_flowed_back,
                                      multiple,
                                      micros_in_other_order,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
 
 /* Right answers multiply exactly what the judge does, on its one rank, and take at most as much memory as it does and what
  * goes into and comes out of communication. Buffers are rounded up. */
@@ -113,4 +113,48 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
                "recomputation"),
              (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
              (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
+}
+
+/* ---- what wrong gradients show --------------------------------------------------------------------------------- */
+
+bool no_backward_of_segment(const Evidence *e)
+{
+    const Check check = (Check)e->want->check;
+    if (!e->trial->result->lab->backward_first || check == FORWARD || e->count == 0 ||
+        e->zeros < e->count)
+        return false;
+    return says(e, check == INPUT_GRADIENT
+                       ? _("it is zero everywhere: return the gradient that has arrived at the "
+                           "leaf on which the second run began")
+                       : _("it is zero everywhere: no backward pass has reached this parameter. "
+                           "segment_backward adds to the gradients of the parameters that "
+                           "segment_run used"));
+}
+
+/* What goes wrong in each call multiplies the gradient once for each call that it has passed. */
+bool multiplied_by_calls(const Evidence *e)
+{
+    const Case *c = e->c;
+    const struct {
+        double factor;
+        const char *says;
+    } factors[] = {
+        {c->tp, N_("it is %g times the expected one, once for each rank in each call that it has "
+                   "passed: it is summed over the ranks although it was already complete")},
+        {2, N_("it is %g times the expected one, 2 times for each call that it has passed: it is "
+               "counted twice")},
+        {0.5, N_("it is %g times the expected one, once halved in each call that it has passed")},
+        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks in "
+                         "each call that it has passed")},
+        {-1, N_("it is %g times the expected one: the sign is wrong")},
+    };
+    if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)
+        return false;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        for (int calls = 1; factors[i].factor != 1 && calls <= segment_calls(c) + 1; calls++) {
+            const double factor = pow(factors[i].factor, calls);
+            if (factor != 1 && close_to(e->is, e->right, factor, e->count, e->tolerance))
+                return says(e, _(factors[i].says), factor);
+        }
+    return false;
 }

@@ -100,6 +100,10 @@ static const char *line_of_raw_look(const Trial *t)
 static bool beside_the_tape(const Evidence *e)
 {
     const char *line = line_of_raw_look(e->trial);
+    if (e->trial->result->lab->backward_first)
+        return says(e, _("the forward pass is right, but its gradient is not: recompute_backward "
+                         "must run the segment on a leaf of x, and go backward from its result "
+                         "with dy"));
     return says(e,
                 _("the forward pass is right, but its gradient is not: a part of it is not on the "
                   "tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the backward "

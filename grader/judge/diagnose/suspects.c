@@ -290,4 +290,23 @@ const Suspect suspects[MISTAKES] = {
                          "joins the gradients of all ranks' parts")},
     [RESIDUAL_2_MISSING] = {IN_RESIDUALS,
                             N_("the residual around the feed-forward layers is missing")},
+    [SEGMENT_NOT_RUN] = {IN_SEGMENTS,
+                         N_("the segment has not run: the result is x itself, unchanged")},
+    [GRADIENT_OF_RESULT] =
+        {IN_SEGMENTS, N_("the gradient of the segment's result is taken for that of x: dy must "
+                         "flow back through the segment, to a leaf")},
+    [SEGMENT_OF_LAST_CALL] =
+        {IN_SEGMENTS, N_("each backward pass runs the segment of the last forward call: run the "
+                         "one that recompute_backward was given, and keep none in a static "
+                         "variable")},
+    [RUN_ON_GRADIENT] = {IN_SEGMENTS,
+                         N_("the second run reads dy: it must read x, as the first one did")},
+    [RUN_ON_RESULT] = {IN_SEGMENTS, N_("the second run reads the result of the segment: it must "
+                                       "read x, as the first one did")},
+    [RUN_ON_RUN] = {IN_SEGMENTS, N_("the backward pass runs the segment twice, one run on the "
+                                    "result of the other: one run on x suffices")},
+    [BACKWARD_FROM_INPUT] = {IN_SEGMENTS, N_("the backward pass begins with x in place of dy, the "
+                                             "gradient of the result")},
+    [BACKWARD_FROM_RESULT] = {IN_SEGMENTS, N_("the backward pass begins with the result in place "
+                                              "of dy, which is the gradient of the result")},
 };
