@@ -89,11 +89,11 @@ static const char *misfit_19(const Case *c)
                                        : NULL;
 }
 
-static double multiplications_of_step(int rank, const Entry *entry, const double *numbers)
+/* As many numbers as the inputs of all calls: see kept_19(). */
+static double bytes_kept(int rank, const Entry *entry, const double *numbers)
 {
-    const bool counts = rank == 0 && entry->kind == WORK && entry->label.of == A_SEGMENT &&
-                        entry->label.step == 0 && entry->count == WORK_NUMBERS;
-    return counts ? numbers[LINEAR_WORK] + numbers[ATTENTION_WORK] : 0;
+    const Label pass = segment_label(FORWARD_OF, ALL_CALLS, 0);
+    return entry->kind == WORK && label_equal(&entry->label, &pass) ? 4 * numbers[KEPT] : 0;
 }
 
 Lab lab_19 = {
@@ -114,12 +114,13 @@ Lab lab_19 = {
              {"output", CUT_1},
              {"up", CUT_0},
              {"down", CUT_1}},
-    .predict = {.question =
-                    N_("A rank runs three blocks with H = 24 and an inner width of 96 on two "
-                       "texts of 16 tokens, with recomputation. How many multiplications "
-                       "does it do in a step, forward and backward?"),
-                .at = {.world = 1,
-                       .tp = 1,
+    .predict = {.question = N_("Two ranks with tp = 2 run three blocks with H = 24 and an inner "
+                               "width of 96 on two texts of 16 tokens, with recomputation. How "
+                               "many bytes do they keep in all, from the forward pass to the "
+                               "backward pass?"),
+                .unit = N_("bytes"),
+                .at = {.world = 2,
+                       .tp = 2,
                        .kind = SEGMENT_BLOCKS,
                        .B = 2,
                        .S = 16,
@@ -127,7 +128,7 @@ Lab lab_19 = {
                        .A = 4,
                        .F = 96,
                        .blocks = 3},
-                .count = multiplications_of_step},
+                .count = bytes_kept},
     .kinds = {[SEGMENT_BLOCKS] = {.scenario = scenario_19,
                                   .mistakes = IN_SEGMENTS,
                                   .name = N_("blocks")},
