@@ -171,11 +171,20 @@ def of_averages(large):
     return found
 
 
+def of_recomputation():
+    """What a block keeps, in x of B·S·H numbers: two inputs of norms; q, k, v and the result of attention; what goes into GELU. Its
+    products, in forward passes: attention has 4 of the 12 H² weights."""
+    attention, inner, blocks = 4, 4, 24
+    each = 2 + attention + inner
+    return {"recompute.all": each, "recompute.rest": each - 1, "recompute.attention": each - attention,
+            "recompute.attention.products": f"{3 + attention / 12:.2f}", "recompute.without": blocks * each, "recompute.with": blocks + each - 1}
+
+
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **ring}
+            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **of_recomputation(), **ring}
 
 
 def main():

@@ -108,11 +108,15 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
 
 static void segment_text(const Label *l, char text[LABEL_SIZE])
 {
-    const bool all = l->index == ALL_CALLS, trains = l->step < STEPS;
-    const char *format = all ? trains ? _("all segments, step %d") : _("all segments, evaluation")
-                         : trains ? _("call %2$d of a segment, step %1$d")
-                                  : _("call %2$d of a segment, evaluation");
-    snprintf(text, LABEL_SIZE, format, l->step + 1, l->index + 1);
+    const bool trains = l->step < STEPS;
+    if (l->index == ALL_CALLS)
+        snprintf(text, LABEL_SIZE,
+                 trains ? _("all segments, step %d") : _("all segments, evaluation"), l->step + 1);
+    else
+        snprintf(text, LABEL_SIZE,
+                 trains ? _("call %d of a segment, step %d")
+                        : _("call %d of a segment, evaluation"),
+                 l->index + 1, l->step + 1);
     if (l->detail)
         snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s",
                  _(", without recomputation"));
