@@ -39,7 +39,7 @@ def kind_asked_for(name, languages):
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
     """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
-    batch has `batch` rows unless BATCH_SIZE says otherwise."""
+    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE is that of make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
@@ -47,6 +47,9 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
                                             ("SEQ", language_cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
     model = (language_cost.LanguageModel(*sizes, language_cost.AUTHORS[kind][1], leaves_out=leaves_out, kind=kind) if kind
              else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
+    model.recompute = os.environ.get("RECOMPUTE") or ""
+    if model.recompute not in ("", "block", "attention"):
+        fail(f"RECOMPUTE cannot be '{model.recompute}'", "RECOMPUTE=block or RECOMPUTE=attention")
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model
@@ -124,7 +127,7 @@ def model_of(sizes, published, dp):
     """The paper's language model if `published`; otherwise the kit's classifier with the same
     layers."""
     _, _, layers, hidden, heads = sizes
-    return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, recompute=published, classifies=not published, leaves_out=False)
+    return cost.Model(layers, hidden, heads, SEQ, ROWS * dp, VOCABULARY, recompute="block" if published else "", classifies=not published, leaves_out=False)
 
 
 def weak_scaling(described, cluster):

@@ -22,7 +22,7 @@ class Model:
     seq: int
     batch: int  # of all replicas together
     vocabulary: int
-    recompute: bool = False  # the backward pass recomputes activations
+    recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
     # True: a classifier of the first position. The other positions of the last block have no
     # gradient, nor have table rows that are not looked up. False: a language model, which
     # multiplies every position by the whole table.
@@ -89,19 +89,34 @@ class Model:
         """The same for the stage with the most."""
         return max(self.summed(tp, pp, stage) for stage in range(pp))
 
-    def products(self, passes):
+    def weights(self):
+        """Of the linear layers of a block."""
+        return 12 * self.hidden ** 2
+
+    def passes(self):
+        """The passes of a step, in forward passes, as which a backward pass counts two: of the linear
+        layers of a block, and of its attention."""
+        own = 4 * self.hidden ** 2 / self.weights()  # of the weights, those of attention
+        return {"": (3, 3), "block": (4, 4), "attention": (3 + own, 4)}[self.recompute]
+
+    def sums(self):
+        """All-reduces of a block in a step, over tp."""
+        return {"": 4, "block": 6, "attention": 5}[self.recompute]
+
+    def products(self):
         """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
         of attention, as a number of forward passes of a block."""
+        linear, attention = self.passes()
         if not (self.classifies and self.leaves_out):
-            return passes * 12 * self.layers, passes * self.layers
-        full = 1 + passes * (self.layers - 1)  # last block: forward, plus 4 for keys and values
-        return 12 * full + 4, full
+            return linear * 12 * self.layers, attention * self.layers
+        # last block: forward, perhaps again, plus 4 for keys and values
+        return 12 * (linear - 2 + linear * (self.layers - 1)) + 4, attention - 2 + attention * (self.layers - 1)
 
     def work(self):
         """Floating-point operations of a step, recomputation included: of linear layers, and of
         attention. A backward pass costs two forward passes. If nothing is left out, equals equation
         2 of Narayanan et al. 2021."""
-        tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products(4 if self.recompute else 3)
+        tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products()
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
 
@@ -112,14 +127,20 @@ class Model:
     def streamed(self, tp, pp):
         """Numbers per token that the element-wise operations of the busiest stage read or write:
         norms, sums and their gradients on every rank, GELU and dropout on the rank's share."""
-        return (4 if self.recompute else 3) / 3 * self.blocks(pp) * (24 * self.hidden + 20 * self.hidden / tp)
+        return self.passes()[0] / 3 * self.blocks(pp) * (24 * self.hidden + 20 * self.hidden / tp)
 
-    def kept(self, tp):
-        """Numbers per token that a block keeps for the backward pass: its two residual sums, whole.
+    def read(self, tp):
+        """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
-        recomputed."""
-        return self.hidden if self.recompute else 2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+        computed from these."""
+        return 2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+
+    def kept(self, tp):
+        """Numbers per token that a block keeps from its forward to its backward pass: what is read, but
+        of what runs again only its input, which after a norm is computed from the norm's."""
+        attention = (4 * self.hidden + 2 * self.heads) / tp
+        return {"": self.read(tp), "block": self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
     def activations(self, tp, dp, pp=1):
         """Numbers that all blocks of the largest stage keep for the backward pass."""
@@ -129,8 +150,17 @@ class Model:
         """Numbers held in addition when the forward pass leaves the last block, because a block
         releases its own only at its end: two norms; the outputs of both layers, whole, before and
         after the all-reduce (on one rank, these are the same); the inner layer after GELU, split;
-        and the input of the first block."""
-        return self.batch / dp * self.seq * ((7 if tp > 1 else 5) * self.hidden + 4 * self.hidden / tp)
+        and the input of the first block. An attention that runs again has released its output
+        before the all-reduce."""
+        whole = 5 if tp == 1 else 6 if self.recompute == "attention" else 7
+        return self.batch / dp * self.seq * (whole * self.hidden + 4 * self.hidden / tp)
+
+    def working_again(self, tp, dp):
+        """Numbers held in addition to the inputs of the blocks when the last of them has run again:
+        what its backward pass reads, the gradient of its result, and what the forward pass holds.
+        Later, the inner layer and its gradient, split, and four tensors like x."""
+        pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + self.hidden, 4 * self.hidden + 2 * self.inner() / tp
+        return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
 
     inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
 
@@ -210,7 +240,7 @@ def over_replicas(cluster, tp, dp, size):
 def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
-    passes = 4 if model.recompute else 3
+    passes = model.passes()[0]
     slots = (micro + pp - 1) / micro  # of the pipeline's schedule, per slot in which a stage works
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
@@ -218,7 +248,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     optimiser = 2 * cluster.state * model.parameters(tp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * model.hidden * cluster.width
-    sums = 6 if model.recompute else 4
+    sums = model.sums()
     # The kit gathers the result of its embedding. A language model splits its embedding and its
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
@@ -243,7 +273,7 @@ def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
-    work = max(model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
+    work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
     # What is exchanged of a tied table arrives when the activations have been released.
     return cluster.state * model.held(tp, pp, stage) + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
 
@@ -258,7 +288,7 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
     ranks, a rank sends 2 (n-1)/n of what they sum."""
     rows = model.batch / dp
     border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
-    summed = 4 * model.blocks_of(pp, stage) * border + (first if stage == 0 else 0) + (last if stage == pp - 1 else 0)
+    summed = model.sums() * model.blocks_of(pp, stage) * border + (first if stage == 0 else 0) + (last if stage == pp - 1 else 0)
     over_pp = ((stage > 0) + (stage < pp - 1)) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
     return tuple(cluster.width * numbers for numbers in (2 * (tp - 1) / tp * summed, 2 * (dp - 1) / dp * model.summed(tp, pp, stage), over_pp))
 

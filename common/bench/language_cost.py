@@ -68,8 +68,9 @@ class LanguageModel(cost.Model):
         """The last stage is the busiest: it has the head."""
         tokens, blocks = self.batch * self.seq, self.blocks(pp)
         keys = self.seq if self.kind == "mlm" else (self.seq + 1) / 2  # of a position, on average
-        return (6 * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,
-                12 * blocks * tokens * keys * self.hidden)
+        linear, attention = self.passes()
+        return (2 * linear * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,
+                4 * attention * blocks * tokens * keys * self.hidden)
 
     def work(self):
         return self.work_of_stage(1)
@@ -79,11 +80,11 @@ class LanguageModel(cost.Model):
         or its gradient seven times."""
         hidden, inner = self.hidden, self.inner()
         split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 20 * hidden)  # rotary positions and SwiGLU; GELU
-        return self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.in_head() * self.rows(tp)
+        return self.passes()[0] / 3 * self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.in_head() * self.rows(tp)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
-    def kept(self, tp):
+    def read(self, tp):
         """The two residual sums and the moments of the norms, whole. Split over tp: q, k, v, the
         output of attention, two numbers per row of scores, and the inputs of SwiGLU or GELU."""
         hidden, inner = self.hidden, self.inner()
@@ -93,9 +94,11 @@ class LanguageModel(cost.Model):
     def working(self, tp, dp):
         """When the forward pass leaves the last block, as in cost.py. In a LLaMA also q and k before
         their rotation; in a GPT-2 also q, k and v in one tensor, and the outputs with their biases.
-        Ids, mask and targets."""
-        whole = (7 if tp > 1 else 5) * self.hidden + self.of_kind(0, 2 * self.hidden + 2, 0) + 4
-        return self.batch / dp * self.seq * (whole + (self.of_kind(2 * self.hidden, 3 * self.hidden, 0) + self.inner()) / tp)
+        An attention that runs again has released all these but its result. Ids, mask and targets."""
+        again = self.recompute == "attention"
+        whole = ((6 if again else 7) if tp > 1 else 5) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
+        inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
+        return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, in the head: the logits and their gradient; the head's input before and

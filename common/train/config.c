@@ -78,6 +78,13 @@ static bool read_all_reduce(const char *value, void *target, Problem *problem)
            option_refused(problem, "allreduce", value, _("ring (balise 15) or library"));
 }
 
+static bool read_recompute(const char *value, void *target, Problem *problem)
+{
+    *(Recompute *)target = !strcmp(value, "block") ? RECOMPUTE_BLOCKS : RECOMPUTE_ATTENTION;
+    return !strcmp(value, "block") || !strcmp(value, "attention") ||
+           option_refused(problem, "recompute", value, _("block or attention"));
+}
+
 static const TrainConfig defaults = {
     .cache = "build/cache",
     .threads = 1,
@@ -107,8 +114,10 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
     if (!from)
         return false;
     const double dropout = model->dropout;
+    const Recompute recompute = model->recompute;
     *model = *pretrained_config(from);
     model->dropout = dropout;
+    model->recompute = recompute;
     pretrained_close(from);
     return !model->positions || config->seq <= model->positions ||
            problem_set(problem, config->pretrained, "choose a smaller SEQ",
@@ -223,6 +232,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"profile", OPTION_INTEGER, &config->profile, 0, 1, NULL},
         {"schedule", OPTION_READ, &config->pipeline, 0, 0, read_schedule},
         {"allreduce", OPTION_READ, &config->ring, 0, 0, read_all_reduce},
+        {"recompute", OPTION_READ, &model->recompute, 0, 0, read_recompute},
         {"micro", OPTION_INTEGER, &config->micro, 1, 1 << 20, NULL},
         {"weight-decay", OPTION_REAL, &optimizer->weight_decay, 0, 1e6, NULL},
         {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},

@@ -41,6 +41,11 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                      "averages  of weights every %lld steps, in place of the sums of gradients\n",
                      (unsigned long)config->average),
             (long long)config->average);
+    if (b->recompute)
+        puts(
+            b->recompute == RECOMPUTE_BLOCKS
+                ? _("memory    keeps the input of each block; the backward pass runs the block again")
+                : _("memory    keeps the input of each attention; the backward pass runs it again"));
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
     printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",

@@ -65,7 +65,7 @@ check("a large all-reduce takes 2 (n-1)/n of its size over the bandwidth, a smal
       abs(cost.all_reduce(link, 8, 1e12) / (2 * 7 / 8 * 1e3) - 1) < 1e-3 and abs(cost.all_reduce(link, 8, 4) / (2 * 3 * 1e-5) - 1) < 1e-3)
 reader = dataclasses.replace(small, classifies=True)
 check("if only the first position is read, the last block's backward pass has only the products of keys and values",
-      small.products(3) == (3 * 12 * 3, 9) and reader.products(3) == (12 * 7 + 4, 7), (small.products(3), reader.products(3)))
+      small.products() == (3 * 12 * 3, 9) and reader.products() == (12 * 7 + 4, 7), (small.products(), reader.products()))
 check("replicas sum the used rows of a table, or all rows if half of them are used",
       reader.parameters(1) - reader.reduced(1) == (steps.VOCABULARY - 8 * 16) * 96
       and dataclasses.replace(reader, vocabulary=200).reduced(1) == dataclasses.replace(reader, vocabulary=200).parameters(1)

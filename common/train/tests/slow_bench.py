@@ -206,7 +206,7 @@ check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and
 middle = growth.model_of(growth.BASE)
 cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))
 tokens = middle.batch * middle.seq
-in_gemm = 2 * middle.products(3)[0] * tokens * middle.hidden ** 2 / cluster.gemm
+in_gemm = 2 * middle.products()[0] * tokens * middle.hidden ** 2 / cluster.gemm
 parts = growth.cost.step(cluster, middle, 1, 1)
 fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                     (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
