@@ -108,6 +108,7 @@ static Tensor *call_segment(const Chain *chain, int call, Tensor *x)
     const Layers *layers = chain->layers[call % c->blocks];
     const Segment *segment = &chain->segment[call % c->blocks];
     const bool alone = c->kind == SEGMENT_ATTENTION;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): run_segments() has made the layers */
     Tensor *given = alone ? layer_norm(layers->norm[0], x) : x;
     Tensor *y = (chain->recomputes ? recompute : segment_run)(segment, given, draw_of(chain, call),
                                                               run->mesh);
