@@ -90,6 +90,13 @@ void compare_work_of_segments(Trial *t, const Entry *want)
 
 /* ---- bit for bit ----------------------------------------------------------------------------------------------- */
 
+static uint64_t bits_of(double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 void compare_bits(Trial *t, const Entry *got, const Entry *want)
 {
     Label without = want->label;
@@ -101,7 +108,7 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
     if (!plain || plain->count != got->count)
         return;
     for (int64_t i = got->count - 1; i >= 0; i--)
-        if (memcmp(&numbers_of(got)[i], &numbers_of(plain)[i], sizeof(double)) != 0) {
+        if (bits_of(numbers_of(got)[i]) != bits_of(numbers_of(plain)[i])) {
             differ++;
             first = i;
         }
