@@ -146,6 +146,20 @@ START_TEST(a_rank_that_has_left_is_unlikely_to_receive_a_message)
 }
 END_TEST
 
+START_TEST(a_message_that_a_rank_had_only_started_to_send_when_it_left_is_unlikely_to_arrive)
+{
+    Call *started = a_send(0, 1, 0, 4);
+    started->starts = 1;
+    a_receive(1, 0, 0, 4);
+    waits(1);
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
+    leaves(0);
+    ck_assert_int_eq(outlook_of(calls), SOME);
+    started->completed = 1;
+    ck_assert_int_eq(outlook_of(calls), ALL_THERE);
+}
+END_TEST
+
 START_TEST(a_wait_completes_with_the_started_call)
 {
     Call *started = a_receive(0, 1, 0, 4);
@@ -213,6 +227,8 @@ Suite *suite(void)
     tcase_add_test(tcase, a_receive_whose_message_an_earlier_one_took_waits_for_ever);
     tcase_add_test(tcase, a_message_that_was_received_does_not_complete_a_receive_from_any_source);
     tcase_add_test(tcase, a_rank_that_has_left_is_unlikely_to_receive_a_message);
+    tcase_add_test(
+        tcase, a_message_that_a_rank_had_only_started_to_send_when_it_left_is_unlikely_to_arrive);
     tcase_add_test(tcase, a_wait_completes_with_the_started_call);
     tcase_add_test(tcase,
                    a_started_send_may_be_buffered_and_a_synchronous_one_waits_for_its_receive);

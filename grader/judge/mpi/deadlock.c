@@ -105,6 +105,21 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
+/* Has the rank at the other end left the case? It no longer progresses MPI: it receives nothing, and of a large message
+ * that it has started to send, the numbers never follow. */
+static bool other_end_is_lost(const Look *look, const Part *mine)
+{
+    if (!mine->receives)
+        return !call_of_rank(look->calls, mine->call->to);
+    for (int64_t i = 0; i < look->messages.count; i++) {
+        const Part *part = &look->messages.part[i];
+        if (could_meet(mine, part) && look->calls->rank[part->rank].left && part->call->starts &&
+            !part->call->completed)
+            return true;
+    }
+    return false;
+}
+
 /* Is there a counterpart for this half, besides those taken by earlier ones? */
 static Outlook outlook_of_message(const Look *look, const Part *mine)
 {
@@ -117,8 +132,8 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
     uint64_t ranks = (uint64_t)1 << mine->rank;
     int other = mine->receives ? mine->call->from : mine->call->to;
     ranks |= other >= 0 ? (uint64_t)1 << other : ~(uint64_t)0;
-    if (others > earlier) /* a rank that has left no longer progresses MPI */
-        return !mine->receives && !call_of_rank(look->calls, other) ? SOME : ALL_THERE;
+    if (others > earlier)
+        return other_end_is_lost(look, mine) ? SOME : ALL_THERE;
     const bool may_be_buffered = mine->call->starts && !mine->call->synchronous;
     if (!mine->receives && may_be_buffered)
         return SOME;
