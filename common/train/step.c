@@ -120,7 +120,7 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     const double clip = t->config->clip;
     if (clip > 0) {
         report->gradient_norm = model_gradient_norm(t->model);
-        clip_gradients(t->model, report->gradient_norm, clip);
+        clip_gradients(t->optimizer, report->gradient_norm, clip);
         span_end(N_("clipping"), false);
     }
     backend_range("optimiser");
@@ -185,7 +185,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     report.wait_seconds = reduce_gradients(t);
     model_sum_tied(t->model);
     report.scale = t->scaler.scale;
-    if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
+    if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->optimizer))
         step_with_gradients(t, &report);
     if (config->average) {
         trainer_stepped_alone(t, targets);
