@@ -47,7 +47,7 @@ $(call add_lab,14,14-grid-3d/grid-3d.c,13 12 11 9 3 4 6 7 8 10,,\
 $(call add_lab,15,15-ring-all-reduce/ring-all-reduce.c,,8 10,\
     ring_chunk ring_reduce_scatter ring_all_gather)
 $(call add_lab,16,16-average-weights/average-weights.c,8 10,,average_is_due average_weights)
-$(call add_lab,17,17-sharded-optimizer/sharded-optimizer.c,8 10,\
+$(call add_lab,17,17-sharded-optimizer/sharded-optimizer.c,8 10,,\
     optimizer_part reduce_scatter_gradients squares_over_parts sharded_step)
 $(call add_lab,19,19-recompute/recompute.c,9 8 10,,recompute_forward recompute_backward)
 $(call add_lab,20,20-parallel-linears/parallel-linears.c,9 8 10,,\

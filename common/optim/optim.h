@@ -44,7 +44,10 @@ struct Optimizer {
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Makes an optimiser for `part` of the weights in an arena, with state for this part only. */
 Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config);
-/** Makes an optimiser for this replica's part of the parameters, as balise 17 cuts them. */
+/** This replica's part of `count` weights, by optimizer_part() of balise 17; misuse if the replicas' parts do not
+ *  follow each other. */
+Range own_optimizer_part(int64_t count, const Mesh *mesh);
+/** Makes an optimiser for this replica's part of the parameters. */
 Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);

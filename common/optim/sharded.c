@@ -44,28 +44,29 @@ __attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, T
 }
 
 /* A part that the others do not have would leave weights without a step, or make two of them. */
-static Range own_part(const Model *model)
+Range own_optimizer_part(int64_t count, const Mesh *mesh)
 {
-    const Mesh *mesh = model->mesh;
+    const int n = mesh->dp_degree;
     Range own = {0, 0};
-    for (int64_t k = 0, end = 0; k < mesh->dp_degree; k++) {
-        const Range part = optimizer_part(model->arena_size, (int)k, mesh->dp_degree);
-        if (part.begin != end || part.end < part.begin ||
-            (k == mesh->dp_degree - 1 && part.end != model->arena_size))
-            misuse("make grade LAB=17 checks it",
-                   "optimizer_part(%lld, %lld, %d) is %lld to %lld, but the parts before it end at "
-                   "%lld",
-                   (long long)model->arena_size, (long long)k, mesh->dp_degree,
-                   (long long)part.begin, (long long)part.end, (long long)end);
-        end = part.end;
-        own = k == mesh->dp_rank ? part : own;
+    for (int64_t k = 0, end = 0; k < n; k++) {
+        const Range r = optimizer_part(count, (int)k, n);
+        if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
+            misuse("each weight belongs to one part: part 0 begins with 0, each other part where "
+                   "the one before it ends, and the last one ends with count",
+                   "optimizer_part(%lld, %lld, %d) returned begin %lld and end %lld, but the parts "
+                   "before it end at %lld",
+                   (long long)count, (long long)k, n, (long long)r.begin, (long long)r.end,
+                   (long long)end);
+        end = r.end;
+        own = k == mesh->dp_rank ? r : own;
     }
     return own;
 }
 
 Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config)
 {
-    Optimizer *optimizer = optimizer_of_part(model->pool, own_part(model), config);
+    const Range own = own_optimizer_part(model->arena_size, model->mesh);
+    Optimizer *optimizer = optimizer_of_part(model->pool, own, config);
     optimizer->model = model;
     optimizer->is_sharded = true;
     return optimizer;
