@@ -142,6 +142,50 @@ static void weights_before(const Evidence *e, double *before)
     pool_free(run.pool);
 }
 
+/* ---- groups, and parts ------------------------------------------------------------------------------------------- */
+
+/* Does this function exchange in another group than the replicas'? */
+bool shards_in_other_group(const Evidence *e)
+{
+    const Label l = e->want->label;
+    const Calls *calls = e->trial->outcome->calls;
+    const int rank = e->trial->rank;
+    const Members dp = group_members(e->c, DP, rank);
+    const Label call_of = sharded_label(CALL_OF, l.index, l.detail, l.step);
+    uint64_t replicas = 0;
+    for (int i = 0; i < dp.count; i++)
+        replicas |= UINT64_C(1) << (dp.first + i * dp.stride);
+    for (int64_t i = 0; l.of == OF_SHARDS && calls && i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (label_equal(&call->where, &call_of) && call->members != replicas &&
+            (call->rule == REDUCTION || call->rule == EXCHANGE))
+            return says(e,
+                        _("%s exchanges with other ranks than those that hold the same weights: "
+                          "the group is mesh->dp"),
+                        sharded_functions[l.index]);
+    }
+    return false;
+}
+
+/* Are the weights right in this replica's part, and only there? */
+bool only_own_part_is_right(const Evidence *e)
+{
+    const Label l = e->want->label;
+    const Entry *own =
+        l.of == OF_SHARDS && l.index == SHARDED_STEP
+            ? entry_of_rank(e->trial, e->trial->rank, VALUES,
+                            sharded_label(VALUE_OF, SHARDED_REDUCE, l.detail, l.step))
+            : NULL;
+    if (!own || own->begin >= own->end || e->wrong == 0)
+        return false;
+    for (int64_t i = own->begin; i < own->end && i < e->count; i++)
+        if (!is_right(e, i))
+            return false;
+    return says(e, _("this replica's part is right, but another part is not: each replica must "
+                     "step its own part of the weights with the same part of the gradients, and "
+                     "give it to the others as it is"));
+}
+
 /* How many wrong numbers are those before the step. */
 static int64_t stale(const Evidence *e)
 {
@@ -169,8 +213,8 @@ bool weights_are_stale(const Evidence *e)
     const Label l = e->want->label;
     if (l.of != OF_SHARDS || l.index != SHARDED_STEP || e->wrong == 0 || stale(e) < e->wrong)
         return false;
-    if (e->wrong == e->count && replicas_of(e->c) == 1)
-        return says(e, _("the weights are those before the step: optimizer_update changes the "
+    if (e->wrong == e->count)
+        return says(e, _("all weights are those before the step: optimizer_update changes the "
                          "numbers of the tensor that it is given, so give it a slice, not a copy"));
     if (calls_of_step(e) == 0)
         return says(e,
