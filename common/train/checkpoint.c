@@ -103,13 +103,30 @@ static CheckpointIndex index_of(const Trainer *t)
     return index;
 }
 
-/* This rank's numbers of a parameter's state. */
+/* Which numbers of this rank's shard of a parameter are in a part of the arena. */
+static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
+{
+    const int64_t first = reals(p->value) - model_weights(t->model), count = tensor_count(p->value);
+    const int64_t begin = part.begin - first, end = part.end - first;
+    const Range in = {begin < 0 ? 0 : begin, end < count ? end : count};
+    return in.begin < in.end ? in : (Range){0, 0};
+}
+
+/* Those of which this rank has a state: with ZERO, it has AdamW's for its part only. */
+static Range numbers_with(const Trainer *t, const Parameter *p, int state)
+{
+    return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);
+}
+
+/* This rank's numbers of a parameter's state, from the first that it has. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
     const Buffer *arena = state == 0   ? t->model->weights
                           : state == 1 ? t->optimizer->m
                                        : t->optimizer->v;
-    return (real *)arena->data + (reals(p->value) - model_weights(t->model));
+    const int64_t first = reals(p->value) - model_weights(t->model);
+    return (real *)arena->data + first + numbers_with(t, p, state).begin -
+           (state == 0 ? 0 : t->optimizer->part.begin);
 }
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
@@ -140,8 +157,31 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
+/* With ZERO, the replicas bring their parts of AdamW's state together, a parameter at a time, so that a checkpoint is
+   the same as without. Collective over the replicas. */
+static void put_parts(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state)
+{
+    const int n = t->mesh.dp_degree;
+    const int64_t count = tensor_count(p->value);
+    const Range mine = numbers_with(t, p, state);
+    Buffer *whole = pool_get(t->pool, count * (int64_t)sizeof(real), ACTIVATIONS);
+    real *numbers = whole->data;
+    int64_t *begin = calloc((size_t)n + 1, sizeof *begin);
+    for (int k = 0; k < n; k++) {
+        const Range part = numbers_in(t, p, optimizer_part(t->model->arena_size, k, n));
+        begin[k + 1] = part.begin < part.end ? part.end : begin[k];
+    }
+    kernel_vector_copy(mine.end - mine.begin, state_of(t, p, state), numbers + mine.begin);
+    comm_all_gather_parts(t->mesh.dp, numbers, begin);
+    if (writer)
+        put(writer, numbers, count);
+    free(begin);
+    buffer_release(whole);
+}
+
+/* This rank's part of the checkpoint, if it `writes` one: otherwise, it may have to bring its part of a state. */
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Checksum *checksum,
-                        const char *folder, Problem *problem)
+                        const char *folder, bool writes, Problem *problem)
 {
     char step[32], rank[32];
     snprintf(step, sizeof step, "%" PRId64, t->step);
@@ -155,25 +195,33 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
                 tensors[count++] =
                     (SafeTensor){.name = saved_name(state, p->name), .shape = p->value->shape};
     SafetensorsWriter *writer =
-        safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text, tensors,
-                          count, metadata, problem);
-    for (int state = 0; writer && state < states; state++)
-        for (const Parameter *p = t->model->parameters; p; p = p->next)
-            if (is_written(t, p))
+        writes ? safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text,
+                                   tensors, count, metadata, problem)
+               : NULL;
+    for (int state = 0; state < states; state++)
+        for (const Parameter *p = t->model->parameters; p; p = p->next) {
+            if (!is_written(t, p))
+                continue;
+            if (state > 0 && t->optimizer->is_sharded)
+                put_parts(t, writer, p, state);
+            else if (writer)
                 put(writer, state_of(t, p, state), tensor_count(p->value));
+        }
     while (count > 0)
         free((char *)tensors[--count].name);
     free(tensors);
-    return writer && safetensors_end(writer, problem);
+    return !writes || (writer && safetensors_end(writer, problem));
 }
 
 /* The first parameter with a number that is none, or NULL. */
 static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *index)
 {
     for (int state = 0; state < saved_states(index); state++)
-        for (const Parameter *p = t->model->parameters; p; p = p->next)
-            if (!isfinite(kernel_vector_square_sum(tensor_count(p->value), state_of(t, p, state))))
+        for (const Parameter *p = t->model->parameters; p; p = p->next) {
+            const Range held = numbers_with(t, p, state);
+            if (!isfinite(kernel_vector_square_sum(held.end - held.begin, state_of(t, p, state))))
                 return p;
+        }
     return NULL;
 }
 
@@ -205,8 +253,8 @@ static bool save(Trainer *t, Problem *problem)
     Checksum checksum = checkpoint_index_checksum(&index);
     /* That of rank 0, which writes the index: the sums of the epoch are those of each replica. */
     MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
-    good = agree(t->world, !writes || write_shard(t, &index, &checksum, partial.text, problem),
-                 problem);
+    good =
+        agree(t->world, write_shard(t, &index, &checksum, partial.text, writes, problem), problem);
     if (good)
         good = agree(t->world,
                      !first || (checkpoint_index_write(&index, partial.text, problem) &&
@@ -228,6 +276,28 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem)
 
 /* ---- resuming ------------------------------------------------------------------------------------------ */
 
+/* Reads this rank's shard of a parameter's state; with ZERO, keeps of AdamW's the part of this rank. */
+static bool read_state(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
+                       const SavedParameter *found, Problem *problem)
+{
+    const bool divided = p->placement.kind == SHARD,
+               in_parts = state > 0 && t->optimizer->is_sharded;
+    const Range rows = divided ? p->held : (Range){0, p->shape.size[0]},
+                mine = numbers_with(t, p, state);
+    const int64_t count = tensor_count(p->value);
+    Buffer *whole = in_parts ? pool_get(t->pool, count * (int64_t)sizeof(real), ACTIVATIONS) : NULL;
+    real *numbers = in_parts ? whole->data : state_of(t, p, state);
+    HostView view = host_view_write(numbers, count);
+    const bool good = saved_model_read(saved, state, found, divided ? p->placement.dim : 0, rows,
+                                       view.numbers, problem);
+    host_view_store(&view);
+    if (in_parts) {
+        kernel_vector_copy(mine.end - mine.begin, numbers + mine.begin, state_of(t, p, state));
+        buffer_release(whole);
+    }
+    return good;
+}
+
 static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p,
                            Problem *problem)
 {
@@ -241,14 +311,9 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
         return problem_set(problem, t->resumed.text, hint,
                            "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
                            SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
-    bool divided = p->placement.kind == SHARD, good = true;
-    int dim = divided ? p->placement.dim : 0;
-    Range held = divided ? p->held : (Range){0, p->shape.size[0]};
-    for (int state = 0; good && state < saved_states(&saved->index); state++) {
-        HostView view = host_view_write(state_of(t, p, state), tensor_count(p->value));
-        good = saved_model_read(saved, state, found, dim, held, view.numbers, problem);
-        host_view_store(&view);
-    }
+    bool good = true;
+    for (int state = 0; good && state < saved_states(&saved->index); state++)
+        good = read_state(t, saved, p, state, found, problem);
     return good;
 }
 

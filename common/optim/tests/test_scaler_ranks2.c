@@ -22,7 +22,7 @@ static void make_model(void)
     model_finish(model);
     for (int64_t i = 0; i < model->arena_size; i++)
         model_gradients(model)[i] = (real)(SCALE_AT_FIRST * (double)i);
-    optimizer = optimizer_new(model, &(OptimizerConfig){SGD, 0});
+    optimizer = optimizer_new(model, &(OptimizerConfig){.kind = SGD});
 }
 
 static void free_model(void)
