@@ -76,12 +76,12 @@ static void as_one(const Link *link, const std::function<ncclResult_t()> &operat
     });
 }
 
-/* Numbers i to i + PIECE of each part. */
-enum { PIECE = 1 << 22 };
+/* Numbers i to i + piece of each part. */
+static const int64_t piece = 1 << 22;
 static int64_t piece_of(const int64_t *begin, int k, int64_t i)
 {
     const int64_t left = begin[k + 1] - begin[k] - i;
-    return left < 0 ? 0 : left < PIECE ? left : PIECE;
+    return left < 0 ? 0 : left < piece ? left : piece;
 }
 
 /* Each rank gets what the others have of its part: blocks [size, mine]. */
@@ -113,8 +113,8 @@ static void nccl_reduce_scatter_parts(Group *group, real *x, const int64_t *begi
     int64_t most = 0;
     for (int k = 0; k < group->size; k++)
         most = begin[k + 1] - begin[k] > most ? begin[k + 1] - begin[k] : most;
-    const int64_t width = most < PIECE ? most : PIECE;
-    for (int64_t i = 0; i < most; i += PIECE) {
+    const int64_t width = most < piece ? most : piece;
+    for (int64_t i = 0; i < most; i += piece) {
         const int64_t mine = piece_of(begin, rank, i);
         real *own = x + begin[rank] + i,
              *blocks = (real *)device_work(group->size * width * (int64_t)sizeof(real));
