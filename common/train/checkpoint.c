@@ -1,13 +1,11 @@
 /* Saves and resumes a run. */
-#include "train/trainer.h"
+#include "train/checkpoint_states.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "backend/host_view.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -103,32 +101,6 @@ static CheckpointIndex index_of(const Trainer *t)
     return index;
 }
 
-/* Which numbers of this rank's shard of a parameter are in a part of the arena. */
-static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
-{
-    const int64_t first = reals(p->value) - model_weights(t->model), count = tensor_count(p->value);
-    const int64_t begin = part.begin - first, end = part.end - first;
-    const Range in = {begin < 0 ? 0 : begin, end < count ? end : count};
-    return in.begin < in.end ? in : (Range){0, 0};
-}
-
-/* Those of which this rank has a state: with ZERO, it has AdamW's for its part only. */
-static Range numbers_with(const Trainer *t, const Parameter *p, int state)
-{
-    return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);
-}
-
-/* This rank's numbers of a parameter's state, from the first that it has. */
-static real *state_of(const Trainer *t, const Parameter *p, int state)
-{
-    const Buffer *arena = state == 0   ? t->model->weights
-                          : state == 1 ? t->optimizer->m
-                                       : t->optimizer->v;
-    const int64_t first = reals(p->value) - model_weights(t->model);
-    return (real *)arena->data + first + numbers_with(t, p, state).begin -
-           (state == 0 ? 0 : t->optimizer->part.begin);
-}
-
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
 /* The lowest rank that holds a shard writes it, whatever the mesh says about replicas. */
@@ -148,35 +120,6 @@ static bool writes_shard(const Trainer *t)
 static bool is_written(const Trainer *t, const Parameter *p)
 {
     return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
-}
-
-static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
-{
-    HostView view = host_view_read(memory, count);
-    safetensors_put(writer, view.numbers, count);
-    host_view_end(&view);
-}
-
-/* With ZERO, the replicas bring their parts of AdamW's state together, a parameter at a time, so that a checkpoint is
-   the same as without. Collective over the replicas. */
-static void put_parts(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state)
-{
-    const int n = t->mesh.dp_degree;
-    const int64_t count = tensor_count(p->value);
-    const Range mine = numbers_with(t, p, state);
-    Buffer *whole = pool_get(t->pool, count * (int64_t)sizeof(real), ACTIVATIONS);
-    real *numbers = whole->data;
-    int64_t *begin = calloc((size_t)n + 1, sizeof *begin);
-    for (int k = 0; k < n; k++) {
-        const Range part = numbers_in(t, p, optimizer_part(t->model->arena_size, k, n));
-        begin[k + 1] = part.begin < part.end ? part.end : begin[k];
-    }
-    kernel_vector_copy(mine.end - mine.begin, state_of(t, p, state), numbers + mine.begin);
-    comm_all_gather_parts(t->mesh.dp, numbers, begin);
-    if (writer)
-        put(writer, numbers, count);
-    free(begin);
-    buffer_release(whole);
 }
 
 /* This rank's part of the checkpoint, if it `writes` one: otherwise, it may have to bring its part of a state. */
@@ -199,14 +142,9 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
                                    tensors, count, metadata, problem)
                : NULL;
     for (int state = 0; state < states; state++)
-        for (const Parameter *p = t->model->parameters; p; p = p->next) {
-            if (!is_written(t, p))
-                continue;
-            if (state > 0 && t->optimizer->is_sharded)
-                put_parts(t, writer, p, state);
-            else if (writer)
-                put(writer, state_of(t, p, state), tensor_count(p->value));
-        }
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
+            if (is_written(t, p))
+                state_put(t, writer, p, state);
     while (count > 0)
         free((char *)tensors[--count].name);
     free(tensors);
@@ -217,11 +155,9 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
 static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *index)
 {
     for (int state = 0; state < saved_states(index); state++)
-        for (const Parameter *p = t->model->parameters; p; p = p->next) {
-            const Range held = numbers_with(t, p, state);
-            if (!isfinite(kernel_vector_square_sum(held.end - held.begin, state_of(t, p, state))))
+        for (const Parameter *p = t->model->parameters; p; p = p->next)
+            if (!state_is_finite(t, p, state))
                 return p;
-        }
     return NULL;
 }
 
@@ -276,28 +212,6 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem)
 
 /* ---- resuming ------------------------------------------------------------------------------------------ */
 
-/* Reads this rank's shard of a parameter's state; with ZERO, keeps of AdamW's the part of this rank. */
-static bool read_state(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
-                       const SavedParameter *found, Problem *problem)
-{
-    const bool divided = p->placement.kind == SHARD,
-               in_parts = state > 0 && t->optimizer->is_sharded;
-    const Range rows = divided ? p->held : (Range){0, p->shape.size[0]},
-                mine = numbers_with(t, p, state);
-    const int64_t count = tensor_count(p->value);
-    Buffer *whole = in_parts ? pool_get(t->pool, count * (int64_t)sizeof(real), ACTIVATIONS) : NULL;
-    real *numbers = in_parts ? whole->data : state_of(t, p, state);
-    HostView view = host_view_write(numbers, count);
-    const bool good = saved_model_read(saved, state, found, divided ? p->placement.dim : 0, rows,
-                                       view.numbers, problem);
-    host_view_store(&view);
-    if (in_parts) {
-        kernel_vector_copy(mine.end - mine.begin, numbers + mine.begin, state_of(t, p, state));
-        buffer_release(whole);
-    }
-    return good;
-}
-
 static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter *p,
                            Problem *problem)
 {
@@ -313,7 +227,7 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
                            SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
     bool good = true;
     for (int state = 0; good && state < saved_states(&saved->index); state++)
-        good = read_state(t, saved, p, state, found, problem);
+        good = state_read(t, saved, p, state, found, problem);
     return good;
 }
 
