@@ -74,13 +74,9 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     return mine;
 }
 
-/* Where the parts of x begin, and where the last one ends: begin [ranks of the group, and one more]. */
-static void find_parts(const char *function, const Group *group, const Tensor *x, Partition *cut,
-                       int64_t *begin)
+/* Do the parts of `count` numbers follow each other? */
+static void parts_must_follow(const char *function, int64_t count, int n, Partition *cut)
 {
-    const int n = group_size(group);
-    const int64_t count = tensor_count(x);
-    begin[n] = count;
     for (int64_t k = 0, end = 0; k < n; k++) {
         const Range r = cut(count, (int)k, n);
         if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
@@ -89,7 +85,6 @@ static void find_parts(const char *function, const Group *group, const Tensor *x
                    "end at %lld",
                    function, (long long)k, n, (long long)count, (long long)r.begin,
                    (long long)r.end, (long long)end);
-        begin[k] = r.begin;
         end = r.end;
     }
 }
@@ -99,8 +94,13 @@ static void exchange_parts(const char *function, Group *group, Tensor *x, Partit
 {
     tape_for(function, group, x);
     begin_change(x);
-    int64_t *begin = malloc(((size_t)group_size(group) + 1) * sizeof *begin);
-    find_parts(function, group, x, cut, begin);
+    const int n = group_size(group);
+    const int64_t count = tensor_count(x);
+    parts_must_follow(function, count, n, cut);
+    int64_t *begin = malloc(((size_t)n + 1) * sizeof *begin);
+    for (int k = 0; k < n; k++)
+        begin[k] = cut(count, k, n).begin;
+    begin[n] = count;
     exchange(group, reals(x), begin);
     free(begin);
 }
