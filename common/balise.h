@@ -358,6 +358,38 @@ bool average_is_due(int64_t step, int64_t every, bool last);
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
+/* ---- Balise 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */
+
+/** Which of the numbers 0..count-1 are part k of n: parts follow each other, none is missing, and none is longer than
+ * count / n, rounded up. Where count is less than n, some parts are empty. */
+typedef Range Partition(int64_t count, int k, int n);
+/** In place: rank k of the group afterwards has, in part k of x as `cut` cuts it, the sum of this part over
+ * the ranks, added in their order. The rest of x is undefined. Every rank of the group calls it. Not on the tape. */
+void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut);
+/** In place: rank k of the group brings part k of x; afterwards every rank has all parts. Likewise. */
+void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
+
+/** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
+typedef struct Optimizer Optimizer;
+/** One step on this replica's part, once a step: `weights` are its weights, which change in place, and `gradients`
+ * their gradients, as many. */
+void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
+
+/** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is
+ * the number of weights of a rank. (ZeRO, arXiv:1910.02054, section 5.1.) */
+Range optimizer_part(int64_t count, int k, int n);
+/** Called once a step, after the backward pass. `gradients` [P] are this replica's gradients of all weights of this
+ * rank, changed in place: its own part becomes the mean over the replicas. The rest is undefined afterwards. */
+void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
+/** Called before gradients are clipped. The arguments of gradient_norm() (balise 14), summed over this replica's own
+ * part: the squares of its gradients of split parameters, and of those that every rank of its tp group holds whole.
+ * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
+void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
+/** Called last: makes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
+ * rank, the same on all replicas, and so they are afterwards, each after its step. In its own part, `gradients` [P] has
+ * the mean over the replicas, clipped. */
+void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);
+
 /* ---- Balise 19: recomputation ---------------------------------------------------------------------------- */
 
 /** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It

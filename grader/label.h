@@ -57,6 +57,7 @@ typedef enum Thing {
     EVALUATION,        /**< of the model, between two steps */
     THE_WEIGHTS,       /**< index: a run of labs/lab16.c; step */
     OF_VOCABULARY, /**< index: a function of labs/vocabulary.h; step; detail: 0 or 1, which of two models */
+    OF_SHARDS, /**< index: a function of labs/sharded.h; step; detail: which run */
     A_RING,    /**< index: a part of labs/ring.h; step: which call */
     A_SEGMENT, /**< index: a call in a pass, or ALL_CALLS of labs/segments.h; step: evaluations are numbered from STEPS on; detail: 1 for a run without recomputation, also of A_PARAMETER */
 } Thing;

@@ -1,4 +1,6 @@
 /* group_all_reduce() and the like: collectives on tensors, not on the tape. */
+#include <stdlib.h>
+
 #include "autograd/parts.h"
 #include "base/run.h"
 #include "comm/comm.h"
@@ -70,6 +72,47 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows,
                         rows ? tensor_count(mine) / rows : 0);
     return mine;
+}
+
+/* Do the parts of `count` numbers follow each other? */
+static void parts_must_follow(const char *function, int64_t count, int n, Partition *cut)
+{
+    for (int64_t k = 0, end = 0; k < n; k++) {
+        const Range r = cut(count, (int)k, n);
+        if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
+            misuse("parts follow each other, the first begins with 0 and the last ends with count",
+                   "%s: part %lld of %d of %lld numbers is %lld to %lld, but the parts before it "
+                   "end at %lld",
+                   function, (long long)k, n, (long long)count, (long long)r.begin,
+                   (long long)r.end, (long long)end);
+        end = r.end;
+    }
+}
+
+static void exchange_parts(const char *function, Group *group, Tensor *x, Partition *cut,
+                           void (*exchange)(Group *, real *, const int64_t *))
+{
+    tape_for(function, group, x);
+    begin_change(x);
+    const int n = group_size(group);
+    const int64_t count = tensor_count(x);
+    parts_must_follow(function, count, n, cut);
+    int64_t *begin = malloc(((size_t)n + 1) * sizeof *begin);
+    for (int k = 0; k < n; k++)
+        begin[k] = cut(count, k, n).begin;
+    begin[n] = count;
+    exchange(group, reals(x), begin);
+    free(begin);
+}
+
+void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut)
+{
+    exchange_parts("group_reduce_scatter_parts", group, x, cut, comm_reduce_scatter_parts);
+}
+
+void group_all_gather_parts(Group *group, Tensor *x, Partition *cut)
+{
+    exchange_parts("group_all_gather_parts", group, x, cut, comm_all_gather_parts);
 }
 
 Tensor *group_broadcast(Group *group, Tensor *x, int root)

@@ -39,7 +39,7 @@ def kind_asked_for(name, languages):
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
     """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
-    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE is that of make train."""
+    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE and ZERO are those of make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
@@ -50,6 +50,9 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
     model.recompute = os.environ.get("RECOMPUTE") or ""
     if model.recompute not in ("", "block", "attention"):
         fail(f"RECOMPUTE cannot be '{model.recompute}'", "RECOMPUTE=block or RECOMPUTE=attention")
+    if (os.environ.get("ZERO") or "0") not in ("0", "1"):
+        fail(f"ZERO cannot be '{os.environ['ZERO']}'", "ZERO=1: the replicas share out the optimiser's state")
+    model.zero = os.environ.get("ZERO") == "1"
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model

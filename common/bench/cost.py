@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
+MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
 LARGE_TABLE = 1 << 20  # numbers, from which on replicas sum only the used rows (common/train/buckets.c)
 
 
@@ -23,6 +24,7 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
+    zero: bool = False  # do the replicas share out the optimiser's state?
     # True: a classifier of the first position. The other positions of the last block have no
     # gradient, nor have table rows that are not looked up. False: a language model, which
     # multiplies every position by the whole table.
@@ -78,8 +80,8 @@ class Model:
         return rows * self.hidden / tp if self.leaves_out and large and 2 * rows > self.vocabulary else 0
 
     def left_out(self, tp, pp):
-        """Numbers of the first stage that the replicas do not sum."""
-        return self.unused(tp) if self.classifies else 0
+        """Numbers of the first stage that the replicas do not sum. By parts, they sum all."""
+        return self.unused(tp) if self.classifies and not self.zero else 0
 
     def summed(self, tp, pp, stage):
         """Parameters of a stage whose gradients the replicas sum."""
@@ -88,6 +90,10 @@ class Model:
     def reduced(self, tp, pp=1):
         """The same for the stage with the most."""
         return max(self.summed(tp, pp, stage) for stage in range(pp))
+
+    def stepped(self, tp, dp, pp=1):
+        """Parameters that a rank of the largest stage updates."""
+        return self.parameters(tp, pp) / (dp if self.zero else 1)
 
     def weights(self):
         """Of the linear layers of a block."""
@@ -245,7 +251,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
     stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
-    optimiser = 2 * cluster.state * model.parameters(tp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
+    optimiser = 2 * cluster.state * model.stepped(tp, dp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
     link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     block = tokens * model.hidden * cluster.width
     sums = model.sums()
@@ -261,21 +267,24 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
     reduction = over_replicas(cluster, tp, dp, model.reduced(tp, pp) * cluster.width)
+    hidden = 0.0 if model.zero else min(cluster.hides * backward, reduction * (1 - 1 / max(layers, 1)))
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
-            "over tp": over_tp * crowd, "over dp": max(reduction - cluster.hides * backward, reduction / max(layers, 1)) * crowd,
+            "over tp": over_tp * crowd, "over dp": (reduction - hidden) * crowd,
             "over pp": over_pp * crowd, "bubble": (slots - 1) * (gemm + attention + stream + over_tp) * crowd}
 
 
 def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
-    activations, and work space. With 1F1B, it holds the activations of as many micro-batches as
+    activations, and work space. With ZERO, it has the moments of its part only. With 1F1B, it holds the activations of as many micro-batches as
     there are stages from this one to the last, and to the end of the step what it has sent."""
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
     work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
+    held = model.held(tp, pp, stage)
+    others = MOMENTS * held * (1 - 1 / dp) if model.zero else 0  # the moments of the other replicas' parts
     # What is exchanged of a tied table arrives when the activations have been released.
-    return cluster.state * model.held(tp, pp, stage) + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
+    return cluster.state * held - others + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
 
 
 def memory(cluster, model, tp, dp, pp=1, micro=1):

@@ -63,6 +63,13 @@ void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, in
  *  must not overlap x. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
+/** Adds up parts of different sizes, in place: part k of x, of the numbers begin[k] to begin[k+1]-1, becomes on rank k
+ * the sum over the ranks, added in their order: so the sum of a number does not depend on the part that it is in. The
+ * rest of x does not change. begin [size+1], the same on every rank, begins with 0. */
+void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin);
+/** Copies part k of x, see comm_reduce_scatter_parts(), from rank k to every rank, in place. */
+void comm_all_gather_parts(Group *group, real *x, const int64_t *begin);
+
 /** Copies x [count] of rank `root` of the group to every rank. */
 void comm_broadcast(Group *group, real *x, int64_t count, int root);
 /** Sends x [count] to a rank of the group, which must receive the same count. May block until it

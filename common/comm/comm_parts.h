@@ -23,6 +23,10 @@ typedef struct Transport {
     /** see comm_reduce_scatter() */
     void (*reduce_scatter)(Group *group, const real *x, real *result, int64_t rows,
                            int64_t columns);
+    /** see comm_reduce_scatter_parts() */
+    void (*reduce_scatter_parts)(Group *group, real *x, const int64_t *begin);
+    /** see comm_all_gather_parts() */
+    void (*all_gather_parts)(Group *group, real *x, const int64_t *begin);
     void (*broadcast)(Group *group, real *x, int64_t count, int root); /**< see comm_broadcast() */
     void (*send)(Group *group, const real *x, int64_t count, int to);  /**< see comm_send() */
     void (*receive)(Group *group, real *x, int64_t count, int from);   /**< see comm_receive() */

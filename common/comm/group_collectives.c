@@ -75,6 +75,24 @@ void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows
     exchange_blocks(group, REDUCE_SCATTER, x, result, rows, columns);
 }
 
+void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
+{
+    const int64_t mine = begin[group->rank + 1] - begin[group->rank];
+    double start = MPI_Wtime();
+    if (!is_alone(group))
+        group->transport->reduce_scatter_parts(group, x, begin);
+    count(group, REDUCE_SCATTER, begin[group->size] - mine, start);
+}
+
+void comm_all_gather_parts(Group *group, real *x, const int64_t *begin)
+{
+    const int64_t mine = begin[group->rank + 1] - begin[group->rank];
+    double start = MPI_Wtime();
+    if (!is_alone(group))
+        group->transport->all_gather_parts(group, x, begin);
+    count(group, ALL_GATHER, (group->size - 1) * mine, start);
+}
+
 void comm_broadcast(Group *group, real *x, int64_t numbers, int root)
 {
     double begin = MPI_Wtime();

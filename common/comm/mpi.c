@@ -105,6 +105,79 @@ static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_
     host_view_store(&mine);
 }
 
+/* The counts and offsets of MPI are ints. */
+static void parts_must_fit(const Group *group, const int64_t *begin)
+{
+    if (begin[group->size] > INT_MAX)
+        misuse("split the model over more ranks (TP, PP), or train without ZERO",
+               "%lld numbers in parts are more than MPI can count", (long long)begin[group->size]);
+}
+
+/* Numbers i to i + PIECE of each part: what a rank sends to each other, and receives from each. */
+typedef struct Exchange {
+    int *counts, *offsets, *blocks, *block_offsets; /* [size] */
+} Exchange;
+
+static void plan_exchange(const Exchange *e, const Group *group, const int64_t *begin, int64_t i)
+{
+    const int64_t mine = begin[group->rank + 1] - begin[group->rank];
+    for (int k = 0; k < group->size; k++) {
+        const int64_t part = begin[k + 1] - begin[k];
+        e->counts[k] = i < part ? piece_at(i, part) : 0;
+        e->offsets[k] = (int)(begin[k] + (i < part ? i : 0));
+        e->blocks[k] = i < mine ? piece_at(i, mine) : 0;
+        e->block_offsets[k] = k * e->blocks[k];
+    }
+}
+
+/* Adds the ranks' blocks of `count` numbers in the order of the ranks. */
+static void add_blocks(const real *blocks, int ranks, int64_t count, real *sum)
+{
+    memcpy(sum, blocks, (size_t)count * sizeof(real));
+    for (int k = 1; k < ranks; k++)
+        for (int64_t j = 0; j < count; j++)
+            sum[j] += blocks[k * count + j];
+}
+
+/* An all-to-all, which sends as much as a reduce-scatter: that of MPI may add in another order for each part. */
+static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
+{
+    const int n = group->size;
+    parts_must_fit(group, begin);
+    int64_t most = 0;
+    for (int k = 0; k < n; k++)
+        most = begin[k + 1] - begin[k] > most ? begin[k + 1] - begin[k] : most;
+    int *plan = malloc(4 * (size_t)n * sizeof *plan);
+    const Exchange e = {plan, plan + n, plan + 2 * n, plan + 3 * n};
+    real *blocks = malloc((size_t)n * (size_t)piece_at(0, most) * sizeof *blocks + 1);
+    HostView view = host_view_read(x, begin[n]);
+    for (int64_t i = 0; i < most; i += PIECE) {
+        plan_exchange(&e, group, begin, i);
+        MPI_Alltoallv(view.numbers, e.counts, e.offsets, MPI_REAL_TYPE, blocks, e.blocks,
+                      e.block_offsets, MPI_REAL_TYPE, group->comm);
+        add_blocks(blocks, n, e.blocks[0], view.numbers + e.offsets[group->rank]);
+    }
+    free(plan);
+    free(blocks);
+    host_view_store(&view);
+}
+
+static void mpi_all_gather_parts(Group *group, real *x, const int64_t *begin)
+{
+    const int n = group->size;
+    parts_must_fit(group, begin);
+    int *counts = malloc(2 * (size_t)n * sizeof *counts), *offsets = counts + n;
+    for (int k = 0; k < n; k++) {
+        counts[k] = (int)(begin[k + 1] - begin[k]);
+        offsets[k] = (int)begin[k];
+    }
+    HostView view = host_view_read(x, begin[n]);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_REAL_TYPE, view.numbers, counts, offsets, MPI_REAL_TYPE,
+                   group->comm);
+    free(counts);
+    host_view_store(&view);
+}
+
 static void mpi_broadcast(Group *group, real *x, int64_t numbers, int root)
 {
     HostView view = host_view_read(x, numbers);
@@ -185,6 +258,8 @@ static void mpi_poke(Group *group)
 const Transport over_mpi = {.all_reduce = mpi_all_reduce,
                             .all_gather = mpi_all_gather,
                             .reduce_scatter = mpi_reduce_scatter,
+                            .reduce_scatter_parts = mpi_reduce_scatter_parts,
+                            .all_gather_parts = mpi_all_gather_parts,
                             .broadcast = mpi_broadcast,
                             .send = mpi_send,
                             .receive = mpi_receive,

@@ -30,54 +30,97 @@ __attribute__((weak)) double gradient_norm(double shards, double whole, const Me
     return sqrt(sum);
 }
 
-double model_gradient_norm(Model *model)
+/* Sums of squares over parameters that are split and that every tp rank holds whole; copies of tied ones count on
+   another stage. */
+typedef struct Squares {
+    double shards, whole, copies;
+} Squares;
+
+/* Of the gradients in `part` of the arena. */
+static Squares squares_in(Model *model, Range part)
 {
-    double shards = 0, whole = 0, copies = 0, *squares = &whole;
+    Squares sums = {0, 0, 0};
+    double *squares = &sums.whole;
+    const real *gradients = model_gradients(model), *begin = gradients + part.begin,
+               *end = gradients + part.end;
     Run run = {NULL, NULL};
     for (const Parameter *p = model->parameters; p; p = p->next) {
-        const real *gradient = reals(p->value->gradient);
-        double *to = parameter_is_copy(p, model->mesh) ? &copies
-                     : p->placement.kind == SHARD      ? &shards
-                                                       : &whole;
+        const real *first = reals(p->value->gradient), *behind = first + tensor_count(p->value);
+        first = first > begin ? first : begin;
+        behind = behind < end ? behind : end;
+        if (first >= behind)
+            continue;
+        double *to = parameter_is_copy(p, model->mesh) ? &sums.copies
+                     : p->placement.kind == SHARD      ? &sums.shards
+                                                       : &sums.whole;
         if (to != squares) {
             *squares += square_sum(run);
             run.begin = NULL;
         }
         squares = to;
-        run.begin = run.begin ? run.begin : gradient;
-        run.end = gradient + tensor_count(p->value);
+        run.begin = run.begin ? run.begin : first;
+        run.end = behind;
     }
     *squares += square_sum(run);
-    return gradient_norm(shards, whole, model->mesh);
+    return sums;
 }
 
-void clip_gradients(Model *model, double norm, double most)
+double model_gradient_norm(Model *model)
+{
+    const Squares all = squares_in(model, (Range){0, model->arena_size});
+    return gradient_norm(all.shards, all.whole, model->mesh);
+}
+
+/* The replicas of a shard add up other parts than those of the next one. Their sums may differ in the last bit, and
+   then so would the weights that every rank holds whole: all take the norm of rank 0. */
+double sharded_gradient_norm(const Optimizer *optimizer)
+{
+    const Mesh *mesh = optimizer->model->mesh;
+    Squares sums = squares_in(optimizer->model, optimizer->part);
+    squares_over_parts(&sums.shards, &sums.whole, mesh);
+    double norm = gradient_norm(sums.shards, sums.whole, mesh);
+    norm = group_rank(mesh->world) == 0 ? norm : 0;
+    group_sum(mesh->world, &norm, 1);
+    return norm;
+}
+
+static void scale_gradients(const Optimizer *optimizer, double factor)
+{
+    const Range part = optimizer->part;
+    kernel_vector_scale(part.end - part.begin, factor,
+                        model_gradients(optimizer->model) + part.begin);
+}
+
+void clip_gradients(const Optimizer *optimizer, double norm, double most)
 {
     double factor = most / (norm + 1e-6);
     if (factor < 1)
-        kernel_vector_scale(model->arena_size, factor, model_gradients(model));
+        scale_gradients(optimizer, factor);
 }
 
 /* ---- the scaler ---- */
 
 /* A sum of squares in double precision is finite if all numbers are: the square of a float does not
  * overflow. */
-static bool are_finite(Model *model)
+static bool are_finite(const Optimizer *optimizer)
 {
-    double others = !isfinite(kernel_vector_square_sum(model->arena_size, model_gradients(model)));
+    Model *model = optimizer->model;
+    const Range part = optimizer->part;
+    double others = !isfinite(
+        kernel_vector_square_sum(part.end - part.begin, model_gradients(model) + part.begin));
     group_sum(model->mesh->world, &others, 1);
     return others == 0;
 }
 
-bool scaler_unscale(GradScaler *scaler, Model *model)
+bool scaler_unscale(GradScaler *scaler, const Optimizer *optimizer)
 {
-    if (!are_finite(model)) {
+    if (!are_finite(optimizer)) {
         scaler->scale = scaler->scale > 1 ? scaler->scale / 2 : 1;
         scaler->good = 0;
         scaler->left_out++;
         return false;
     }
-    kernel_vector_scale(model->arena_size, 1 / scaler->scale, model_gradients(model));
+    scale_gradients(optimizer, 1 / scaler->scale);
     if (++scaler->good == STEPS_BEFORE_GROWTH) {
         scaler->scale *= 2;
         scaler->good = 0;

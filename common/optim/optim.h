@@ -7,30 +7,6 @@
 #include "comm/comm.h"
 #include "model/model.h"
 
-/* ---- clipping by the norm of all gradients together ---- */
-
-/** The norm of the full model's gradient: each shard of a parameter counts once, and so does a
- *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Balise 14 adds up what the
- *  ranks hold. Collective over the ranks that split the model.
- *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
-double model_gradient_norm(Model *model);
-
-/** PyTorch's clip_grad_norm_: multiplies all gradients by \f$ \mathrm{most} / (\mathrm{norm} +
- *  10^{-6}) \f$ if that is below 1. */
-void clip_gradients(Model *model, double norm, double most);
-
-/* ---- the learning rate ---- */
-
-/** The learning rate over the steps of a run: a linear warm-up, then a linear decay. */
-typedef struct Schedule {
-    double rate;    /**< after the warm-up */
-    int64_t warmup; /**< steps of linear increase from rate/warmup; 0 for none */
-    int64_t decay;  /**< the rate is 0 from this step (counted from 0) on; 0 for no decay */
-} Schedule;
-
-/** The learning rate of `step`, counted from 0. */
-double schedule_rate(const Schedule *schedule, int64_t step);
-
 /* ---- the optimisers ---- */
 
 /** The rule of a step. */
@@ -48,18 +24,31 @@ typedef struct OptimizerConfig {
 } OptimizerConfig;
 
 /** An optimiser and its state. */
-typedef struct Optimizer {
+struct Optimizer {
     Model *model;           /**< the model that it updates; the caller's */
     OptimizerConfig config; /**< the settings */
-    Buffer *m,
-        *v; /**< AdamW's decaying means of g and g², laid out like the model's arena; NULL for SGD */
-    Buffer *seen;  /**< see struct AdamW; NULL if kernels do not look for zeros */
-    int64_t steps; /**< steps done so far */
-} Optimizer;
+    /** the numbers of the model's arena that it updates: all, unless replicas share them out (balise
+     *  17) */
+    Range part;
+    bool is_sharded; /**< is `part` that of optimizer_part()? */
+    Buffer *m, *v;   /**< AdamW's decaying means of g and g² of the part; NULL for SGD */
+    Buffer
+        *seen; /**< see struct AdamW; NULL if kernels do not look for zeros, or if it is sharded */
+    int64_t steps; /**< steps done so far, including the one that has begun */
+    double rate;   /**< of the step that has begun */
+    bool is_due;   /**< has a step begun that optimizer_update() has not made yet? */
+};
 
 /** Makes an optimiser for all parameters; its state comes from the model's pool. The model must
  *  outlive it. The caller frees it with optimizer_free(). */
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
+/** Makes an optimiser for `part` of the weights in an arena, with state for this part only. */
+Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config);
+/** This replica's part of `count` weights, by optimizer_part() of balise 17; misuse if the replicas' parts do not
+ *  follow each other. */
+Range own_optimizer_part(int64_t count, const Mesh *mesh);
+/** Makes an optimiser for this replica's part of the parameters. */
+Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);
 
@@ -67,8 +56,47 @@ void optimizer_free(Optimizer *optimizer);
  *  had one are zero. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
+/** Begins a step, which the next call of optimizer_update() makes. */
+void optimizer_begin(Optimizer *optimizer, double rate);
+/** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it. */
+void optimizer_end(const Optimizer *optimizer);
+
+/** Makes the model's gradients those of the whole batch in this replica's part, by balise 17. `tape` is that of the
+ *  step's tensors. Collective over the replicas. */
+void sharded_reduce(Model *model, Tape *tape);
+/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by balise 17.
+ *  Collective over the replicas. */
+void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape);
+
 /** Continues after `steps` steps, from values that were written to m and v. */
 void optimizer_resume(Optimizer *optimizer, int64_t steps);
+
+/* ---- clipping by the norm of all gradients together ---- */
+
+/** The norm of the full model's gradient: each shard of a parameter counts once, and so does a
+ *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Balise 14 adds up what the
+ *  ranks hold. Collective over the ranks that split the model.
+ *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
+double model_gradient_norm(Model *model);
+/** The same norm, from the squares of each replica's own part of the gradients: balise 17 adds them up. Every rank of
+ *  the world gets the same number. Collective over the world. */
+double sharded_gradient_norm(const Optimizer *optimizer);
+
+/** PyTorch's clip_grad_norm_: multiplies all gradients that the optimiser reads by \f$ \mathrm{most} / (\mathrm{norm} +
+ *  10^{-6}) \f$ if that is below 1. */
+void clip_gradients(const Optimizer *optimizer, double norm, double most);
+
+/* ---- the learning rate ---- */
+
+/** The learning rate over the steps of a run: a linear warm-up, then a linear decay. */
+typedef struct Schedule {
+    double rate;    /**< after the warm-up */
+    int64_t warmup; /**< steps of linear increase from rate/warmup; 0 for none */
+    int64_t decay;  /**< the rate is 0 from this step (counted from 0) on; 0 for no decay */
+} Schedule;
+
+/** The learning rate of `step`, counted from 0. */
+double schedule_rate(const Schedule *schedule, int64_t step);
 
 /* ---- the gradient scaler of training in fp16 ---- */
 
@@ -85,8 +113,8 @@ typedef struct GradScaler {
 enum { SCALE_AT_FIRST = 1 << 16 };   /**< initial value in fp16, as in PyTorch */
 enum { STEPS_BEFORE_GROWTH = 2000 }; /**< successful steps in a row, as in PyTorch */
 
-/** Divides all gradients by the scale if all of them are finite on every rank of the world; doubles
+/** Divides all gradients that the optimiser reads by the scale if all of them are finite on every rank of the world; doubles
  *  the scale after STEPS_BEFORE_GROWTH such steps in a row. Otherwise halves the scale (not below
  *  1). Collective over the world: all ranks get the same answer.
  *  @return whether to make the step */
-bool scaler_unscale(GradScaler *scaler, Model *model);
+bool scaler_unscale(GradScaler *scaler, const Optimizer *optimizer);

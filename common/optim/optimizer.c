@@ -1,28 +1,39 @@
-/* The optimisers: one pass over the arena of weights. */
+/* The optimisers: one pass over the arena of weights, or over a part of it. */
 #include "optim/optim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static Buffer *zeros(const Model *model, int64_t bytes)
+#include "autograd/operations.h"
+#include "base/run.h"
+
+static Buffer *zeros(Pool *pool, int64_t bytes)
 {
-    Buffer *state = pool_get(model->pool, bytes, OPTIMISER);
+    Buffer *state = pool_get(pool, bytes, OPTIMISER);
     backend_set_bytes(state->data, 0, bytes);
     return state;
 }
 
-Optimizer *optimizer_new(Model *model, const OptimizerConfig *config)
+Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config)
 {
     Optimizer *optimizer = calloc(1, sizeof *optimizer);
-    optimizer->model = model;
+    const int64_t bytes = (part.end - part.begin) * (int64_t)sizeof(real);
+    optimizer->part = part;
     optimizer->config = *config;
     if (config->kind == ADAMW) {
-        int64_t size = model->arena_size;
-        optimizer->m = zeros(model, size * (int64_t)sizeof(real));
-        optimizer->v = zeros(model, size * (int64_t)sizeof(real));
-        if (backend_looks_for_zeros())
-            optimizer->seen = zeros(model, size / ADAMW_BLOCK + 1);
+        optimizer->m = zeros(pool, bytes);
+        optimizer->v = zeros(pool, bytes);
     }
+    return optimizer;
+}
+
+Optimizer *optimizer_new(Model *model, const OptimizerConfig *config)
+{
+    const int64_t size = model->arena_size;
+    Optimizer *optimizer = optimizer_of_part(model->pool, (Range){0, size}, config);
+    optimizer->model = model;
+    if (config->kind == ADAMW && backend_looks_for_zeros())
+        optimizer->seen = zeros(model->pool, size / ADAMW_BLOCK + 1);
     return optimizer;
 }
 
@@ -61,34 +72,67 @@ static void clear_tables(Model *model, const uint8_t *seen)
     }
 }
 
-static void adamw_step(const Optimizer *optimizer, double rate)
+/* One step of the optimiser's part, with its state. */
+static void step(const Optimizer *optimizer, real *weights, const real *gradients)
 {
-    Model *model = optimizer->model;
     const OptimizerConfig *config = &optimizer->config;
-    AdamW adamw = {.rate = rate,
-                   .beta1 = config->beta1,
-                   .beta2 = config->beta2,
-                   .epsilon = config->epsilon,
-                   .weight_decay = config->weight_decay,
-                   .step = optimizer->steps,
-                   .seen = optimizer->seen ? optimizer->seen->data : NULL};
-    kernel_adamw_step(model->arena_size, model_weights(model), model_gradients(model),
-                      optimizer->m->data, optimizer->v->data, &adamw);
-    if (adamw.seen)
-        clear_tables(model, adamw.seen);
+    const int64_t count = optimizer->part.end - optimizer->part.begin;
+    const AdamW adamw = {.rate = optimizer->rate,
+                         .beta1 = config->beta1,
+                         .beta2 = config->beta2,
+                         .epsilon = config->epsilon,
+                         .weight_decay = config->weight_decay,
+                         .step = optimizer->steps,
+                         .seen = optimizer->seen ? optimizer->seen->data : NULL};
+    if (config->kind == SGD)
+        kernel_sgd_step(count, weights, gradients, optimizer->rate, config->weight_decay);
+    else
+        kernel_adamw_step(count, weights, gradients, optimizer->m->data, optimizer->v->data,
+                          &adamw);
+}
+
+void optimizer_begin(Optimizer *optimizer, double rate)
+{
+    optimizer->steps++;
+    optimizer->rate = rate;
+    optimizer->is_due = true;
 }
 
 void optimizer_step(Optimizer *optimizer, double rate)
 {
     Model *model = optimizer->model;
     model_complete_gradients(model);
-    optimizer->steps++;
-    if (optimizer->config.kind == SGD)
-        kernel_sgd_step(model->arena_size, model_weights(model), model_gradients(model), rate,
-                        optimizer->config.weight_decay);
-    else
-        adamw_step(optimizer, rate);
+    optimizer_begin(optimizer, rate);
+    step(optimizer, model_weights(model), model_gradients(model));
+    optimizer->is_due = false;
+    if (optimizer->seen)
+        clear_tables(model, optimizer->seen->data);
     model_weights_changed(model);
+}
+
+void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients)
+{
+    const int64_t count = optimizer->part.end - optimizer->part.begin;
+    must_be_real("optimizer_update", weights);
+    must_be_real("optimizer_update", gradients);
+    if (tensor_count(weights) != count || tensor_count(gradients) != count)
+        misuse("the optimiser has the state of this replica's part only, as optimizer_part cuts it",
+               "optimizer_update: the weights are %s and the gradients %s, but this replica's part "
+               "has %lld numbers",
+               SHAPE_TEXT(weights->shape), SHAPE_TEXT(gradients->shape), (long long)count);
+    if (!optimizer->is_due)
+        misuse("one call makes the step of the whole part",
+               "optimizer_update: called twice in a step");
+    begin_change(weights);
+    step(optimizer, reals(weights), reals(ready(gradients)));
+    optimizer->is_due = false;
+}
+
+void optimizer_end(const Optimizer *optimizer)
+{
+    if (optimizer->is_due)
+        misuse("it makes the step: call it with this replica's own part",
+               "sharded_step has not called optimizer_update");
 }
 
 void optimizer_resume(Optimizer *optimizer, int64_t steps)
@@ -98,6 +142,6 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps)
         return;
     const real *m = optimizer->m->data, *v = optimizer->v->data;
     uint8_t *seen = optimizer->seen->data;
-    for (int64_t i = 0, size = optimizer->model->arena_size; i < size; i++)
+    for (int64_t i = optimizer->part.begin; i < optimizer->part.end; i++)
         seen[i / ADAMW_BLOCK] |= m[i] != 0 || v[i] != 0;
 }

@@ -1,13 +1,11 @@
 /* Saves and resumes a run. */
-#include "train/trainer.h"
+#include "train/checkpoint_states.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "backend/host_view.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -103,15 +101,6 @@ static CheckpointIndex index_of(const Trainer *t)
     return index;
 }
 
-/* This rank's numbers of a parameter's state. */
-static real *state_of(const Trainer *t, const Parameter *p, int state)
-{
-    const Buffer *arena = state == 0   ? t->model->weights
-                          : state == 1 ? t->optimizer->m
-                                       : t->optimizer->v;
-    return (real *)arena->data + (reals(p->value) - model_weights(t->model));
-}
-
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
 /* The lowest rank that holds a shard writes it, whatever the mesh says about replicas. */
@@ -133,15 +122,9 @@ static bool is_written(const Trainer *t, const Parameter *p)
     return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
 }
 
-static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
-{
-    HostView view = host_view_read(memory, count);
-    safetensors_put(writer, view.numbers, count);
-    host_view_end(&view);
-}
-
+/* This rank's part of the checkpoint, if it `writes` one: otherwise, it may have to bring its part of a state. */
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Checksum *checksum,
-                        const char *folder, Problem *problem)
+                        const char *folder, bool writes, Problem *problem)
 {
     char step[32], rank[32];
     snprintf(step, sizeof step, "%" PRId64, t->step);
@@ -155,16 +138,17 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
                 tensors[count++] =
                     (SafeTensor){.name = saved_name(state, p->name), .shape = p->value->shape};
     SafetensorsWriter *writer =
-        safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text, tensors,
-                          count, metadata, problem);
-    for (int state = 0; writer && state < states; state++)
+        writes ? safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text,
+                                   tensors, count, metadata, problem)
+               : NULL;
+    for (int state = 0; state < states; state++)
         for (const Parameter *p = t->model->parameters; p; p = p->next)
             if (is_written(t, p))
-                put(writer, state_of(t, p, state), tensor_count(p->value));
+                state_put(t, writer, p, state);
     while (count > 0)
         free((char *)tensors[--count].name);
     free(tensors);
-    return writer && safetensors_end(writer, problem);
+    return !writes || (writer && safetensors_end(writer, problem));
 }
 
 /* The first parameter with a number that is none, or NULL. */
@@ -172,7 +156,7 @@ static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *inde
 {
     for (int state = 0; state < saved_states(index); state++)
         for (const Parameter *p = t->model->parameters; p; p = p->next)
-            if (!isfinite(kernel_vector_square_sum(tensor_count(p->value), state_of(t, p, state))))
+            if (!state_is_finite(t, p, state))
                 return p;
     return NULL;
 }
@@ -205,8 +189,8 @@ static bool save(Trainer *t, Problem *problem)
     Checksum checksum = checkpoint_index_checksum(&index);
     /* That of rank 0, which writes the index: the sums of the epoch are those of each replica. */
     MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
-    good = agree(t->world, !writes || write_shard(t, &index, &checksum, partial.text, problem),
-                 problem);
+    good =
+        agree(t->world, write_shard(t, &index, &checksum, partial.text, writes, problem), problem);
     if (good)
         good = agree(t->world,
                      !first || (checkpoint_index_write(&index, partial.text, problem) &&
@@ -241,14 +225,9 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
         return problem_set(problem, t->resumed.text, hint,
                            "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
                            SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
-    bool divided = p->placement.kind == SHARD, good = true;
-    int dim = divided ? p->placement.dim : 0;
-    Range held = divided ? p->held : (Range){0, p->shape.size[0]};
-    for (int state = 0; good && state < saved_states(&saved->index); state++) {
-        HostView view = host_view_write(state_of(t, p, state), tensor_count(p->value));
-        good = saved_model_read(saved, state, found, dim, held, view.numbers, problem);
-        host_view_store(&view);
-    }
+    bool good = true;
+    for (int state = 0; good && state < saved_states(&saved->index); state++)
+        good = state_read(t, saved, p, state, found, problem);
     return good;
 }
 

@@ -228,6 +228,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"clip", OPTION_REAL, &config->clip, 0, 1e12, NULL},
         {"check", OPTION_LONG, &config->check, 0, 0x1p53, NULL},
         {"average", OPTION_LONG, &config->average, 1, 0x1p53, NULL},
+        {"zero", OPTION_INTEGER, &config->zero, 0, 1, NULL},
         {"map", OPTION_INTEGER, &config->map, 0, 1, NULL},
         {"profile", OPTION_INTEGER, &config->profile, 0, 1, NULL},
         {"schedule", OPTION_READ, &config->pipeline, 0, 0, read_schedule},

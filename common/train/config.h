@@ -33,6 +33,7 @@ typedef struct TrainConfig {
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
     /** the replicas' weights are averaged every so many steps, in place of their gradients; 0: never */
     int64_t average;
+    int zero;    /**< 1: the replicas share out the optimiser's state (balise 17) */
     int map;     /**< print where each rank runs */
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */

@@ -109,6 +109,27 @@ static bool check_average(const TrainConfig *config, Problem *problem)
                        (long long)config->average);
 }
 
+/* ZeRO stage 1 needs replicas that reduce their gradients in each step, part by part. */
+static bool check_zero(const TrainConfig *config, Problem *problem)
+{
+    if (!config->zero)
+        return true;
+    if (config->dp == 1)
+        return problem_set(problem, NULL,
+                           "choose NTASKS larger than TP times PP, or leave out ZERO",
+                           "ZERO=1, but there is one replica, and no other to share the "
+                           "optimiser's state with");
+    if (config->average)
+        return problem_set(
+            problem, NULL, "leave out AVERAGE, with which replicas step alone; or leave out ZERO",
+            "ZERO=1 cannot be combined with AVERAGE=%lld", (long long)config->average);
+    return !config->ring ||
+           problem_set(problem, NULL,
+                       "leave out ALLREDUCE: ZERO reduces and scatters gradients, without an "
+                       "all-reduce",
+                       "ZERO=1 cannot be combined with ALLREDUCE=ring");
+}
+
 /* 32 rows, or the few more that `parts` can share evenly. */
 static int batch_for(int64_t parts)
 {
@@ -159,8 +180,8 @@ bool train_config_grid(TrainConfig *config, int ranks, Problem *problem)
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
 {
     return train_config_grid(config, ranks, problem) && check_layers(config, problem) &&
-           check_average(config, problem) && check_batch(config, problem) &&
-           transformer_check(&config->model, config->tp, problem) &&
+           check_average(config, problem) && check_zero(config, problem) &&
+           check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
            check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));

@@ -41,6 +41,9 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                      "averages  of weights every %lld steps, in place of the sums of gradients\n",
                      (unsigned long)config->average),
             (long long)config->average);
+    if (config->zero)
+        puts(_(
+            "optimiser keeps its state for a part of the weights on each replica (ZeRO stage 1)"));
     if (b->recompute)
         puts(
             b->recompute == RECOMPUTE_BLOCKS

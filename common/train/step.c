@@ -65,7 +65,7 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     if (backward) {
         t->last_tape = stage->micro[micro].tape;
         const int pass = t->passes++;
-        if (!t->config->average)
+        if (!t->config->average && !t->config->zero)
             bucket_set_begin(t->buckets, t->last_tape, pass, t->config->micro);
     }
 }
@@ -119,27 +119,49 @@ static void step_with_gradients(Trainer *t, StepReport *report)
 {
     const double clip = t->config->clip;
     if (clip > 0) {
-        report->gradient_norm = model_gradient_norm(t->model);
-        clip_gradients(t->model, report->gradient_norm, clip);
+        report->gradient_norm =
+            t->config->zero ? sharded_gradient_norm(t->optimizer) : model_gradient_norm(t->model);
+        clip_gradients(t->optimizer, report->gradient_norm, clip);
         span_end(N_("clipping"), false);
     }
     backend_range("optimiser");
-    optimizer_step(t->optimizer, report->rate);
+    if (t->config->zero) {
+        const double before = group_total(t->mesh.dp).seconds;
+        sharded_optimizer_step(t->optimizer, report->rate, t->last_tape);
+        report->wait_seconds += group_total(t->mesh.dp).seconds - before;
+    } else
+        optimizer_step(t->optimizer, report->rate);
     backend_range_end();
     span_end(N_("optimiser"), false);
+}
+
+/* With ZERO, one reduce-scatter of all gradients follows the backward pass, which hides nothing of it; a table sends
+   all of its rows. A tied parameter is in other parts of the arenas of its two stages: each replica adds up both
+   gradients first, and the replicas' sums are in one order everywhere. So both stages keep the same weights. */
+static double reduce_by_parts(Trainer *t)
+{
+    const double begin = MPI_Wtime();
+    model_complete_gradients(t->model);
+    model_sum_tied(t->model);
+    sharded_reduce(t->model, t->last_tape);
+    return MPI_Wtime() - begin;
 }
 
 /* The replicas' gradients become their mean; with AVERAGE, each keeps its own. */
 static double reduce_gradients(Trainer *t)
 {
+    double seconds = 0;
     if (t->config->average) {
         model_complete_gradients(t->model);
-        return 0;
+    } else {
+        backend_range("reduction over replicas");
+        seconds =
+            t->config->zero ? reduce_by_parts(t) : bucket_set_finish(t->buckets, t->last_tape);
+        backend_range_end();
+        span_end(REDUCTION_NOT_HIDDEN, true);
     }
-    backend_range("reduction over replicas");
-    const double seconds = bucket_set_finish(t->buckets, t->last_tape);
-    backend_range_end();
-    span_end(REDUCTION_NOT_HIDDEN, true);
+    if (!t->config->zero)
+        model_sum_tied(t->model);
     return seconds;
 }
 
@@ -183,9 +205,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
         fill_stage(t, i, true, targets);
     run_schedule(t);
     report.wait_seconds = reduce_gradients(t);
-    model_sum_tied(t->model);
     report.scale = t->scaler.scale;
-    if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
+    if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->optimizer))
         step_with_gradients(t, &report);
     if (config->average) {
         trainer_stepped_alone(t, targets);

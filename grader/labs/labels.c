@@ -1,4 +1,5 @@
 /* Descriptions of labels. */
+#include "grader/labs/sharded.h"
 #include "grader/labs/labels.h"
 
 #include "base/language.h"
@@ -106,6 +107,22 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
     return false;
 }
 
+static void shards_text(const Label *l, char text[LABEL_SIZE])
+{
+    const int call = l->index;
+    if (call >= SHARDED_CALLS)
+        snprintf(text, LABEL_SIZE, "optimizer_part");
+    else if (l->what == CALL_OF)
+        snprintf(text, LABEL_SIZE, _("%s, step %d of run %d"), sharded_functions[call], l->step + 1,
+                 l->detail + 1);
+    else
+        snprintf(text, LABEL_SIZE,
+                 call == SHARDED_REDUCE ? _("gradients of the part of a replica, step %d of run %d")
+                 : call == SHARDED_SQUARES ? _("squares of the gradients, step %d of run %d")
+                                           : _("weights after step %d of run %d"),
+                 l->step + 1, l->detail + 1);
+}
+
 static void segment_text(const Label *l, char text[LABEL_SIZE])
 {
     const bool trains = l->step < STEPS;
@@ -175,6 +192,10 @@ const char *label_text(const Label *label, char text[LABEL_SIZE])
     l.name[sizeof l.name - 1] = '\0';
     if (whole_text(&l, text))
         return text;
+    if (l.of == OF_SHARDS) {
+        shards_text(&l, text);
+        return text;
+    }
     thing_text(&l, thing);
     bool passes = l.of == AN_OPERATION && (l.what == FORWARD_PASS_OF || l.what == BACKWARD_PASS_OF);
     const char *of = l.what >= 0 && l.what < MOST_WHATS && !passes ? of_things[l.what] : NULL;

@@ -110,6 +110,15 @@ typedef enum Mistake {
     ROWS_OVER_WORLD,
     WEIGHTS_NOT_SUMMED,
     WEIGHTS_HALF_WAY,
+    SHARDS_OWN, /* without tp, several of the others equal one of the first three */
+    SHARDS_SUMMED,
+    SHARDS_OWN_SCALED,
+    SHARDS_BY_TP,
+    SHARDS_BY_WORLD,
+    SHARDS_OVER_WORLD,
+    SHARDS_SUMMED_OVER_WORLD,
+    SHARDS_OVER_TP,
+    SHARDS_DIVIDED_TWICE,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */
@@ -149,4 +158,5 @@ typedef enum MistakeFamily {
     IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
     IN_SCATTERS = 32768,      /**< along the last dimension */
     IN_SEGMENTS = 1 << 18,    /**< their second run */
+    IN_SHARDS = 1 << 19,      /**< of gradients, reduced over replicas */
 } MistakeFamily;

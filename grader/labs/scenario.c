@@ -40,6 +40,8 @@ bool is_repeated(const Case *c, const Label *at)
         return at->step == 3;
     case THE_WEIGHTS:
         return at->index == 1;
+    case OF_SHARDS:
+        return at->detail == 1 || at->step >= 1;
     default:
         return at->step == 1;
     }

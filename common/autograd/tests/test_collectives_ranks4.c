@@ -231,6 +231,36 @@ START_TEST(a_slice_shares_the_memory_of_its_tensor)
 }
 END_TEST
 
+/* Each rank's part is as long as its number, and the last one has the rest. */
+static Range longer_and_longer(int64_t count, int k, int n)
+{
+    return (Range){k * (k - 1) / 2, k == n - 1 ? count : (k + 1) * k / 2};
+}
+
+static Range overlapping(int64_t count, int k, int n)
+{
+    return (Range){0, count};
+}
+
+START_TEST(parts_are_added_and_gathered_in_place)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    const Range mine = longer_and_longer(30, rank, size);
+    group_reduce_scatter_parts(group, x, longer_and_longer);
+    scale(slice(x, mine.begin, mine.end), 2);
+    group_all_gather_parts(group, x, longer_and_longer);
+    for (int64_t i = 0; i < 30; i++)
+        ck_assert_float_eq(reals(x)[i], 2 * sum_at(i));
+    if (size > 1) {
+        ASSERT_MISUSE((group_all_gather_parts(group, x, overlapping), 0), "part 1 of", "0 to 30",
+                      "end at 30");
+        ASSERT_MISUSE((group_reduce_scatter_parts(group, x, overlapping), 0), "part 1 of");
+    }
+    tape_down();
+}
+END_TEST
+
 START_TEST(messages_carry_slices_and_a_started_send_leaves_its_tensor_readable)
 {
     group_up(_i);
@@ -510,6 +540,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait, 1,
                         5);
     tcase_add_loop_test(tcase, a_slice_shares_the_memory_of_its_tensor, 1, 5);
+    tcase_add_loop_test(tcase, parts_are_added_and_gathered_in_place, 1, 5);
     tcase_add_loop_test(tcase, messages_carry_slices_and_a_started_send_leaves_its_tensor_readable,
                         1, 5);
     tcase_add_test(tcase, slices_and_messages_that_do_not_fit_are_refused);

@@ -64,6 +64,85 @@ static void nccl_reduce_scatter(Group *group, const real *x, real *result, int64
     });
 }
 
+/* Starts and ends a group of NCCL operations, which run at the same time. */
+static void as_one(const Link *link, const std::function<ncclResult_t()> &operations)
+{
+    link_ask(link, [&] {
+        ncclResult_t result = ncclGroupStart();
+        if (result == ncclSuccess)
+            result = operations();
+        const ncclResult_t end = ncclGroupEnd();
+        return result == ncclSuccess ? end : result;
+    });
+}
+
+/* Numbers i to i + piece of each part. */
+static const int64_t piece = 1 << 22;
+static int64_t piece_of(const int64_t *begin, int k, int64_t i)
+{
+    const int64_t left = begin[k + 1] - begin[k] - i;
+    return left < 0 ? 0 : left < piece ? left : piece;
+}
+
+/* Each rank gets what the others have of its part: blocks [size, mine]. */
+static void exchange_pieces(const Link *link, const real *x, const int64_t *begin, int64_t i,
+                            real *blocks)
+{
+    const Group *group = link->group;
+    const int64_t mine = piece_of(begin, group->rank, i);
+    as_one(link, [&] {
+        ncclResult_t result = ncclSuccess;
+        for (int k = 0; k < group->size && result == ncclSuccess; k++) {
+            const int64_t theirs = piece_of(begin, k, i);
+            if (k != group->rank && theirs > 0)
+                result = ncclSend(x + begin[k] + i, (size_t)theirs, ncclFloat, k, link->comm,
+                                  device_stream());
+            if (k != group->rank && mine > 0 && result == ncclSuccess)
+                result = ncclRecv(blocks + k * mine, (size_t)mine, ncclFloat, k, link->comm,
+                                  device_stream());
+        }
+        return result;
+    });
+}
+
+/* ncclReduce may add in another order for each part. */
+static void nccl_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
+{
+    const Link *link = link_called(group, "reduce_scatter");
+    const int rank = group->rank;
+    int64_t most = 0;
+    for (int k = 0; k < group->size; k++)
+        most = begin[k + 1] - begin[k] > most ? begin[k + 1] - begin[k] : most;
+    const int64_t width = most < piece ? most : piece;
+    for (int64_t i = 0; i < most; i += piece) {
+        const int64_t mine = piece_of(begin, rank, i);
+        real *own = x + begin[rank] + i,
+             *blocks = (real *)device_work(group->size * width * (int64_t)sizeof(real));
+        exchange_pieces(link, x, begin, i, blocks);
+        if (mine == 0)
+            continue;
+        if (rank == 0)
+            kernel_vector_copy(mine, own, blocks);
+        for (int k = 1; k < group->size; k++)
+            kernel_vector_accumulate(mine, k == rank ? own : blocks + k * mine, blocks);
+        kernel_vector_copy(mine, blocks, own);
+    }
+}
+
+static void nccl_all_gather_parts(Group *group, real *x, const int64_t *begin)
+{
+    const Link *link = link_called(group, "all_gather");
+    as_one(link, [&] {
+        ncclResult_t result = ncclSuccess;
+        for (int k = 0; k < group->size && result == ncclSuccess; k++)
+            if (begin[k + 1] > begin[k])
+                result =
+                    ncclBroadcast(x + begin[k], x + begin[k], (size_t)(begin[k + 1] - begin[k]),
+                                  ncclFloat, k, link->comm, device_stream());
+        return result;
+    });
+}
+
 static void nccl_broadcast(Group *group, real *x, int64_t count, int root)
 {
     const Link *link = link_called(group, "broadcast");
@@ -222,10 +301,19 @@ static void nccl_leave(Group *group)
     free(link);
 }
 
-static const Transport over_nccl = {
-    nccl_all_reduce, nccl_all_gather,       nccl_reduce_scatter, nccl_broadcast, nccl_send,
-    nccl_receive,    nccl_all_reduce_start, nccl_send_start,     nccl_wait,      nccl_poke,
-    nccl_leave};
+static const Transport over_nccl = {nccl_all_reduce,
+                                    nccl_all_gather,
+                                    nccl_reduce_scatter,
+                                    nccl_reduce_scatter_parts,
+                                    nccl_all_gather_parts,
+                                    nccl_broadcast,
+                                    nccl_send,
+                                    nccl_receive,
+                                    nccl_all_reduce_start,
+                                    nccl_send_start,
+                                    nccl_wait,
+                                    nccl_poke,
+                                    nccl_leave};
 
 /* The loaded library may differ from the header's version. */
 static int check_version(void)

@@ -27,6 +27,11 @@ def as_on_the_cpu(folder):
             far = apart(run_name, saved(run_name, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 * pp if pp > 1 else 1))
             check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp}, pp {pp} on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
+        for tp, dp in ((1, 4), (2, 2)):
+            run_name = f"{name} {tp}-{dp} with ZERO"
+            far = apart(run_name, saved(run_name, tp * dp, "--tp", tp, "--zero", 1))
+            check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp} with ZERO=1 on GPUs, {name}, gives the CPU's losses and weights",
+                  f"{far} apart, {allowed} allowed")
         ring = run(2, *MODEL, "--tp", 1, "--allreduce", "ring")
         refused = ring.returncode == 2 and "communicate by NCCL" in ring.stderr
         check(refused == (name == "over NCCL"),
@@ -43,7 +48,11 @@ def as_on_the_cpu(folder):
     twice = [losses_of(4, *MODEL, "--tp", 2) for _ in range(2)]
     check(twice[0] == twice[1], "two runs on GPUs are equal to the last digit")
     losses_of(2, *MODEL, "--tp", 2, "--steps", 3, "--save", f"{folder}/half")
+    losses_of(4, *MODEL, "--tp", 2, "--zero", 1, "--steps", 3, "--save", f"{folder}/half-zero")
     on("the CPU")
+    rest = losses_of(1, *MODEL, "--resume", f"{folder}/half-zero")
+    check(len(rest) == 3 and deviation(cpu[3:], rest) <= allowed[0], "a run begun with ZERO=1 on four GPUs resumes on one CPU",
+          f"{rest} beside {cpu[3:]}, {allowed[0]} allowed")
     rest = losses_of(1, *MODEL, "--resume", f"{folder}/half")
     check(len(rest) == 3 and deviation(cpu[3:], rest) <= allowed[0], "a run begun on two GPUs resumes on one CPU",
           f"{rest} beside {cpu[3:]}, {allowed[0]} allowed")

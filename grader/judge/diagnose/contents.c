@@ -3,6 +3,7 @@
 
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/groups.h"
+#include "grader/labs/sharded.h"
 
 /* Is the declared shape the full one with one dimension already divided? */
 static bool was_divided(const Entry *got, const Entry *want, int tp)
@@ -180,6 +181,17 @@ static bool gathers_instead(const Trial *t, const Entry *want)
     return false;
 }
 
+/* Lab 17: what would suffice, by the function that sent more. */
+static const char *enough_of_shards(const Label *l)
+{
+    return l->index == SHARDED_REDUCE
+               ? _("a reduce-scatter, which brings each part to one replica only, sends half of "
+                   "what an all-reduce sends")
+           : l->index == SHARDED_SQUARES
+               ? _("two sums over the replicas, mesh->dp, suffice")
+               : _("an all-gather, in which each replica brings its own part only, suffices");
+}
+
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
                            double enough, char *text, size_t size)
 {
@@ -195,6 +207,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
                 "mesh->pp")
         : t->result->lab->over_stages && replicas_of(t->c) > 1
             ? _("one sum of the gradients over the replicas in each step suffices")
+        : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
         : sends_doubles(t) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
         : gathers_instead(t, want)

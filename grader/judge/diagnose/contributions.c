@@ -6,6 +6,7 @@
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
+#include "grader/labs/sharded.h"
 
 typedef struct Brought {
     int ranks;
@@ -17,6 +18,10 @@ typedef struct Brought {
 /* The key of the inputs that this result is the sum of; false if it is not a sum. */
 static bool inputs_of(const Entry *want, char key[KEY_SIZE])
 {
+    if (want->label.of == OF_SHARDS) {
+        sharded_gradient_key(key, want->label.detail, want->label.step);
+        return want->check == GRADIENT;
+    }
     if (want->check == GRADIENT) {
         replica_bucket_key(key, want->label.index, want->label.step);
         return true;
@@ -44,7 +49,8 @@ static bool find_brought(const Evidence *e, Brought *b)
         b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp
                                 : tp_group(c, r).first == tp_group(c, e->trial->rank).first;
         b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
-        memcpy(b->numbers[r], reals(random_input(&run, key, r, e->want->shape, false)),
+        memcpy(b->numbers[r],
+               reals(random_input(&run, key, r, e->want->shape, false)) + global_index(e->got, 0),
                (size_t)e->count * sizeof(double));
     }
     tape_free(run.tape);

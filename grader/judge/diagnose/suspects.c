@@ -264,6 +264,24 @@ const Suspect suspects[MISTAKES] = {
             "the other replicas are missing, or the sum is in another tensor")},
     [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are half-way between this replica's own and "
                                          "the mean: after an average, all replicas have the mean")},
+    [SHARDS_OWN] = {IN_SHARDS,
+                    N_("these are this replica's own gradients, with nothing of the other "
+                       "replicas")},
+    [SHARDS_SUMMED] = {IN_SHARDS, N_("it is the sum over the replicas, not their mean")},
+    [SHARDS_OWN_SCALED] = {IN_SHARDS, N_("these are this replica's own gradients, divided by the "
+                                         "number of replicas: those of the others are missing")},
+    [SHARDS_BY_TP] = {IN_SHARDS, N_("the sum is divided by the size of the tp group: the mean is "
+                                    "over the replicas, mesh->dp_degree")},
+    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: the mean is "
+                                       "over the replicas, mesh->dp_degree")},
+    [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
+                                         "gradients of different weights: take it over mesh->dp")},
+    [SHARDS_SUMMED_OVER_WORLD] =
+        {IN_SHARDS, N_("the gradients are summed over the world, which mixes those of different "
+                       "weights: sum over mesh->dp")},
+    [SHARDS_OVER_TP] = {IN_SHARDS, N_("the mean is taken over the tp group, whose ranks hold the "
+                                      "gradients of different weights: take it over mesh->dp")},
+    [SHARDS_DIVIDED_TWICE] = {IN_SHARDS, N_("the sum is divided by the number of replicas twice")},
     [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
                                            "the group is the world, and should be mesh->tp")},
     [TARGETS_OF_REPLICAS] =

@@ -214,7 +214,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         }
         t.broken_in_step_1 = false;
         if (t.rank == 0)
-            compare_stages(&t), compare_schedule(&t), compare_ring(&t);
+            compare_stages(&t), compare_schedule(&t), compare_ring(&t), compare_sharded_parts(&t);
         look_for_more(&t); /* what was not waited for explains the numbers */
         compare_expected(&t);
     }

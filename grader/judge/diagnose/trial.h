@@ -110,6 +110,8 @@ void compare_ring(Trial *t);
 void compare_chunks(Trial *t, int call);
 /** And those of counts that no case exchanges? */
 void compare_extreme_chunks(Trial *t);
+/** Lab 17: does optimizer_part cut the weights into parts that follow each other, and is none too long? */
+void compare_sharded_parts(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */

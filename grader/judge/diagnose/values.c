@@ -77,8 +77,9 @@ static bool was_wrong_a_step_ago(const Trial *t, const Entry *want)
 {
     Label before = want->label;
     before.step--;
-    const Entry *then =
-        before.of == THE_WEIGHTS ? find_entry(t->expected.all, VALUES, before) : NULL;
+    const Entry *then = before.of == THE_WEIGHTS || before.of == OF_SHARDS
+                            ? find_entry(t->expected.all, VALUES, before)
+                            : NULL;
     return then && !is_right_on_rank(t, then);
 }
 

@@ -1,0 +1,99 @@
+/* An optimiser whose state the replicas share out (ZeRO stage 1), by balise 17. */
+#include "autograd/operations.h"
+#include "base/run.h"
+#include "comm/comm.h"
+#include "mesh/mesh.h"
+#include "optim/optim.h"
+
+/* Before balise 17: as many numbers in each part, but fewer in the last ones. */
+__attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
+{
+    const int64_t each = (count + n - 1) / n, begin = k * each, end = begin + each;
+    return (Range){begin < count ? begin : count, end < count ? end : count};
+}
+
+/* Before balise 17. */
+__attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
+{
+    const Range own = optimizer_part(tensor_count(gradients), mesh->dp_rank, mesh->dp_degree);
+    if (mesh->dp_degree == 1)
+        return;
+    group_reduce_scatter_parts(mesh->dp, gradients, optimizer_part);
+    kernel_vector_scale(own.end - own.begin, 1.0 / mesh->dp_degree, reals(gradients) + own.begin);
+}
+
+/* Before balise 17. */
+__attribute__((weak)) void squares_over_parts(double *shards, double *whole, const Mesh *mesh)
+{
+    double both[] = {*shards, *whole};
+    if (mesh->dp_degree > 1)
+        group_sum(mesh->dp, both, 2);
+    *shards = both[0];
+    *whole = both[1];
+}
+
+/* Before balise 17. */
+__attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients,
+                                        const Mesh *mesh)
+{
+    const Range own = optimizer_part(tensor_count(weights), mesh->dp_rank, mesh->dp_degree);
+    optimizer_update(optimizer, slice(weights, own.begin, own.end),
+                     slice(gradients, own.begin, own.end));
+    if (mesh->dp_degree > 1)
+        group_all_gather_parts(mesh->dp, weights, optimizer_part);
+}
+
+/* A part that the others do not have would leave weights without a step, or make two of them. */
+Range own_optimizer_part(int64_t count, const Mesh *mesh)
+{
+    const int n = mesh->dp_degree;
+    Range own = {0, 0};
+    for (int64_t k = 0, end = 0; k < n; k++) {
+        const Range r = optimizer_part(count, (int)k, n);
+        if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
+            misuse("each weight belongs to one part: part 0 begins with 0, each other part where "
+                   "the one before it ends, and the last one ends with count",
+                   "optimizer_part(%lld, %lld, %d) returned begin %lld and end %lld, but the parts "
+                   "before it end at %lld",
+                   (long long)count, (long long)k, n, (long long)r.begin, (long long)r.end,
+                   (long long)end);
+        end = r.end;
+        own = k == mesh->dp_rank ? r : own;
+    }
+    return own;
+}
+
+Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config)
+{
+    const Range own = own_optimizer_part(model->arena_size, model->mesh);
+    Optimizer *optimizer = optimizer_of_part(model->pool, own, config);
+    optimizer->model = model;
+    optimizer->is_sharded = true;
+    return optimizer;
+}
+
+/* An arena as a flat tensor. */
+static Tensor arena(const Model *model, Buffer *buffer, Tape *tape)
+{
+    return (Tensor){
+        .data = buffer->data, .shape = SHAPE(model->arena_size), .buffer = buffer, .tape = tape};
+}
+
+void sharded_reduce(Model *model, Tape *tape)
+{
+    Tensor gradients = arena(model, model->gradients, tape);
+    reduce_scatter_gradients(&gradients, model->mesh);
+    ready(&gradients);
+}
+
+void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape)
+{
+    Model *model = optimizer->model;
+    Tensor weights = arena(model, model->weights, tape),
+           gradients = arena(model, model->gradients, tape);
+    optimizer_begin(optimizer, rate);
+    sharded_step(optimizer, &weights, &gradients, model->mesh);
+    ready(&weights);
+    optimizer_end(optimizer);
+    model_weights_changed(model);
+}

@@ -1,0 +1,20 @@
+/** @file
+ * The numbers of a parameter in a checkpoint. State 0 is its weights, 1 and 2 are AdamW's m and v.
+ * With ZERO, each replica has m and v of its part only, but a checkpoint has them whole. Private to
+ * this room.
+ */
+#pragma once
+
+#include "train/trainer.h"
+
+/** Are all numbers finite that this rank has of it? */
+bool state_is_finite(const Trainer *t, const Parameter *p, int state);
+
+/** Writes this rank's shard; does nothing if `writer` is NULL. Collective over the replicas, which
+ *  bring their parts together. */
+void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state);
+
+/** Reads this rank's shard, or its part of it, of `found`.
+ *  @return true; or false with `problem`, as saved_model_read() */
+bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
+                const SavedParameter *found, Problem *problem);

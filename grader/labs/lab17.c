@@ -1,0 +1,192 @@
+/* Lab 17, Sharded optimiser: gradients reduced by parts, squares for clipping, steps on parts. */
+#include "grader/labs/sharded.h"
+
+#ifndef BALISE_DOUBLE
+#include "optim/optim.h"
+
+/* How optimizer_part cuts the weights of the case, and counts that no case has. */
+static void write_parts(Scenario *run)
+{
+    for (int cut = 0; cut < SHARDED_CUTS; cut++) {
+        const int n = sharded_parts(&run->c, cut);
+        const int64_t count = cut == 0 ? sharded_weights(&run->c) : sharded_counts[cut];
+        double *numbers;
+        stream_entry(&run->stream, VALUES, ARITHMETIC, sharded_cut_label(cut), 2 * n, &numbers)
+            ->shape = SHAPE(2 * n);
+        for (int k = 0; k < n; k++) {
+            const Range r = optimizer_part(count, k, n);
+            numbers[2 * k] = (double)r.begin;
+            numbers[2 * k + 1] = (double)r.end;
+        }
+    }
+}
+
+static void begin_call(Scenario *run, int call, int which, int step)
+{
+    at(run, sharded_label(CALL_OF, call, which, step));
+    traffic_begin(run);
+    work_begin(run);
+}
+
+static void run_reduce(Scenario *run, Range own, int which, int step)
+{
+    Tensor *gradients = sharded_gradient(run, group_rank(run->mesh->world), which, step);
+    begin_call(run, SHARDED_REDUCE, which, step);
+    reduce_scatter_gradients(gradients, run->mesh);
+    sharded_write_call(run, SHARDED_REDUCE, which, step);
+    double *numbers;
+    Entry *entry = stream_entry(&run->stream, VALUES, GRADIENT,
+                                sharded_label(VALUE_OF, SHARDED_REDUCE, which, step),
+                                own.end - own.begin, &numbers);
+    entry->shape = gradients->shape;
+    entry->placement_kind = SHARD;
+    entry->begin = own.begin;
+    entry->end = own.end;
+    gradients->summing = NULL; /* the recorder reports what was not waited for */
+    ready(gradients);
+    backend_wait();
+    for (int64_t i = own.begin; i < own.end; i++)
+        numbers[i - own.begin] = (double)reals(gradients)[i];
+}
+
+static void run_squares(Scenario *run, int which, int step)
+{
+    const int rank = group_rank(run->mesh->world);
+    double shards = sharded_squares(run, rank, which, step, 0),
+           whole = sharded_squares(run, rank, which, step, 1);
+    begin_call(run, SHARDED_SQUARES, which, step);
+    squares_over_parts(&shards, &whole, run->mesh);
+    sharded_write_call(run, SHARDED_SQUARES, which, step);
+    sharded_write_squares(run, which, step, shards, whole);
+}
+
+/* The right mean in this replica's part; elsewhere its own gradients, as in a run. */
+static Tensor *gradients_of_step(Scenario *run, Range own, int which, int step)
+{
+    const int rank = group_rank(run->mesh->world);
+    Tensor *gradients = sharded_gradient(run, rank, which, step),
+           *mean = sharded_mean(run, rank, which, step);
+    memcpy(reals(gradients) + own.begin, reals(mean) + own.begin,
+           (size_t)(own.end - own.begin) * sizeof(real));
+    return gradients;
+}
+
+static void run_training(Scenario *run, Range own, int which)
+{
+    const OptimizerConfig config = {.kind = run->c.kind == SHARDED_SGD ? SGD : ADAMW,
+                                    .weight_decay = SHARDED_DECAY,
+                                    .beta1 = SHARDED_BETA1,
+                                    .beta2 = SHARDED_BETA2,
+                                    .epsilon = SHARDED_EPSILON};
+    Optimizer *optimizer = optimizer_of_part(run->pool, own, &config);
+    Tensor *weights = sharded_first_weights(run, group_rank(run->mesh->world), which);
+    for (int step = 0; step < SHARDED_STEPS; step++) {
+        run_reduce(run, own, which, step);
+        if (which == 0)
+            run_squares(run, which, step);
+        Tensor *gradients = gradients_of_step(run, own, which, step);
+        optimizer_begin(optimizer, sharded_rate(step));
+        begin_call(run, SHARDED_STEP, which, step);
+        sharded_step(optimizer, weights, gradients, run->mesh);
+        sharded_write_call(run, SHARDED_STEP, which, step);
+        optimizer_end(optimizer);
+        write_values(run, STEP, sharded_label(VALUE_OF, SHARDED_STEP, which, step), weights);
+    }
+    optimizer_free(optimizer);
+}
+
+void scenario_17(Scenario *run)
+{
+    write_parts(run);
+    const Range own = own_optimizer_part(sharded_weights(&run->c), run->mesh);
+    for (int which = 0; which < SHARDED_RUNS; which++)
+        run_training(run, own, which);
+}
+#else
+/* ---- its record ------------------------------------------------------------------------------------------------- */
+
+/* z->part: which function. */
+static Allowance sent_17(int64_t n, const Sizes *z)
+{
+    enum { NUMBERS_OF_SQUARES = 4 }; /* a double counts as two */
+    if (z->part == SHARDED_SQUARES)
+        return (Allowance){sent_by_all_reduce(n, NUMBERS_OF_SQUARES), 2};
+    return (Allowance){sent_by_all_gather(n, z->N), 1};
+}
+
+/* Room for a part and for a padded copy of the gradients or the weights, but not for the gradients of several
+   replicas. */
+static double memory_17(const Case *c, const Label *pass)
+{
+    const double weights = (double)sharded_weights(c), dp = replicas_of(c);
+    return pass->index == SHARDED_SQUARES ? 64 : 64 + weights + weights / dp;
+}
+
+static Case case_17(const Lab *lab, Draw *d, int world, int tp, int kind)
+{
+    Case c = usual_replicas(lab, d, world, tp);
+    c.kind = kind;
+    c.B = 1;
+    c.S = 5;
+    c.H = 97; /* the parts are not equal */
+    c.more_B = c.idle = 0;
+    return c;
+}
+
+static Case usual_17(const Lab *lab, Draw *d, int world, int tp)
+{
+    return case_17(lab, d, world, tp, SHARDED_ADAMW);
+}
+
+static int cases_17(const Lab *lab, Draw *d, int world, int tp, Case *cases)
+{
+    int count = 0;
+    for (int kind = SHARDED_SGD; kind <= SHARDED_ADAMW; kind++) {
+        Case *c = &cases[count++];
+        *c = case_17(lab, d, world, tp, kind);
+        c->delay = kind == SHARDED_ADAMW;
+        if (kind == SHARDED_SGD)
+            c->exponent = world == 3 ? 20 : world == 8 ? -24 : 0;
+    }
+    if (tp == 2)
+        cases[count++] = other_sizes(case_17(lab, d, world, tp, SHARDED_ADAMW), d);
+    if (world > tp) { /* fewer weights than replicas: some parts are empty */
+        Case *c = &cases[count++];
+        *c = case_17(lab, d, world, tp, SHARDED_ADAMW);
+        c->S = 1;
+        c->H = draw(d, 1, replicas_of(c) - 1);
+    }
+    return count;
+}
+
+/* Of a step that clips. */
+static double bytes_of_step(int rank, const Entry *entry, const double *numbers)
+{
+    const bool counts = entry->kind == TRAFFIC && entry->label.of == OF_SHARDS &&
+                        entry->label.step == 0 && entry->label.detail == 0;
+    return counts ? 4 * numbers[0] : 0;
+}
+
+Lab lab_17 = {
+    LAB_FILES_17,
+    .title = N_("Sharded optimiser"),
+    .points = {[GRADIENT] = 2, [STEP] = 3, [METRICS] = 1, [ARITHMETIC] = 1, [COMMUNICATION] = 2},
+    .layouts = "6x2 4x2 2x1 3x1 4x1 8x2 1x1",
+    .has_replicas = true,
+    .over_replicas = true,
+    .sizes = SIZES_BSH,
+    .predict = {.question = N_("Four replicas with 10,000 weights each make one step with a "
+                               "sharded optimiser, and clip the gradients by their norm. How many "
+                               "bytes do the ranks send in all, those of the squares included?"),
+                .unit = N_("bytes"),
+                .at = {.world = 4, .tp = 1, .B = 10, .S = 10, .H = 100, .kind = SHARDED_ADAMW},
+                .count = bytes_of_step},
+    .kinds = {[SHARDED_SGD] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "SGD"},
+              [SHARDED_ADAMW] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "AdamW"}},
+    .forward = sent_17,
+    .backward = sent_17,
+    .memory = memory_17,
+    .usual = usual_17,
+    .cases = cases_17,
+};
+#endif

@@ -1,0 +1,185 @@
+/* Lab 17: the inputs of its functions, and what the judge expects of them. */
+#include "grader/labs/sharded.h"
+
+#include <stdio.h>
+
+int64_t sharded_weights(const Case *c)
+{
+    return (int64_t)c->B * c->S * c->H;
+}
+
+static Tensor *input(Scenario *run, const char *what, int rank, int which, int step)
+{
+    char key[KEY_SIZE];
+    snprintf(key, sizeof key, "%s, run %d, step %d", what, which, step);
+    return random_input(run, key, rank, SHAPE(sharded_weights(&run->c)), false);
+}
+
+void sharded_gradient_key(char key[KEY_SIZE], int which, int step)
+{
+    snprintf(key, KEY_SIZE, "gradients, run %d, step %d", which, step);
+}
+
+Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
+{
+    return input(run, "gradients", rank, which, step);
+}
+
+Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
+{
+    return input(run, "mean", rank % run->c.tp, which, step);
+}
+
+Tensor *sharded_first_weights(Scenario *run, int rank, int which)
+{
+    return input(run, "weights", rank % run->c.tp, which, 0);
+}
+
+double sharded_squares(const Scenario *run, int rank, int which, int step, int whole)
+{
+    const int64_t index = (int64_t)(which * SHARDED_STEPS + step) * MAX_RANKS + rank;
+    return (double)(1 + random_below(run, whole ? "whole" : "shards", index, 1000000)) / 7;
+}
+
+void sharded_write_call(Scenario *run, int call, int which, int step)
+{
+    const Label label = sharded_label(CALL_OF, call, which, step);
+    traffic_end(run, label, FORWARD_BUDGET, &(Sizes){.N = sharded_weights(&run->c), .part = call});
+    work_end(run, label);
+}
+
+void sharded_write_squares(Scenario *run, int which, int step, double shards, double whole)
+{
+    double *numbers;
+    stream_entry(&run->stream, VALUES, METRICS,
+                 sharded_label(VALUE_OF, SHARDED_SQUARES, which, step), 2, &numbers)
+        ->shape = SHAPE(2);
+    numbers[0] = shards;
+    numbers[1] = whole;
+}
+
+#ifdef BALISE_DOUBLE
+#include "backend/reference/arithmetic.h"
+
+/* ---- in the judge: what a rank must have ---------------------------------------------------------------------- */
+
+typedef struct Training {
+    Scenario *run;
+    int which, rank, mistake;
+    Tensor *weights, *m, *v;
+} Training;
+
+static Members summed_with(const Training *t)
+{
+    const Case *c = &t->run->c;
+    const int mistake = t->mistake;
+    const bool all = mistake == SHARDS_OVER_WORLD || mistake == SHARDS_SUMMED_OVER_WORLD;
+    return all                         ? (Members){0, 1, c->world}
+           : mistake == SHARDS_OVER_TP ? tp_group(c, t->rank)
+                                       : group_members(c, DP, t->rank);
+}
+
+/* By how much the gradient of `other` counts in the mean. */
+static double factor_of(const Training *t, Members with, int other)
+{
+    const Case *c = &t->run->c;
+    const double dp = replicas_of(c);
+    switch (t->mistake) {
+    case SHARDS_OWN:
+        return other == t->rank;
+    case SHARDS_OWN_SCALED:
+        return (other == t->rank) / dp;
+    case SHARDS_SUMMED:
+        return 1;
+    case SHARDS_BY_TP:
+        return 1.0 / c->tp;
+    case SHARDS_BY_WORLD:
+        return 1.0 / c->world;
+    case SHARDS_SUMMED_OVER_WORLD:
+        return 1 / dp;
+    case SHARDS_DIVIDED_TWICE:
+        return 1 / dp / dp;
+    default:
+        return 1.0 / with.count;
+    }
+}
+
+static Tensor *reduced(const Training *t, int step)
+{
+    const Members with = summed_with(t);
+    const Order order = reference_order(with.count); /* replicas may add in any order */
+    Tensor *sum = NULL;
+    for (int64_t n = 0, i = order.first; n < with.count; n++, i = order_next(order, i)) {
+        const int other = with.first + (int)i * with.stride;
+        Tensor *term = sharded_gradient(t->run, other, t->which, step);
+        kernel_vector_scale(tensor_count(term), factor_of(t, with, other), reals(term));
+        sum = sum ? add(sum, term) : term;
+    }
+    return sum;
+}
+
+static void expect_squares(const Training *t, int step)
+{
+    const Members with = group_members(&t->run->c, DP, t->rank);
+    double sums[2] = {0, 0};
+    for (int i = 0; i < with.count; i++)
+        for (int whole = 0; whole < 2; whole++)
+            sums[whole] +=
+                sharded_squares(t->run, with.first + i * with.stride, t->which, step, whole);
+    sharded_write_call(t->run, SHARDED_SQUARES, t->which, step);
+    sharded_write_squares(t->run, t->which, step, sums[0], sums[1]);
+}
+
+static void step_all(const Training *t, int step)
+{
+    Tensor *w = t->weights;
+    const real *g = reals(sharded_mean(t->run, t->rank, t->which, step));
+    const AdamW adamw = {.rate = sharded_rate(step),
+                         .beta1 = SHARDED_BETA1,
+                         .beta2 = SHARDED_BETA2,
+                         .epsilon = SHARDED_EPSILON,
+                         .weight_decay = SHARDED_DECAY,
+                         .step = step + 1};
+    if (t->run->c.kind == SHARDED_SGD)
+        kernel_sgd_step(tensor_count(w), reals(w), g, adamw.rate, SHARDED_DECAY);
+    else
+        kernel_adamw_step(tensor_count(w), reals(w), g, reals(t->m), reals(t->v), &adamw);
+}
+
+static Tensor *zeros(const Training *t)
+{
+    Tensor *x = input(t->run, "state", 0, t->which, 0);
+    kernel_vector_fill(tensor_count(x), 0, reals(x));
+    return x;
+}
+
+static void expect_training(Training *t)
+{
+    Scenario *run = t->run;
+    t->weights = sharded_first_weights(run, t->rank, t->which);
+    t->m = zeros(t);
+    t->v = zeros(t);
+    for (int step = 0; step < SHARDED_STEPS; step++) {
+        sharded_write_call(run, SHARDED_REDUCE, t->which, step);
+        write_values(run, GRADIENT, sharded_label(VALUE_OF, SHARDED_REDUCE, t->which, step),
+                     reduced(t, step));
+        if (t->which == 0)
+            expect_squares(t, step);
+        step_all(t, step);
+        sharded_write_call(run, SHARDED_STEP, t->which, step);
+        write_values(run, STEP, sharded_label(VALUE_OF, SHARDED_STEP, t->which, step), t->weights);
+    }
+}
+
+void expect_sharded(const Case *c, int rank, int mistake, Stream stream)
+{
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
+    run.pool = pool_new(0, false);
+    run.tape = tape_new(run.pool, &mesh);
+    for (int which = 0; which < SHARDED_RUNS; which++)
+        expect_training(&(Training){.run = &run, .which = which, .rank = rank, .mistake = mistake});
+    tape_free(run.tape);
+    pool_free(run.pool);
+}
+#endif

@@ -1,0 +1,87 @@
+/** @file
+ * Lab 17: an optimiser whose state the replicas share out. Each function is called with inputs of its own, which are
+ * right whatever the others have returned.
+ */
+#pragma once
+
+#include "grader/labs/groups.h"
+
+/** The kinds of cases: the rule of the step. */
+enum {
+    SHARDED_SGD,   /**< shows a wrong factor at once */
+    SHARDED_ADAMW, /**< has state */
+};
+
+/** The functions of a step; the index in their labels. */
+typedef enum ShardedCall {
+    SHARDED_REDUCE,  /**< reduce_scatter_gradients() */
+    SHARDED_SQUARES, /**< squares_over_parts() */
+    SHARDED_STEP,    /**< sharded_step() */
+    SHARDED_CALLS,   /**< how many there are */
+} ShardedCall;
+/** Their names, for reports. */
+static const char *const sharded_functions[SHARDED_CALLS] = {"reduce_scatter_gradients",
+                                                             "squares_over_parts", "sharded_step"};
+
+enum {
+    SHARDED_RUNS = 2,  /**< per case; only the first one clips */
+    SHARDED_STEPS = 3, /**< of a run */
+};
+#define SHARDED_RATE 0.25 /**< the learning rate of the first step */
+/** The optimiser's other numbers: epsilon is large, so that AdamW's first step shows a wrong factor too. */
+#define SHARDED_DECAY   0.125
+#define SHARDED_BETA1   0.75
+#define SHARDED_BETA2   0.875
+#define SHARDED_EPSILON 0.25
+
+enum {
+    SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
+    SHARDED_MANY = 49 /**< into how many parts, but for the case's: 2.0 / 49 * 49 is less than 2 */
+};
+/** These counts: less than a number a replica, no multiple, and more than an int holds. */
+static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
+
+/** How many weights a rank holds. */
+int64_t sharded_weights(const Case *c);
+/** The label of a function's call, or of its numbers, in a step from 0. */
+static inline Label sharded_label(What what, int call, int which, int step)
+{
+    Label label = label_of(what, OF_SHARDS, call, step);
+    label.detail = which;
+    return label;
+}
+/** The label of the parts of a count: where each begins and ends. */
+static inline Label sharded_cut_label(int cut)
+{
+    return label_of(VALUE_OF, OF_SHARDS, SHARDED_CALLS, cut);
+}
+/** Into how many parts it is cut. */
+static inline int sharded_parts(const Case *c, int cut)
+{
+    return cut == 0 ? replicas_of(c) : SHARDED_MANY;
+}
+
+/** The key of the gradients of each rank, before they are reduced. */
+void sharded_gradient_key(char key[KEY_SIZE], int which, int step);
+/** The gradients of a rank: [P]. */
+Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
+/** What sharded_step() is given in a replica's part, the same for all replicas of a tp rank: [P]. */
+Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
+/** The weights before a run, the same for all replicas of a tp rank: [P]. */
+Tensor *sharded_first_weights(Scenario *run, int rank, int which);
+/** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). */
+double sharded_squares(const Scenario *run, int rank, int which, int step, int whole);
+
+/** The learning rate of a step. */
+static inline double sharded_rate(int step)
+{
+    return SHARDED_RATE / (step + 1);
+}
+
+/** Writes what a call has sent, and taken. */
+void sharded_write_call(Scenario *run, int call, int which, int step);
+/** Writes the two sums of squares. */
+void sharded_write_squares(Scenario *run, int which, int step, double shards, double whole);
+
+/** In the judge: computes what a rank must have. */
+ExpectFunction expect_sharded;
