@@ -41,6 +41,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                      "averages  of weights every %lld steps, in place of the sums of gradients\n",
                      (unsigned long)config->average),
             (long long)config->average);
+    if (b->sequence_parallel)
+        puts(_("sequence  norms, dropouts and residual sums on the positions of each tp rank"));
     if (b->recompute)
         puts(
             b->recompute == RECOMPUTE_BLOCKS

@@ -183,6 +183,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
         fill_stage(t, i, true, targets);
     run_schedule(t);
     report.wait_seconds = reduce_gradients(t);
+    trainer_sum_norms(t);
     model_sum_tied(t->model);
     report.scale = t->scaler.scale;
     if (t->scaler.scale == 0 || scaler_unscale(&t->scaler, t->model))
