@@ -59,6 +59,7 @@ typedef enum Thing {
     OF_VOCABULARY, /**< index: a function of labs/vocabulary.h; step; detail: 0 or 1, which of two models */
     A_RING,    /**< index: a part of labs/ring.h; step: which call */
     A_SEGMENT, /**< index: a call in a pass, or ALL_CALLS of labs/segments.h; step: evaluations are numbered from STEPS on; detail: 1 for a run without recomputation, also of A_PARAMETER */
+    A_SEQUENCE, /**< index: see labs/sequence.h; step: the evaluation is numbered STEPS */
 } Thing;
 
 enum {

@@ -149,4 +149,8 @@ typedef enum MistakeFamily {
     IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
     IN_SCATTERS = 32768,      /**< along the last dimension */
     IN_SEGMENTS = 1 << 18,    /**< their second run */
+    /** the gather and the reduce-scatter along the positions */
+    IN_SEQUENCE_PAIRS = 1 << 19,
+    /** a block on a shard of the positions, and its norms' gradients */
+    IN_SEQUENCE_BLOCKS = 1 << 20,
 } MistakeFamily;
