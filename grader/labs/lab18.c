@@ -1,4 +1,5 @@
 /* Lab 18, Sequence parallelism: what is sent along the positions, what a rank keeps of them, and the norms' step. */
+#include "backend/backend.h"
 #include "grader/labs/sequence.h"
 #include "grader/labs/work.h"
 
@@ -31,11 +32,19 @@ enum {
     BUFFERS = 16, /* the most that a block keeps */
 };
 
-/* All that a block keeps is split. A row of a mask ends with a word of bits, which is not. */
+/* Words of a row's bits. */
+static double words_of(int columns)
+{
+    return (double)dropout_words(columns);
+}
+
+/* Beyond 1/tp of what one rank keeps: all that a block keeps is split, but its buffers are rounded up, and so are the
+ * rows of the inner dropout's mask. */
 static double kept_18(const Case *c, const Label *pass)
 {
-    const double words = (double)c->B * c->S, rounding = words + BUFFERS * LINE;
-    return pass->what == FORWARD_OF && pass->step < STEPS ? c->blocks * rounding : rounding;
+    const double words = c->B * c->S * (words_of(c->F / c->tp) - words_of(c->F) / c->tp),
+                 rounding = words + BUFFERS * LINE;
+    return pass->step < STEPS ? c->blocks * rounding : rounding;
 }
 
 static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)
@@ -43,7 +52,7 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     Case c = usual_replicas(lab, d, world, tp);
     c.kind = kind;
     c.blocks = 2;
-    c.S = 4 * tp;
+    c.S = 6 * tp;
     c.A = 5 * tp;
     c.H = 8 * c.A;
     c.F = 3 * c.H;

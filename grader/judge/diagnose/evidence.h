@@ -55,7 +55,7 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
     received_is_wrong, gradient_received_is_wrong, micros_in_other_order, norm_is_wrong,
     replicas_differ, summed_in_each_pass, exp_overflows, averaged_at_wrong_step, ring_is_wrong,
-    multiplied_by_calls, no_backward_of_segment;
+    multiplied_by_calls, no_backward_of_segment, norms_summed_wrongly;
 
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
