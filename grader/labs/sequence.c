@@ -142,27 +142,32 @@ static Tensor *call_block(const Chain *chain, int call, Tensor *x)
     return y;
 }
 
+/* Of a call of the pairs, the sum of x and its result. */
+static Label sum_label(const Chain *chain, int call)
+{
+    return chain->run->c.kind == SEQUENCE_BLOCKS
+               ? sequence_label(OUTPUT_OF, FIRST_BLOCK + call, chain->step)
+               : sequence_label(OTHER_READER_OF, CALL_PARTS * call + GATHER_SEQUENCE, chain->step);
+}
+
 static void forward(Chain *chain)
 {
     Scenario *run = chain->run;
     const bool is_of_blocks = run->c.kind == SEQUENCE_BLOCKS;
     Tensor *x = chain->x, *y[MAX_BLOCKS];
-    if (is_of_blocks) {
+    if (is_of_blocks)
         traffic_begin(run);
-        work_begin(run);
-    }
+    work_begin(run);
     for (int call = 0; call < run->c.blocks; call++) {
         const TapeMark mark = tape_mark(run->tape);
         x = y[call] = (is_of_blocks ? call_block : call_pairs)(chain, call, x);
         tape_release_since(run->tape, mark, x);
     }
-    if (is_of_blocks) {
+    if (is_of_blocks)
         measure_end(chain, FORWARD_OF, ALL_POSITIONS, FORWARD_BUDGET, pairs_of(&run->c));
-        work_end(run, sequence_label(FORWARD_OF, ALL_POSITIONS, chain->step));
-    }
+    work_end(run, sequence_label(FORWARD_OF, ALL_POSITIONS, chain->step));
     for (int call = 0; call < run->c.blocks; call++)
-        write_positions(run, FORWARD, sequence_label(OUTPUT_OF, FIRST_BLOCK + call, chain->step),
-                        y[call]);
+        write_positions(run, FORWARD, sum_label(chain, call), y[call]);
     chain->y = x;
 }
 
