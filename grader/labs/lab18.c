@@ -55,17 +55,17 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.S = 6 * tp;
     c.A = 5 * tp;
     c.H = 8 * c.A;
-    c.F = 3 * c.H;
+    c.F = c.H + 8 * tp;
     c.more_B = c.idle = 0;
     c.reverse = 0;
     if (!drawn_sizes)
         return c;
     c.B = draw(d, 2, 3);
-    c.S = tp * draw(d, kind == SEQUENCE_PAIRS ? 1 : 5, 7);
+    c.S = tp * draw(d, kind == SEQUENCE_PAIRS ? 1 : 3, 5);
     c.A = 2 * tp;
     c.H = c.A * draw(d, 9, 12);
     c.F = tp * (31 + 2 * draw(d, 0, 3));
-    c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : draw(d, 2, 3);
+    c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : world == 4 ? 2 : 3;
     c.dy_exponent = tp % 2 ? -24 : 20;
     c.p = draw(d, 2, 7) / 16.0;
     c.apart = world > tp && tp > 1;
