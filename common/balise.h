@@ -390,6 +390,49 @@ void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
  * the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);
 
+/* ---- Balise 18: sequence parallelism ---------------------------------------------------------------------- */
+
+/** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. What follows uses all positions on every rank, so
+ * the gradient is a sum over the ranks, of which each gets its positions. The runtime puts your pair on the tape. It
+ * does not keep the result: the backward pass gathers again. (The paper's g: V. Korthikanti and others,
+ * arXiv:2205.05198, section 4.2.2.) */
+Tensor *gather_sequence(Tensor *x, const Mesh *mesh);
+/** Partial sums -> this rank's positions of the sum: x [B,S,H] -> [B,S/tp,H]. tp must divide S. (The paper's g-bar.) */
+Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh);
+
+/** The pairs: each backward takes dy, the gradient of its forward's result, and returns the gradient of its forward's
+ * argument. */
+Tensor *gather_sequence_forward(Tensor *x, const Mesh *mesh);
+Tensor *gather_sequence_backward(Tensor *dy, const Mesh *mesh);         /**< backward of the gather */
+Tensor *reduce_scatter_sequence_forward(Tensor *x, const Mesh *mesh);   /**< tp must divide dimension 1 of x */
+Tensor *reduce_scatter_sequence_backward(Tensor *dy, const Mesh *mesh); /**< backward of the reduce-scatter */
+
+/** Given: attention with this rank's heads, as in balise 4, without f and g. */
+typedef struct PartialAttention PartialAttention;
+/** x [B,S,H], all positions; mask [B,S] -> [B,S,H], a partial sum */
+Tensor *attention_partial(const PartialAttention *layer, Tensor *x, Tensor *mask);
+/** Given: two linear layers with this rank's part of the inner width, as in balise 6, without f and g. */
+typedef struct PartialFeedForward PartialFeedForward;
+/** x [B,S,H], all positions -> [B,S,H], a partial sum */
+Tensor *feed_forward_partial(const PartialFeedForward *layer, Tensor *x);
+
+/** Given: the layers of a block of BERT. Norm, dropout and residual also take a shard of the positions. The masks of
+ * dropout are those of the undivided block. */
+typedef struct SequenceBlock {
+    LayerNorm *norm1, *norm2;         /**< before the attention; before the feed-forward layers */
+    PartialAttention *attention;      /**< the attention */
+    PartialFeedForward *feed_forward; /**< the feed-forward layers */
+    Dropout *dropout1, *dropout2;     /**< of the results of these two, before the residual sums */
+} SequenceBlock;
+/** The block on this rank's positions: x [B,S/tp,H], mask [B,S] -> [B,S/tp,H]. A rank holds all positions only where a
+ * product or attention needs them. */
+Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
+
+/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and biases of all norms
+ * that saw a shard of the positions: each rank brings what its own positions have contributed. Afterwards, every rank
+ * has the gradients of all positions. In place. */
+void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
+
 /* ---- Balise 19: recomputation ---------------------------------------------------------------------------- */
 
 /** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It

@@ -60,6 +60,7 @@ typedef enum Thing {
     OF_SHARDS, /**< index: a function of labs/sharded.h; step; detail: which run */
     A_RING,    /**< index: a part of labs/ring.h; step: which call */
     A_SEGMENT, /**< index: a call in a pass, or ALL_CALLS of labs/segments.h; step: evaluations are numbered from STEPS on; detail: 1 for a run without recomputation, also of A_PARAMETER */
+    A_SEQUENCE, /**< index: see labs/sequence.h; step: the evaluation is numbered STEPS */
 } Thing;
 
 enum {

@@ -49,6 +49,9 @@ $(call add_lab,15,15-ring-all-reduce/ring-all-reduce.c,,8 10,\
 $(call add_lab,16,16-average-weights/average-weights.c,8 10,,average_is_due average_weights)
 $(call add_lab,17,17-sharded-optimizer/sharded-optimizer.c,8 10,,\
     optimizer_part reduce_scatter_gradients squares_over_parts sharded_step)
+$(call add_lab,18,18-sequence-parallel/sequence-parallel.c,8 10,,\
+    gather_sequence_forward gather_sequence_backward reduce_scatter_sequence_forward \
+    reduce_scatter_sequence_backward sequence_block_forward sum_norm_gradients)
 $(call add_lab,19,19-recompute/recompute.c,9 8 10,,recompute_forward recompute_backward)
 $(call add_lab,20,20-parallel-linears/parallel-linears.c,9 8 10,,\
     scatter_forward scatter_backward column_parallel_linear_new column_parallel_linear_forward \
@@ -61,12 +64,12 @@ STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
 # The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
 # layer of common/model/serial, or weak functions of the library, or else the lab's start file.
-TRAINED = 1 3 4 7 8 10 11 12 13 14 15 16 17 19 20 21
+TRAINED = 1 3 4 7 8 10 11 12 13 14 15 16 17 18 19 20 21
 SERIAL_LAYERS = 1:serial_collectives 3:serial_embedding 4:serial_attention 13:serial_schedule
-WEAK_IN_LIBRARY = 14 15 16 17 19 20 21
+WEAK_IN_LIBRARY = 14 15 16 17 18 19 20 21
 FROM_START_FILES = $(filter-out $(WEAK_IN_LIBRARY) $(foreach pair,$(SERIAL_LAYERS),$(firstword $(subst :, ,$(pair)))), \
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
 # After these labs the parts fit together, and make train STACK=mine can use them.
-STAGES = 5 7 9 11 12 13 14 15 16 17 19 20 21
+STAGES = 5 7 9 11 12 13 14 15 16 17 18 19 20 21
 # No later stage needs these: where a student has not started one, the library's functions stay.
-OPTIONAL = 15 16 17 19 20
+OPTIONAL = 15 16 17 18 19 20

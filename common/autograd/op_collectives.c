@@ -68,7 +68,10 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     dim = shape_dim("group_reduce_scatter", x->shape, dim);
     must_divide("group_reduce_scatter", x, dim, group_size(group));
     int64_t rows = rows_before(x->shape, dim), size = x->shape.size[dim] / group_size(group);
-    Tensor *mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
+    Tensor *mine = as_it_is(group, tape, x);
+    if (mine)
+        return mine;
+    mine = tape_tensor(tape, REAL, shape_with(x->shape, dim, size), unknown);
     comm_reduce_scatter(group, reals(ready(x)), reals(mine), rows,
                         rows ? tensor_count(mine) / rows : 0);
     return mine;

@@ -38,6 +38,21 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
+/* For a pair whose result is larger than its argument. */
+static void call_again(Node *node)
+{
+    Tensor *y = node->output;
+    const bool recording = tape_record(y->tape, false);
+    Tensor *value = called(&node->with.pair, false, ready(node->saved[0]));
+    tape_record(y->tape, recording);
+    if (!value || !shape_equal(value->shape, y->shape))
+        misuse("the backward pass calls forward again with the same x: return the same result",
+               "%s, forward: it returned %s the second time, and %s before",
+               node->with.pair.op.name, value ? TENSOR_TEXT(value) : "NULL", TENSOR_TEXT(y));
+    y->buffer = buffer_hold(ready(value)->buffer);
+    y->data = value->data;
+}
+
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
@@ -53,5 +68,9 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
     node->with.pair = call;
     if (value->buffer == x->buffer && can_be_computed(x))
         node->compute = share_argument;
+    if (value->buffer != x->buffer && call.runs_again) {
+        node_keep_or_compute(node, 0, x);
+        node->compute = call_again;
+    }
     return y;
 }

@@ -74,14 +74,16 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
     const TapeBatch *batch = &tape->batch;
     const Mesh *mesh = tape->mesh;
     int64_t columns = shape_last(x->shape);
-    bool split =
-        is_split(tape) && x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
+    const int split = is_split(tape) && x->placement.kind == SHARD ? x->placement.dim : -1;
+    const int64_t positions = x->shape.rank == 3 ? x->shape.size[1] : 1;
     const uint64_t draw = (uint64_t)batch->step ^ (uint64_t)batch->draw << 32;
     return (DropoutMask){.key = philox_key(batch->seed, name, draw),
                          .probability = probability,
                          .samples = batch->samples,
-                         .positions = x->shape.rank == 3 ? x->shape.size[1] : 1,
-                         .column_begin = split ? mesh->tp_rank * columns : 0};
+                         .positions = positions,
+                         .column_begin = split == x->shape.rank - 1 ? mesh->tp_rank * columns : 0,
+                         .position_begin =
+                             split == 1 && x->shape.rank == 3 ? mesh->tp_rank * positions : 0};
 }
 
 Tensor *dropout_with(Tensor *x, const char *name, double probability)

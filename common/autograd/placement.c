@@ -85,7 +85,7 @@ Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
     return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
 }
 
-Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias)
+Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias)
 {
     if (!is_split(tape))
         return whole();
@@ -96,6 +96,8 @@ Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias)
     else if (!is(x, UNKNOWN) && !is(bias, UNKNOWN) && is_last(x) != is(bias, SHARD))
         misplaced("split the bias like the columns of x",
                   "add_bias: x %s and the bias %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(bias));
+    if (is(x, SHARD) && !is_last(x))
+        bias->is_by_positions = true;
     return is(x, UNKNOWN) ? is(bias, SHARD) ? shard(x->shape.rank - 1) : whole() : x->placement;
 }
 
@@ -157,6 +159,16 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
                      "a shard"),
             "%s: x %s is not whole", function, TENSOR_TEXT(x));
     return whole();
+}
+
+Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
+                     Tensor *const *weights, int count)
+{
+    if (!is_split(tape) || !is(x, SHARD) || is_last(x))
+        return place_whole(tape, function, x);
+    for (int i = 0; i < count; i++)
+        weights[i]->is_by_positions = true;
+    return x->placement;
 }
 
 bool may_be_columns(const Tensor *x)
@@ -226,6 +238,33 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
         misplaced("every rank holds all of it already", "all_gather: x %s is not a shard",
                   TENSOR_TEXT(x));
     return whole();
+}
+
+Placement place_gather_sequence(const Tape *tape, const Tensor *x)
+{
+    if (!is_split(tape))
+        return whole();
+    if (is(x, PARTIAL))
+        misplaced("reduce_scatter_sequence adds partial sums; gather_sequence joins positions",
+                  "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
+    else if (is(x, WHOLE) || is(x, COPIED))
+        misplaced("every rank holds all positions already",
+                  "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
+    else if (is(x, SHARD) && x->placement.dim != 1)
+        misplaced("it joins positions, which are dimension 1",
+                  "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
+    return of(COPIED);
+}
+
+Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x)
+{
+    if (!is_split(tape))
+        return whole();
+    if (!is(x, PARTIAL) && !is(x, UNKNOWN))
+        misplaced(is(x, SHARD) ? N_("it adds what the ranks bring; a shard is a piece, not a term")
+                               : N_("it is already whole: the sum would count it once per rank"),
+                  "reduce_scatter_sequence: x %s is not a partial sum", TENSOR_TEXT(x));
+    return shard(1);
 }
 
 Placement place_scatter(const Tape *tape, const Tensor *x, int dim)

@@ -17,8 +17,9 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 /** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
  *  split in the same way; one that is split along another gives columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
-/** The placement of x + bias: a split bias takes columns of x, a whole one all of x. */
-Placement place_add_bias(const Tape *tape, const Tensor *x, const Tensor *bias);
+/** The placement of x + bias: a split bias takes columns of x, a whole one all of x, or this rank's rows: see
+ *  place_rows(). */
+Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);
 /** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) gives
  *  columns. */
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
@@ -32,6 +33,11 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
 /** For a function of each head at each position: x is whole, or holds this rank's heads of all
  *  positions. */
 Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
+
+/** For a function of each row with weights that every rank holds: x is whole, or holds this rank's rows. Of these, the
+ *  weights' gradients are partial sums: marks the `weights`. */
+Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
+                     Tensor *const *weights, int count);
 
 /** For a function that needs whole rows on every rank. */
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
@@ -52,6 +58,10 @@ Placement place_duplication(const Tape *tape, const Tensor *x);
 Placement place_all_reduce(const Tape *tape, const Tensor *x);
 /** The gather along `dim`: x must be a shard of it; the result is whole. */
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
+/** The gather of the positions: x must be a shard of them; the result is copied. */
+Placement place_gather_sequence(const Tape *tape, const Tensor *x);
+/** The reduce-scatter: x must be a partial sum; the result is a shard of the positions. */
+Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x);
 /** The scatter along `dim`: x must be whole; the result is a shard of it. */
 Placement place_scatter(const Tape *tape, const Tensor *x, int dim);
 /** Part k of x along `dim`: unknown, since ranks may take different ones. */

@@ -29,14 +29,15 @@ typedef struct TapeBatch {
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,
- *  the scatter, apply(). */
+ *  the scatter, those along the sequence, apply(). */
 typedef struct PairCall {
     Op op;            /**< the pair, and its name for messages */
     const Mesh *mesh; /**< the mesh of the call */
     /** forward and backward of the gather and the scatter, which replace op's: they take a
      *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
-    int dim; /**< that dimension */
+    int dim;         /**< that dimension */
+    bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
 } PairCall;
 
 /** What is behind the Segment of balise.h. */

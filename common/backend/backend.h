@@ -242,9 +242,9 @@ void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real
 void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, const real *up,
                             real *dgate, real *dup);
 
-/** Determines which elements dropout keeps. Row r of the tensor is position r % positions of sample
- *  samples[r / positions]; column c of this rank is column column_begin + c of the full tensor. The
- *  element is kept when
+/** Determines which elements dropout keeps. Row r of the tensor is position position_begin + r % positions
+ *  of sample samples[r / positions]; column c of this rank is column column_begin + c of the full
+ *  tensor. The element is kept when
  *      philox_uniform(philox(key, lo(sample), hi(sample), position, column/4).word[column%4]) >= probability
  *  (with the global column), so the mask is the same at every layout. Kept elements are divided by
  *  1 - probability. */
@@ -252,8 +252,9 @@ typedef struct DropoutMask {
     PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
     double probability;     /**< of dropping an element, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
-    int64_t positions;      /**< S, or 1 for a tensor without positions */
-    int64_t column_begin;   /**< this rank's first column in the full tensor */
+    int64_t positions;    /**< those of this rank: S or a part of it; 1 for a tensor without any */
+    int64_t column_begin; /**< this rank's first column in the full tensor */
+    int64_t position_begin; /**< this rank's first position in the full tensor */
 } DropoutMask;
 
 enum { DROPOUT_BITS = 32 }; /**< elements per word of bits */

@@ -39,7 +39,7 @@ def kind_asked_for(name, languages):
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
     """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
-    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE and ZERO are those of make train."""
+    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE, ZERO and SP are those of make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
@@ -53,6 +53,12 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
     if (os.environ.get("ZERO") or "0") not in ("0", "1"):
         fail(f"ZERO cannot be '{os.environ['ZERO']}'", "ZERO=1: the replicas share out the optimiser's state")
     model.zero = os.environ.get("ZERO") == "1"
+    split = os.environ.get("SP") or "0"
+    if split not in ("0", "1"):
+        fail(f"SP cannot be '{split}'", "SP=1, or leave it out")
+    if split == "1" and kind not in (None, "mlm"):
+        fail(f"SP=1 splits the positions of the labs' BERT, not those of MODEL={name}", "leave out SP or MODEL")
+    model.sequence_parallel = split == "1"
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
     return model

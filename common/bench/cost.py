@@ -25,6 +25,7 @@ class Model:
     vocabulary: int
     recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
     zero: bool = False  # do the replicas share out the optimiser's state?
+    sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
     # True: a classifier of the first position. The other positions of the last block have no
     # gradient, nor have table rows that are not looked up. False: a language model, which
     # multiplies every position by the whole table.
@@ -46,7 +47,7 @@ class Model:
 
     def splits(self, tp):
         """Can tp ranks share the layers?"""
-        return self.heads % tp == 0 and self.inner() % tp == 0
+        return self.heads % tp == 0 and self.inner() % tp == 0 and not (self.sequence_parallel and self.seq % tp)
 
     def blocks(self, pp):
         """The blocks of the largest stage."""
@@ -106,8 +107,19 @@ class Model:
         return {"": (3, 3), "block": (4, 4), "attention": (3 + own, 4)}[self.recompute]
 
     def sums(self):
-        """All-reduces of a block in a step, over tp."""
+        """All-reduces of a block in a step, over tp; a gather and a reduce-scatter count as one. On a
+        rank's positions, the backward pass gathers again what two products read."""
+        if self.sequence_parallel:
+            return {"": 5, "block": 7, "attention": 5}[self.recompute]
         return {"": 4, "block": 6, "attention": 5}[self.recompute]
+
+    def whole(self, tp):
+        """The part of the positions that norms, dropouts and residual sums take."""
+        return 1 / tp if self.sequence_parallel else 1
+
+    def norms(self, pp, stage):
+        """Numbers of a stage whose gradients the tp ranks sum."""
+        return 4 * self.hidden * self.blocks_of(pp, stage) if self.sequence_parallel else 0
 
     def products(self):
         """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
@@ -133,20 +145,20 @@ class Model:
     def streamed(self, tp, pp):
         """Numbers per token that the element-wise operations of the busiest stage read or write:
         norms, sums and their gradients on every rank, GELU and dropout on the rank's share."""
-        return self.passes()[0] / 3 * self.blocks(pp) * (24 * self.hidden + 20 * self.hidden / tp)
+        return self.passes()[0] / 3 * self.blocks(pp) * (24 * self.whole(tp) * self.hidden + 20 * self.hidden / tp)
 
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
         computed from these."""
-        return 2 * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+        return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
         """Numbers per token that a block keeps from its forward to its backward pass: what is read, but
         of what runs again only its input, which after a norm is computed from the norm's."""
         attention = (4 * self.hidden + 2 * self.heads) / tp
-        return {"": self.read(tp), "block": self.hidden, "attention": self.read(tp) - attention}[self.recompute]
+        return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
     def activations(self, tp, dp, pp=1):
         """Numbers that all blocks of the largest stage keep for the backward pass."""
@@ -158,14 +170,25 @@ class Model:
         after the all-reduce (on one rank, these are the same); the inner layer after GELU, split;
         and the input of the first block. An attention that runs again has released its output
         before the all-reduce."""
-        whole = 5 if tp == 1 else 6 if self.recompute == "attention" else 7
-        return self.batch / dp * self.seq * (whole * self.hidden + 4 * self.hidden / tp)
+        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp)
+
+    def beside(self, tp):
+        """Tensors like x in working(). On a rank's positions, only what is gathered and the terms of
+        the sums are whole. If its attention runs again, the last block needs more in the backward
+        pass: whole, what is gathered, the term and their gradients, and the output; split, q, k, v
+        and their gradients, in place of the inner layer."""
+        again = self.recompute == "attention"
+        if tp > 1 and self.sequence_parallel:
+            return 5 + 3 / tp if again else 4 + 5 / tp
+        return 5 if tp == 1 else 6 if again else 7
 
     def working_again(self, tp, dp):
         """Numbers held in addition to the inputs of the blocks when the last of them has run again:
-        what its backward pass reads, the gradient of its result, and what the forward pass holds.
-        Later, the inner layer and its gradient, split, and four tensors like x."""
-        pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + self.hidden, 4 * self.hidden + 2 * self.inner() / tp
+        what its backward pass reads, the gradient of its result (or of a rank's positions, and all
+        positions, which the head reads), and what the forward pass holds. Later, the inner layer
+        and its gradient, split, and four tensors like x."""
+        gradient = (1 + 1 / tp if tp > 1 and self.sequence_parallel else 1) * self.hidden
+        pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + gradient, 4 * self.hidden + 2 * self.inner() / tp
         return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
 
     inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
@@ -259,11 +282,13 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
     ends += model.loss_sums * all_reduce(link, tp, tokens * cluster.width)
+    if model.sequence_parallel:
+        ends += 2 * all_gather(link, tp, block) + all_reduce(link, tp, 4 * layers * model.hidden * cluster.width)
     over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
     # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
     # otherwise all ranks of a node share its uplink.
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
-    over_pp = 2 * (micro + pp - 2) * message(border, block / micro) if pp > 1 else 0.0
+    over_pp = 2 * (micro + pp - 2) * message(border, model.whole(tp) * block / micro) if pp > 1 else 0.0
     over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
     reduction = over_replicas(cluster, tp, dp, model.reduced(tp, pp) * cluster.width)
@@ -278,7 +303,7 @@ def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     activations, and work space. With ZERO, it has the moments of its part only. With 1F1B, it holds the activations of as many micro-batches as
     there are stages from this one to the last, and to the end of the step what it has sent."""
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
-    sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.hidden if pp > 1 else 0
+    sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
     work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
     held = model.held(tp, pp, stage)
@@ -297,8 +322,10 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
     ranks, a rank sends 2 (n-1)/n of what they sum."""
     rows = model.batch / dp
     border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
-    summed = model.sums() * model.blocks_of(pp, stage) * border + (first if stage == 0 else 0) + (last if stage == pp - 1 else 0)
-    over_pp = ((stage > 0) + (stage < pp - 1)) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
+    gathered = border / 2 if model.sequence_parallel else 0  # at each end, the positions of all ranks: half of a sum
+    summed = (model.sums() * model.blocks_of(pp, stage) * border + model.norms(pp, stage) + (first + gathered if stage == 0 else 0)
+              + (last + gathered if stage == pp - 1 else 0))
+    over_pp = ((stage > 0) + (stage < pp - 1)) * model.whole(tp) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
     return tuple(cluster.width * numbers for numbers in (2 * (tp - 1) / tp * summed, 2 * (dp - 1) / dp * model.summed(tp, pp, stage), over_pp))
 
 

@@ -80,7 +80,7 @@ class LanguageModel(cost.Model):
         or its gradient seven times."""
         hidden, inner = self.hidden, self.inner()
         split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 20 * hidden)  # rotary positions and SwiGLU; GELU
-        return self.passes()[0] / 3 * self.blocks(pp) * (self.of_kind(24, 36, 24) * hidden + split / tp) + 7 * self.in_head() * self.rows(tp)
+        return self.passes()[0] / 3 * self.blocks(pp) * (self.of_kind(24, 36, 24) * self.whole(tp) * hidden + split / tp) + 7 * self.in_head() * self.rows(tp)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
@@ -89,14 +89,14 @@ class LanguageModel(cost.Model):
         output of attention, two numbers per row of scores, and the inputs of SwiGLU or GELU."""
         hidden, inner = self.hidden, self.inner()
         split = 4 * hidden + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
-        return 2 * hidden + self.of_kind(2, 4, 4) + split / tp
+        return self.whole(tp) * (2 * hidden + self.of_kind(2, 4, 4)) + split / tp
 
     def working(self, tp, dp):
         """When the forward pass leaves the last block, as in cost.py. In a LLaMA also q and k before
         their rotation; in a GPT-2 also q, k and v in one tensor, and the outputs with their biases.
         An attention that runs again has released all these but its result. Ids, mask and targets."""
         again = self.recompute == "attention"
-        whole = ((6 if again else 7) if tp > 1 else 5) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
+        whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
 

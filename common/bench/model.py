@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
-    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO BACKEND AMP CLUSTER WEAK in the
+    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP BACKEND AMP CLUSTER WEAK in the
                        environment
 
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
@@ -65,7 +65,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     data = f"{build}/bench-data"
     named_so, read = stories.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
     more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro, *(("--recompute", model.recompute) if model.recompute else ()),
-            *(("--zero", 1) if model.zero and dp > 1 else ()))
+            *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--sp", 1) if model.sequence_parallel else ()))
 
     def once(*profile, **environment):
         return steps.measured(steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,

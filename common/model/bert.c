@@ -1,5 +1,6 @@
 /* The labs' BERT, assembled from the layers in the slots. */
 #include "autograd/operations.h"
+#include "model/sequence_block.h"
 #include "model/transformer.h"
 
 typedef struct BertEmbedding {
@@ -35,6 +36,17 @@ static Tensor *bert_block(const void *block, Tensor *x, Tensor *mask, const Mesh
     return block_forward(block, x, mask, mesh);
 }
 
+void *bert_sequence_block_new(Builder *b, const TransformerConfig *c)
+{
+    return sequence_block_new(b, c->hidden, c->heads, 4 * c->hidden,
+                              (SequenceDropout){.inner = c->dropout});
+}
+
+Tensor *bert_sequence_block(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    return sequence_block_forward(block, x, mask, mesh);
+}
+
 static void *bert_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
 {
     return classifier_new(within(b, "classifier"), c->hidden, c->classes, (float)c->dropout);
@@ -55,6 +67,8 @@ const Architecture architecture_bert = {.name = "BERT",
                                         .embed = bert_embed,
                                         .block_new = bert_block_new,
                                         .block = bert_block,
+                                        .sequence_block_new = bert_sequence_block_new,
+                                        .sequence_block = bert_sequence_block,
                                         .head_new = bert_head_new,
                                         .head = bert_head,
                                         .loss = classifier_loss};

@@ -77,6 +77,8 @@ const Architecture architecture_masked_bert = {.name = "masked BERT",
                                                .embed = masked_embed,
                                                .block_new = masked_block_new,
                                                .block = masked_block,
+                                               .sequence_block_new = bert_sequence_block_new,
+                                               .sequence_block = bert_sequence_block,
                                                .head_new = masked_head_new,
                                                .head = masked_head,
                                                .loss = language_loss};

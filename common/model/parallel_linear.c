@@ -1,7 +1,20 @@
-/* The linear layers of BERT and GPT-2 before balise 20. These models neither gather nor scatter columns. */
+/* The linear layers of BERT and GPT-2 before balise 20, which neither gather nor scatter columns, and the scatter of
+ * positions. */
 #include "balise.h"
 
 #define BEFORE_BALISE_20 __attribute__((weak))
+
+BEFORE_BALISE_20 Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh)
+{
+    const int own = mesh->tp_rank, parts = mesh->tp_degree;
+    return part(x, dim, own, parts);
+}
+
+BEFORE_BALISE_20 Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh)
+{
+    Group *ranks = mesh->tp ? mesh->tp : mesh->world;
+    return group_all_gather(ranks, dy, dim);
+}
 
 BEFORE_BALISE_20 ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out,
                                                                  bool gather_output)

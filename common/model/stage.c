@@ -32,6 +32,7 @@ Stage *stage_new(Model *model, const TransformerConfig *config, int micros)
                      .transformer = transformer,
                      .hidden = config->hidden,
                      .is_masked = config->architecture->is_masked,
+                     .sequence_parallel = config->sequence_parallel,
                      .micros = micros};
     for (int i = 0; i < micros; i++)
         stage->micro[i].tape = tape_new(model->pool, model->mesh);
@@ -94,9 +95,11 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     return &stage->micro[micro];
 }
 
+/* Of what goes into a stage and comes out of it: a shard of the positions, if blocks take one. */
 static Shape activation_shape(const Stage *stage, const MicroBatch *m)
 {
-    return SHAPE(m->ids->shape.size[0], m->ids->shape.size[1], stage->hidden);
+    const int64_t ranks = stage->sequence_parallel ? stage->mesh->tp_degree : 1;
+    return SHAPE(m->ids->shape.size[0], m->ids->shape.size[1] / ranks, stage->hidden);
 }
 
 static void must_have_shape(const char *function, const char *what, const Tensor *x, Shape shape)
@@ -299,7 +302,9 @@ void stage_sends_finish(Stage *stage)
 static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int from, bool input)
 {
     must_be_other_stage(stage, function, from);
-    Tensor *x = tape_tensor(m->tape, REAL, activation_shape(stage, m), whole());
+    const bool is_shard = stage->sequence_parallel && stage->mesh->tp_degree > 1;
+    Tensor *x =
+        tape_tensor(m->tape, REAL, activation_shape(stage, m), is_shard ? shard(1) : whole());
     comm_receive(stage->mesh->pp, reals(x), tensor_count(x), from);
     span_end(STAGE_RECEIVE, false);
     x->needs_gradient = input;

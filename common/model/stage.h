@@ -48,6 +48,7 @@ struct Stage {
     const Transformer *transformer; /**< these; the model's */
     int hidden;                     /**< H */
     bool is_masked;                 /**< the head computes logits of targets alone */
+    bool sequence_parallel;         /**< what passes between stages is a shard of the positions */
     int alive;                      /**< how many have run forward, but not yet backward */
     int most_alive;                 /**< the most that have been alive at a time */
     double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */

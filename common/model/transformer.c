@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 #include "autograd/operations.h"
+#include "base/language.h"
 
 struct Transformer {
     const Architecture *architecture;
     void *embedding, *head; /* NULL if another stage holds it */
     Range blocks;
     Recompute recompute;
+    bool sequence_parallel;
     void *block[]; /* [layers]; NULL outside `blocks` */
 };
 
@@ -24,6 +26,11 @@ bool transformer_check(const TransformerConfig *config, int tp, Problem *problem
             problem, NULL,
             "each rank takes the same number of heads: choose HEADS as a multiple of TP",
             "%d heads cannot be split evenly over %d ranks", config->heads, tp);
+    if (config->sequence_parallel && !config->architecture->sequence_block)
+        return problem_set(problem, NULL,
+                           N_("leave out MODEL, or use MODEL=base or MODEL=large; or leave out SP"),
+                           "SP=1 splits the positions of the labs' BERT, not those of a %s",
+                           config->architecture->name);
     return !config->architecture->check || config->architecture->check(config, tp, problem);
 }
 
@@ -41,14 +48,22 @@ Transformer *transformer_new(Builder *b, const TransformerConfig *config, Transf
         t->embedding = is->embedding_new(b, config);
     t->blocks = part.blocks;
     t->recompute = config->recompute;
+    t->sequence_parallel = config->sequence_parallel;
     for (int64_t i = part.blocks.begin; i < part.blocks.end; i++) {
         char name[32];
         snprintf(name, sizeof name, "blocks.%d", (int)i);
-        t->block[i] = is->block_new(within(b, name), config);
+        t->block[i] = (t->sequence_parallel ? is->sequence_block_new
+                                            : is->block_new)(within(b, name), config);
     }
     if (part.head)
         t->head = is->head_new(b, config, t->embedding);
     return t;
+}
+
+/* Only between the embedding and the head. */
+static bool splits_positions(const Transformer *t, const Mesh *mesh)
+{
+    return t->sequence_parallel && mesh->tp_degree > 1;
 }
 
 Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
@@ -56,6 +71,8 @@ Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
     TapeMark mark = tape_mark(ids->tape);
     backend_range("embedding");
     Tensor *x = t->architecture->embed(t->embedding, ids, mesh);
+    if (splits_positions(t, mesh))
+        x = scatter(x, 1, mesh);
     backend_range_end();
     tape_release_since(ids->tape, mark, x);
     return x;
@@ -63,7 +80,9 @@ Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
 
 static Tensor *run_block(const Transformer *t, int64_t i, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
-    const Segment block = {t->architecture->block, t->block[i], mask};
+    const Architecture *is = t->architecture;
+    const Segment block = {t->sequence_parallel ? is->sequence_block : is->block, t->block[i],
+                           mask};
     return t->recompute == RECOMPUTE_BLOCKS ? recompute(&block, x, 0, mesh)
                                             : block.run(block.layer, x, mask, mesh);
 }
@@ -80,7 +99,7 @@ Tensor *transformer_run_blocks(const Transformer *t, Tensor *x, Tensor *mask, co
         tape_release_since(tape, mark, x);
     }
     tape->recomputes_attention = false;
-    return x;
+    return t->head && splits_positions(t, mesh) ? all_gather(x, 1, mesh) : x;
 }
 
 Tensor *transformer_head(const Transformer *t, Tensor *x, const Mesh *mesh)

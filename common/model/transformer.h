@@ -32,6 +32,8 @@ typedef struct TransformerConfig {
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
     Recompute recompute; /**< no size: what a backward pass computes again */
+    /** no size: blocks get and return a shard of the positions, by balise 18; tp divides S */
+    bool sequence_parallel;
 } TransformerConfig;
 
 /** An architecture. The layers belong to the builder's model. */
@@ -48,6 +50,10 @@ struct Architecture {
     void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
     /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */
     Tensor *(*block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
+    /** The same block for a shard of the positions, x [B,S/tp,H]; its parameters have the same names.
+     *  NULL: there is none. */
+    void *(*sequence_block_new)(Builder *b, const TransformerConfig *config);
+    Tensor *(*sequence_block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
     /** `embedding` is NULL if another stage holds it. */
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
@@ -56,6 +62,12 @@ struct Architecture {
      *  gives the divisor. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
+
+/** Architecture.sequence_block_new and sequence_block of the labs' BERT, whose blocks drop nothing before
+ *  their residual sums. */
+void *bert_sequence_block_new(Builder *b, const TransformerConfig *config);
+Tensor *bert_sequence_block(const void *block, Tensor *x, Tensor *mask,
+                            const Mesh *mesh); /**< see bert_sequence_block_new() */
 
 /** Architecture.loss of a classifier. */
 Tensor *classifier_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
@@ -94,10 +106,12 @@ bool transformer_check(const TransformerConfig *config, int tp, Problem *problem
  *  transformer_check(). */
 Transformer *transformer_new(Builder *b, const TransformerConfig *config, TransformerPart part);
 
-/** ids [B,S] -> [B,S,H], with positions where there are any. The part must hold the embedding. */
+/** ids [B,S] -> [B,S,H], with positions where there are any; if blocks take a shard of the
+ *  positions, this rank's. The part must hold the embedding. */
 Tensor *transformer_embed(const Transformer *transformer, Tensor *ids, const Mesh *mesh);
 /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part, recomputed as the config says. Values are
- *  released a block at a time. */
+ *  released a block at a time. With sequence_parallel, x is a shard of the positions, and so is the result, unless
+ *  the part holds the head: then it is whole. */
 Tensor *transformer_run_blocks(const Transformer *transformer, Tensor *x, Tensor *mask,
                                const Mesh *mesh);
 /** x [B,S,H] -> logits: [B,classes], or in a language model [B,S,V/tp], split along the vocabulary.

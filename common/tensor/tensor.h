@@ -54,8 +54,11 @@ struct Tensor {
     bool is_table;           /**< of a parameter: rows were looked up in it */
     bool may_be_uneven;      /**< of a parameter: what its shards give is never joined */
     bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
-    bool gradient_zeros;     /**< of a parameter: nothing was added to its zero gradient */
-    bool may_be_shared; /**< its buffer may belong to another tensor too; copy it before writing */
+    /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has the terms
+     *  of its own */
+    bool is_by_positions;
+    bool gradient_zeros; /**< of a parameter: nothing was added to its zero gradient */
+    bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */
 };

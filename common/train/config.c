@@ -201,6 +201,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
     *config = defaults;
     TransformerConfig *model = &config->model;
     OptimizerConfig *optimizer = &config->optimizer;
+    int sequence_parallel = 0;
     const Option known[] = {
         {"data", OPTION_TEXT, &config->data, 0, 0, NULL},
         {"test", OPTION_TEXT, &config->test, 0, 0, NULL},
@@ -233,6 +234,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"profile", OPTION_INTEGER, &config->profile, 0, 1, NULL},
         {"schedule", OPTION_READ, &config->pipeline, 0, 0, read_schedule},
         {"allreduce", OPTION_READ, &config->ring, 0, 0, read_all_reduce},
+        {"sp", OPTION_INTEGER, &sequence_parallel, 0, 1, NULL},
         {"recompute", OPTION_READ, &model->recompute, 0, 0, read_recompute},
         {"micro", OPTION_INTEGER, &config->micro, 1, 1 << 20, NULL},
         {"weight-decay", OPTION_REAL, &optimizer->weight_decay, 0, 1e6, NULL},
@@ -256,6 +258,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         return false;
     if (!complete_model(config, problem))
         return false;
+    model->sequence_parallel = sequence_parallel;
     complete_files(config);
     return true;
 }

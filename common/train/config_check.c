@@ -101,6 +101,16 @@ static bool check_layers(TrainConfig *config, Problem *problem)
                        "PP=%d stages cannot share LAYERS=%d", config->pp, *layers);
 }
 
+static bool check_positions(const TrainConfig *config, Problem *problem)
+{
+    return !config->model.sequence_parallel || config->seq % config->tp == 0 ||
+           problem_set(
+               problem, NULL,
+               N_("each rank takes as many positions: choose SEQ as a multiple of TP, or leave "
+                  "out SP"),
+               "SP=1, but SEQ=%d is not divisible by TP=%d", config->seq, config->tp);
+}
+
 static bool check_average(const TrainConfig *config, Problem *problem)
 {
     return !config->average || config->dp > 1 ||
@@ -182,7 +192,7 @@ bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
     return train_config_grid(config, ranks, problem) && check_layers(config, problem) &&
            check_average(config, problem) && check_zero(config, problem) &&
            check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
-           check_saving(config, problem) &&
+           check_positions(config, problem) && check_saving(config, problem) &&
            (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));
 }

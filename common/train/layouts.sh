@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
-# them by averages of weights, with recomputation, and with a sharded optimiser. Measures how large a
-# difference rounding may cause: 8 times that of serial runs whose initial weights are moved by one
-# unit in the last place, and for a loss at least 8 such units. Exit status 1 if a layout differs by
-# more.
+# them by averages of weights, with recomputation, with a sharded optimiser and, a BERT, with sequence
+# parallelism, and with all of these but the averages. Measures how large a difference rounding may
+# cause: 8 times that of serial runs whose initial weights are moved by one unit in the last place,
+# and for a loss at least 8 such units. Exit status 1 if a layout differs by more.
 # OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
@@ -91,7 +91,9 @@ result=0
 table "$(say 'SGD, rate 0.3')" --optimizer sgd --lr 0.3 --weight-decay 0 || result=1
 table "$(say 'SGD, rate 0.3, AVERAGE=1')" --optimizer sgd --lr 0.3 --weight-decay 0 -- --average 1 || result=1
 table "$(say 'SGD, rate 0.3, RECOMPUTE=block')" --optimizer sgd --lr 0.3 --weight-decay 0 -- --recompute block || result=1
+[ -n "${MODEL:-}" ] || table "$(say 'SGD, rate 0.3, SP=1')" --optimizer sgd --lr 0.3 --weight-decay 0 -- --sp 1 || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-4, ZERO=1')" --lr 1e-3 --eps 1e-4 -- --zero 1 || result=1
+[ -n "${MODEL:-}" ] || table "$(say 'AdamW, rate 1e-3, eps 1e-4, ZERO=1 SP=1 RECOMPUTE=block')" --lr 1e-3 --eps 1e-4 -- --zero 1 --sp 1 --recompute block || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-4')" --lr 1e-3 --eps 1e-4 || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-8')" --lr 1e-3 || result=1
 exit "$result"

@@ -44,6 +44,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
     if (config->zero)
         puts(_(
             "optimiser keeps its state for a part of the weights on each replica (ZeRO stage 1)"));
+    if (b->sequence_parallel)
+        puts(_("sequence  norms, dropouts and residual sums on the positions of each tp rank"));
     if (b->recompute)
         puts(
             b->recompute == RECOMPUTE_BLOCKS

@@ -136,12 +136,14 @@ static void step_with_gradients(Trainer *t, StepReport *report)
 }
 
 /* With ZERO, one reduce-scatter of all gradients follows the backward pass, which hides nothing of it; a table sends
-   all of its rows. A tied parameter is in other parts of the arenas of its two stages: each replica adds up both
-   gradients first, and the replicas' sums are in one order everywhere. So both stages keep the same weights. */
+   all of its rows. A tied parameter is in other parts of the arenas of its two stages, and so may a norm be on two tp
+   ranks: each replica adds up their gradients first, and the replicas' sums are in one order everywhere. So all copies
+   of a weight stay the same. */
 static double reduce_by_parts(Trainer *t)
 {
     const double begin = MPI_Wtime();
     model_complete_gradients(t->model);
+    trainer_sum_norms(t);
     model_sum_tied(t->model);
     sharded_reduce(t->model, t->last_tape);
     return MPI_Wtime() - begin;
@@ -160,8 +162,10 @@ static double reduce_gradients(Trainer *t)
         backend_range_end();
         span_end(REDUCTION_NOT_HIDDEN, true);
     }
-    if (!t->config->zero)
+    if (!t->config->zero) {
+        trainer_sum_norms(t);
         model_sum_tied(t->model);
+    }
     return seconds;
 }
 

@@ -12,7 +12,7 @@ PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
 
 TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
-    zero=ZERO recompute=RECOMPUTE \
+    zero=ZERO recompute=RECOMPUTE sp=SP \
     epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
     batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP \
     decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED \

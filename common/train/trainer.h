@@ -101,6 +101,10 @@ void trainer_close(Trainer *t);
 
 /* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
 
+/** With SP: completes the gradients of the norms, which are partial sums over tp, by balise 18. Call it
+ *  once a step, when all other gradients are complete. Collective over the ranks that split the model. */
+void trainer_sum_norms(Trainer *t);
+
 /** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
 void trainer_stepped_alone(Trainer *t, double targets);
 

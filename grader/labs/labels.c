@@ -8,6 +8,7 @@
 #include "grader/labs/replicas.h"
 #include "grader/labs/ring.h"
 #include "grader/labs/segments.h"
+#include "grader/labs/sequence.h"
 #include "grader/labs/vocabulary.h"
 
 enum { MOST_WHATS = END_OF + 1 };
@@ -139,6 +140,23 @@ static void segment_text(const Label *l, char text[LABEL_SIZE])
                  _(", without recomputation"));
 }
 
+static void sequence_text(const Label *l, char text[LABEL_SIZE])
+{
+    char thing[LABEL_SIZE];
+    if (l->index < ALL_POSITIONS)
+        snprintf(thing, LABEL_SIZE, _("%s, call %d"),
+                 l->index % CALL_PARTS == GATHER_SEQUENCE ? "gather_sequence"
+                                                          : "reduce_scatter_sequence",
+                 l->index / CALL_PARTS + 1);
+    else if (l->index < FIRST_BLOCK)
+        snprintf(thing, LABEL_SIZE, "%s",
+                 l->index == NORM_GRADIENTS ? "sum_norm_gradients" : _("all blocks"));
+    else
+        snprintf(thing, LABEL_SIZE, _("block %d"), l->index - FIRST_BLOCK + 1);
+    snprintf(text, LABEL_SIZE, l->step < STEPS ? _("%s, step %d") : _("%s, evaluation"), thing,
+             l->step + 1);
+}
+
 static void thing_text(const Label *l, char text[LABEL_SIZE])
 {
     switch (l->of) {
@@ -159,6 +177,9 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         break;
     case A_SEGMENT:
         segment_text(l, text);
+        break;
+    case A_SEQUENCE:
+        sequence_text(l, text);
         break;
     case A_DEAL:
         deal_text(l, text);

@@ -136,6 +136,22 @@ typedef enum Mistake {
     RUN_ON_RUN,
     BACKWARD_FROM_INPUT,
     BACKWARD_FROM_RESULT,
+    GATHER_GRADIENT_OWN,
+    GATHER_GRADIENT_TIMES_RANKS,
+    GATHER_GRADIENT_OVER_RANKS,
+    GATHER_OFF_TAPE,
+    POSITIONS_OF_OWN_TERM,
+    TERM_GRADIENT_OWN,
+    TERM_GRADIENT_TIMES_RANKS,
+    TERM_GRADIENT_OVER_RANKS,
+    TERM_OFF_TAPE,
+    BLOCK_NOT_RUN,
+    RESIDUAL_DROPOUT_1_MISSING,
+    RESIDUAL_DROPOUT_2_MISSING,
+    RESIDUAL_DROPOUTS_MISSING,
+    RESIDUAL_DROPOUTS_SWAPPED,
+    RESIDUAL_DROPOUTS_OF_SUM,
+    MASKS_OF_FIRST_POSITIONS,
     MISTAKES
 } Mistake;
 
@@ -159,4 +175,9 @@ typedef enum MistakeFamily {
     IN_SCATTERS = 32768,      /**< along the last dimension */
     IN_SEGMENTS = 1 << 18,    /**< their second run */
     IN_SHARDS = 1 << 19,      /**< of gradients, reduced over replicas */
+    /** the gather and the reduce-scatter along the positions */
+    IN_SEQUENCE_PAIRS = 1 << 20,
+    /** a block on a shard of the positions, and its norms' gradients */
+    IN_SEQUENCE_BLOCKS = 1 << 21,
+    IN_SEQUENCE = IN_SEQUENCE_PAIRS | IN_SEQUENCE_BLOCKS, /**< any of these */
 } MistakeFamily;

@@ -69,6 +69,20 @@ void write_values(Scenario *run, Check check, Label label, Tensor *x)
         stream_entry(&run->stream, VALUES, check, label, 0, NULL);
 }
 
+void write_shard(Scenario *run, Check check, Label label, Tensor *x, int dim, Range held,
+                 int64_t size)
+{
+    Entry *entry = (Entry *)(run->stream.base + atomic_load(run->stream.used));
+    write_values(run, check, label, x);
+    if (!x || x->shape.size[dim] == size)
+        return;
+    entry->shape.size[dim] = size;
+    entry->placement_kind = SHARD;
+    entry->placement_dim = dim;
+    entry->begin = held.begin;
+    entry->end = held.end;
+}
+
 static void write_held(Scenario *run, EntryKind kind, Check check, Label label, const Parameter *p,
                        Tensor *x)
 {
@@ -92,16 +106,28 @@ void write_arena(Scenario *run, Check check, What what, int step)
     write_arena_as(run, check, what, step, 0);
 }
 
+static void write_parameter_in(Scenario *run, Check check, const Parameter *p, What what, int step,
+                               int detail)
+{
+    Label label = label_named(p->name);
+    label.what = what;
+    label.of = A_PARAMETER;
+    label.step = step;
+    label.detail = detail;
+    write_held(run, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
+}
+
 void write_arena_as(Scenario *run, Check check, What what, int step, int detail)
 {
-    for (Parameter *p = run->model->parameters; p; p = p->next) {
-        Label label = label_named(p->name);
-        label.what = what;
-        label.of = A_PARAMETER;
-        label.step = step;
-        label.detail = detail;
-        write_held(run, VALUES, check, label, p, what == VALUE_OF ? p->value : p->value->gradient);
-    }
+    for (const Parameter *p = run->model->parameters; p; p = p->next)
+        write_parameter_in(run, check, p, what, step, detail);
+}
+
+void write_split_gradients(Scenario *run, Check check, int step)
+{
+    for (const Parameter *p = run->model->parameters; p; p = p->next)
+        if (p->placement.kind == SHARD)
+            write_parameter_in(run, check, p, GRADIENT_OF, step, 0);
 }
 
 bool is_split_by_rows(const Scenario *run, const char *name)

@@ -86,6 +86,10 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
 /** Writes all of x, which must be whole according to the lab's contract. */
 void write_values(Scenario *run, Check check, Label label, Tensor *x);
 
+/** Writes x, this rank's part of a tensor along dimension `dim`, which has `size` in all. */
+void write_shard(Scenario *run, Check check, Label label, Tensor *x, int dim, Range held,
+                 int64_t size);
+
 /** Writes each parameter's full shape, placement, range and initial values. */
 void write_parameters(Scenario *run);
 
@@ -96,6 +100,9 @@ bool is_split_by_rows(const Scenario *run, const char *name);
 void write_arena(Scenario *run, Check check, What what, int step);
 /** The same with a detail in the labels. */
 void write_arena_as(Scenario *run, Check check, What what, int step, int detail);
+
+/** The same, only of gradients of parameters that are split. */
+void write_split_gradients(Scenario *run, Check check, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
 

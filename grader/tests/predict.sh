@@ -37,6 +37,7 @@ declare -A by_hand=(
     [15]=$((4 * 2 * (5 - 1) * 1000 / 5))                           # one rank
     [16]=$((4 * 2 * 2 * 2 * (4 - 1) * (10000 + 2)))                # two averages in two dp groups; the rows are a double
     [17]=$((4 * (4 - 1) * (2 * 10000 + 2 * 2 * 2)))                # two halves; two sums of a double
+    [18]=$((4 * 10 * 2 * 16 * 24))                                 # ten gathers and reduce-scatters over two ranks
     [19]=$((2 * 3 * 2 * 16 * 24 * 4))                              # the inputs of three blocks, whole on both ranks
     [20]=$((4 * (2 * (4 - 1) * 32 * 80 + 2 * 2 * (4 - 1) * 32 * 24))) # gather and scatter, f and g
     [21]=$((4 * 3 * 2 * (4 - 1) * 64))                             # maximum, sum, target

@@ -43,6 +43,29 @@ START_TEST(a_shard_drops_its_columns_of_the_whole)
 }
 END_TEST
 
+/* [B,S,H] of position S/ranks * rank on, as rank `rank` of `ranks` drops it. */
+START_TEST(a_shard_drops_its_positions_of_the_whole)
+{
+    enum { RANKS = 5, EACH = S / RANKS * H }; /* one position each */
+    real all[COUNT], ones[B * EACH];
+    draw(0, 1, samples, 4, "dropout", all);
+    for (int i = 0; i < B * EACH; i++)
+        ones[i] = 1;
+    for (int rank = 0; rank < RANKS; rank++) {
+        rank_up(rank, RANKS);
+        tape_reset(
+            tape,
+            (TapeBatch){.seed = 7, .step = 4, .count = 64, .samples = samples, .training = true});
+        Tensor *x = tape_reals(tape, SHAPE(B, S / RANKS, H), shard(1), ones, true);
+        const Tensor *y = dropout_with(x, "dropout", probability);
+        ck_assert(placement_equal(y->placement, shard(1)));
+        for (int b = 0; b < B; b++)
+            assert_close("text", EACH, reals(y) + b * EACH, all + (b * RANKS + rank) * EACH, 0);
+        tape_down();
+    }
+}
+END_TEST
+
 START_TEST(a_sample_is_dropped_alike_in_every_batch)
 {
     real first[COUNT], second[COUNT];
@@ -164,6 +187,7 @@ Suite *suite(void)
     Suite *suite = suite_create("dropout");
     TCase *tcase = tcase_create("dropout");
     tcase_add_loop_test(tcase, a_shard_drops_its_columns_of_the_whole, 2, 5);
+    tcase_add_test(tcase, a_shard_drops_its_positions_of_the_whole);
     tcase_add_test(tcase, a_sample_is_dropped_alike_in_every_batch);
     tcase_add_test(tcase, another_step_name_or_sample_drops_other_elements);
     tcase_add_test(tcase, kept_elements_are_scaled_up);

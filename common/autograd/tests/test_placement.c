@@ -38,6 +38,7 @@ static const Rule RULES[] = {
     {"add_bias", "W", "W", "W", NULL},
     {"add_bias", "U", "W", "W", NULL},
     {"add_bias", "S2", "S0", "S2", NULL},
+    {"add_bias", "S1", "W", "S1", NULL},
     {"add_bias", "U", "S0", "S2", NULL},
     {"add_bias", "P", "W", "P", "each rank would add the bias"},
     {"add_bias", "S2", "W", "S2", "do not fit"},
@@ -53,6 +54,7 @@ static const Rule RULES[] = {
     {"dropout", "W", NULL, "W", NULL},
     {"dropout", "C", NULL, "C", NULL},
     {"dropout", "S2", NULL, "S2", NULL},
+    {"dropout", "S1", NULL, "S1", NULL},
     {"dropout", "P", NULL, "P", NULL},
     {"dropout", "U", NULL, "U", NULL},
     {"add", "W", "W", "W", NULL},
@@ -86,6 +88,7 @@ static const Rule RULES[] = {
     {"layer_norm", "C", NULL, "W", "is not whole"},
     {"layer_norm", "S2", NULL, "W", "is not whole"},
     {"layer_norm", "P", NULL, "W", "is not whole"},
+    {"layer_norm", "S1", NULL, "S1", NULL},
     {"add_positions", "W", NULL, "W", NULL},
     {"add_positions", "U", NULL, "W", NULL},
     {"add_positions", "P", NULL, "W", "is not whole"},
@@ -185,6 +188,18 @@ static const Rule RULES[] = {
     {"rms_norm", "C", NULL, "W", "is not whole"},
     {"rms_norm", "S2", NULL, "W", "is not whole"},
     {"rms_norm", "P", NULL, "W", "is not whole"},
+    {"rms_norm", "S1", NULL, "S1", NULL},
+    {"gather_sequence", "S1", NULL, "C", NULL},
+    {"gather_sequence", "U", NULL, "C", NULL},
+    {"gather_sequence", "S2", NULL, "C", "is not a shard of the positions"},
+    {"gather_sequence", "P", NULL, "C", "is not a shard of the positions"},
+    {"gather_sequence", "W", NULL, "C", "is not a shard of the positions"},
+    {"gather_sequence", "C", NULL, "C", "is not a shard of the positions"},
+    {"reduce_scatter_sequence", "P", NULL, "S1", NULL},
+    {"reduce_scatter_sequence", "U", NULL, "S1", NULL},
+    {"reduce_scatter_sequence", "S1", NULL, "S1", "is not a partial sum"},
+    {"reduce_scatter_sequence", "W", NULL, "S1", "is not a partial sum"},
+    {"reduce_scatter_sequence", "C", NULL, "S1", "is not a partial sum"},
 };
 
 static Placement placement_of(const char *name)
@@ -204,6 +219,10 @@ static Placement placement_of_pair(const char *operation, Tensor *x)
         return place_duplication(tape, x);
     if (strcmp(operation, "scatter") == 0)
         return place_scatter(tape, x, 2);
+    if (strcmp(operation, "gather_sequence") == 0)
+        return place_gather_sequence(tape, x);
+    if (strcmp(operation, "reduce_scatter_sequence") == 0)
+        return place_reduce_scatter_sequence(tape, x);
     return strcmp(operation, "all_reduce") == 0 ? place_all_reduce(tape, x)
                                                 : place_all_gather(tape, x, 2);
 }
@@ -283,7 +302,7 @@ static Placement result_of(const Rule *rule)
 {
     Tensor *x = normal("x", SHAPE(B, S, H), placement_of(rule->x));
     if (strcmp(rule->operation, "duplication") == 0 || strcmp(rule->operation, "scatter") == 0 ||
-        strncmp(rule->operation, "all_", 4) == 0)
+        strncmp(rule->operation, "all_", 4) == 0 || strstr(rule->operation, "_sequence"))
         return placement_of_pair(rule->operation, x);
     if (rule->y)
         return two_arguments(rule->operation, rule, x)->placement;

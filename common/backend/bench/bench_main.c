@@ -248,7 +248,7 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     Bench b = {.samples = samples, .positions = positions, .hidden = hidden};
     b.rows = rows, b.heads = heads, b.inner = inner, b.count = rows * hidden;
     b.shape = (AttentionShape){samples, positions, heads, HEAD_SIZE, 0.125, false, 0};
-    b.mask = (DropoutMask){philox_key(1, "bench", 0), 0.1, sample_numbers, positions, 0};
+    b.mask = (DropoutMask){philox_key(1, "bench", 0), 0.1, sample_numbers, positions, 0, 0};
     for (int i = 0; i < BUFFERS; i++)
         b.buffer[i] = numbers(rows * inner > weights ? rows * inner : weights);
     b.table = numbers(VOCABULARY * hidden);

@@ -144,7 +144,8 @@ KERNEL static void draw_part(int64_t begin, int64_t end, int64_t columns, const 
                 columns - first < COLUMNS_AT_ONCE ? columns - first : COLUMNS_AT_ONCE;
             const int64_t global = mask->column_begin + first;
             const Counter counter = {(uint32_t)sample, (uint32_t)(sample >> 32),
-                                     (uint32_t)(r % mask->positions), (uint32_t)(global / 4)};
+                                     (uint32_t)(mask->position_begin + r % mask->positions),
+                                     (uint32_t)(global / 4)};
             draw(mask->key, counter, (global % 4 + count + 3) / 4, draws);
             const uint32_t *drawn = draws + global % 4;
             uint32_t *word = kept + r * dropout_words(columns) + first / DROPOUT_BITS;

@@ -132,7 +132,7 @@ typedef struct Samples {
  * full tensor. */
 __global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key,
                                     uint32_t threshold, Samples samples, int64_t positions,
-                                    int64_t column_begin, uint32_t *kept)
+                                    int64_t position_begin, int64_t column_begin, uint32_t *kept)
 {
     const int64_t words = dropout_words(columns);
     FOR_EACH(i, rows * words)
@@ -142,8 +142,9 @@ __global__ static void dropout_draw(int64_t rows, int64_t columns, PhiloxKey key
         const uint64_t sample = (uint64_t)samples.of[row / positions];
         uint32_t bits = 0;
         for (int64_t block = (column_begin + first) / 4; block * 4 < column_begin + end; block++) {
-            const Philox4 four = philox(key, (uint32_t)sample, (uint32_t)(sample >> 32),
-                                        (uint32_t)(row % positions), (uint32_t)block);
+            const Philox4 four =
+                philox(key, (uint32_t)sample, (uint32_t)(sample >> 32),
+                       (uint32_t)(position_begin + row % positions), (uint32_t)block);
             for (int k = 0; k < 4; k++) {
                 const int64_t bit = block * 4 + k - column_begin - first;
                 if (bit >= 0 && first + bit < end && four.word[k] >> 8 >= threshold)
@@ -188,8 +189,8 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
         for (int64_t s = 0; s * mask->positions < count; s++)
             samples.of[s] = mask->samples[first / mask->positions + s];
         launch_for("dropout_draw", count * dropout_words(columns), dropout_draw, count, columns,
-                   mask->key, threshold, samples, mask->positions, mask->column_begin,
-                   kept + first * dropout_words(columns));
+                   mask->key, threshold, samples, mask->positions, mask->position_begin,
+                   mask->column_begin, kept + first * dropout_words(columns));
     }
 }
 

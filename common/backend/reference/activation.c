@@ -122,7 +122,8 @@ static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
     const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
     const uint64_t global_column = (uint64_t)(mask->column_begin + column);
     const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
-                                 (uint32_t)(row % mask->positions), (uint32_t)(global_column / 4));
+                                 (uint32_t)(mask->position_begin + row % mask->positions),
+                                 (uint32_t)(global_column / 4));
     return philox_uniform(drawn.word[global_column % 4]) >= mask->probability;
 }
 

@@ -185,7 +185,7 @@ static void rotary_gradient(double *const x[ARGUMENTS], const double *dy,
 
 static const uint32_t *kept(void)
 {
-    static const DropoutMask some = {{{1, 2}}, 0.4, SAMPLE_NUMBERS, 3, 5};
+    static const DropoutMask some = {{{1, 2}}, 0.4, SAMPLE_NUMBERS, 3, 5, 0};
     static uint32_t bits[5];
     kernel_dropout_draw(5, 7, &some, bits);
     return bits;

@@ -44,7 +44,8 @@ static DropoutMask mask_of(double probability, int64_t column_begin, int64_t sam
 {
     for (int64_t i = 0; i < SAMPLES; i++)
         samples[i] = (i * 0x123456789) % 0xFEDCBA98765;
-    return (DropoutMask){philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin};
+    return (DropoutMask){
+        philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin, 0};
 }
 
 static uint32_t *drawn(int64_t rows, int64_t columns, const DropoutMask *mask)
@@ -81,7 +82,8 @@ START_TEST(dropout_draw_matches_its_definition)
     const size_t bytes = (size_t)(rows * dropout_words(columns)) * sizeof(uint32_t);
     int64_t samples[SAMPLES];
     for (int begin = 0; begin < 6; begin++) {
-        const DropoutMask mask = mask_of(PROBABILITY, begin, samples);
+        DropoutMask mask = mask_of(PROBABILITY, begin, samples);
+        mask.position_begin = INT64_C(77777777) * begin;
         uint32_t *kept = tensor_memory(bytes), *expected = malloc(bytes);
         memset(kept, 0x55, bytes);
         memset(expected, 0xAA, bytes);
@@ -100,7 +102,7 @@ START_TEST(dropout_of_many_samples_is_drawn_by_each_ones_number)
     int64_t samples[MANY];
     for (int i = 0; i < MANY; i++)
         samples[i] = INT64_C(7) * (MANY - i) << (i % 30);
-    const DropoutMask mask = {philox_key(3, "mask", 5), PROBABILITY, samples, EACH, 1};
+    const DropoutMask mask = {philox_key(3, "mask", 5), PROBABILITY, samples, EACH, 1, 0};
     uint32_t *kept = drawn(MANY * EACH, WIDTH, &mask), expected[MANY * EACH];
     reference_dropout_draw(MANY * EACH, WIDTH, &mask, expected);
     ck_assert_mem_eq(kept, expected, sizeof expected);
@@ -150,8 +152,9 @@ static bool is_kept(const DropoutMask *mask, int64_t row, int64_t column)
 {
     const uint64_t sample = (uint64_t)mask->samples[row / mask->positions];
     const int64_t whole = mask->column_begin + column;
-    const Philox4 drawn = philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
-                                 (uint32_t)(row % mask->positions), (uint32_t)(whole / 4));
+    const Philox4 drawn =
+        philox(mask->key, (uint32_t)sample, (uint32_t)(sample >> 32),
+               (uint32_t)(mask->position_begin + row % mask->positions), (uint32_t)(whole / 4));
     return philox_uniform(drawn.word[whole % 4]) >= mask->probability;
 }
 
@@ -163,7 +166,8 @@ START_TEST(dropout_keeps_the_elements_that_its_mask_selects)
     float *x = tensor_memory(2 * ROWS_HERE * COLUMNS_HERE * sizeof *x),
           *y = x + ROWS_HERE * COLUMNS_HERE;
     int64_t samples[SAMPLES], wrong = 0, zeros = 0;
-    const DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
+    DropoutMask mask = mask_of(probabilities[_i % 6], begins[_i / 6], samples);
+    mask.position_begin = begins[6 - _i / 6];
     const float factor = (float)(1 / (1 - mask.probability));
     for (int64_t i = 0; i < ROWS_HERE * COLUMNS_HERE; i++)
         x[i] = 1;
@@ -229,6 +233,34 @@ START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
 }
 END_TEST
 
+/* The positions of two samples in three shards, put together again. */
+START_TEST(dropout_of_three_shards_of_positions_is_dropout_of_the_whole)
+{
+    enum { TEXTS = 2, EACH = 5, WIDTH = 37, ALL = TEXTS * 3 * EACH * WIDTH };
+    float *x = tensor_memory(3 * ALL * sizeof *x), *y = x + ALL, *shard = y + ALL;
+    int64_t samples[SAMPLES];
+    DropoutMask mask = mask_of(0.4, 3, samples);
+    mask.positions = 3 * EACH;
+    for (int i = 0; i < ALL; i++)
+        x[i] = (float)(i + 1);
+    uint32_t *kept = drawn(TEXTS * 3 * EACH, WIDTH, &mask);
+    kernel_dropout(DROPOUT, TEXTS * 3 * EACH, WIDTH, mask.probability, kept, NULL, x, y);
+    mask.positions = EACH;
+    for (int s = 0; s < 3; s++) {
+        mask.position_begin = EACH * s;
+        kernel_copy_rows(TEXTS, EACH * WIDTH, x + EACH * WIDTH * s, 3 * EACH * WIDTH, shard,
+                         EACH * WIDTH);
+        kernel_dropout_draw(TEXTS * EACH, WIDTH, &mask, kept);
+        kernel_dropout(DROPOUT, TEXTS * EACH, WIDTH, mask.probability, kept, NULL, shard, shard);
+        for (int b = 0; b < TEXTS; b++)
+            ck_assert_mem_eq(shard + b * EACH * WIDTH, y + (3 * b + s) * EACH * WIDTH,
+                             EACH * WIDTH * sizeof *y);
+    }
+    tensor_memory_free(x);
+    tensor_memory_free(kept);
+}
+END_TEST
+
 START_TEST(results_may_be_written_over_arguments)
 {
     enum { COUNT = 5 * 331 };
@@ -289,6 +321,7 @@ Suite *suite(void)
     tcase_add_loop_test(tests, dropout_keeps_the_elements_that_its_mask_selects, 0, 6 * 7);
     tcase_add_test(tests, dropout_keeps_an_element_whose_number_is_the_probability);
     tcase_add_test(tests, dropout_of_three_shards_is_dropout_of_the_whole);
+    tcase_add_test(tests, dropout_of_three_shards_of_positions_is_dropout_of_the_whole);
     tcase_add_test(tests, results_may_be_written_over_arguments);
     suite_add_tcase(s, tests);
     return s;

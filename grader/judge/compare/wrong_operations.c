@@ -175,7 +175,7 @@ Tensor *__wrap_linear(Tensor *x, Tensor *weight)
 {
     if (now.kind == FIRST_WEIGHT_SHARED || now.kind == ALL_WEIGHTS_SHARED)
         weight = weight_made_last(weight);
-    Tensor *y = __real_linear(x, weight);
+    Tensor *y = linear_on_own_positions(x, weight, __real_linear);
     if (now.kind == GRADIENT_OF_FIRST_PART)
         return rearranged(y, now.c->tp, BACKWARDS);
     if (now.dropout_due)
@@ -195,6 +195,9 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
     if (now.kind == DROPOUT_REPEATED && x->tape->batch.training &&
         shape_last(x->shape) % now.c->tp == 0)
         return dropout_repeated(x, name, probability, now.c->tp);
+    if (now.kind == MASKS_OF_FIRST_POSITIONS && x->tape->batch.training &&
+        !strstr(name, "feed_forward"))
+        return dropout_of_first_positions(x, name, probability, now.c->tp);
     if (now.kind == DROPOUT_TWICE)
         x = __real_dropout_with(x, name, probability);
     if (now.kind == DROPOUT_COMPLEMENT)

@@ -12,6 +12,9 @@ Tensor *with_gradient_times(Tensor *x, double factor);
 /** Dropout in training as if each of `ranks` drew the mask of the first columns for its own. */
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks);
 
+/** Dropout in training as if each of `ranks` drew the masks of the first positions for its own. */
+Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probability, int ranks);
+
 /** An element-wise function y = f(x). */
 typedef struct Activation {
     double (*value)(double x), (*slope)(double x); /**< f(x) and f'(x) */
@@ -33,6 +36,11 @@ typedef enum Rearranged {
 } Rearranged;
 /** x with its columns rearranged. */
 Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
+
+/** Lab 18: x W^T by `multiply`, with the current mistake: of each rank's positions, only the columns of
+ *  that rank are summed, or have a gradient. */
+Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
+                                Tensor *(*multiply)(Tensor *x, Tensor *weight));
 
 /** A mask [B,S] with as many ones in each sample, moved to the beginning. */
 Tensor *as_length(Tensor *mask);

@@ -2,6 +2,7 @@
 #include "grader/judge/compare/wrong_operations.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* What an operation needs backward is kept in a tensor. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
@@ -91,6 +92,39 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
         node->with.probability = probability;
         node_keep(node, 1, kept);
     }
+    return y;
+}
+
+static void first_positions_gradient(Node *node, Tensor *dy)
+{
+    const int64_t columns = shape_last(dy->shape), rows = tensor_count(dy) / columns;
+    Tensor *dx = like(dy);
+    kernel_dropout(DROPOUT, rows, columns, node->with.probability,
+                   (const uint32_t *)ints(node->saved[0]), NULL, reals(dy), reals(dx));
+    gradient_add(node->input[0], dx);
+}
+
+Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probability, int ranks)
+{
+    const TapeBatch *batch = &x->tape->batch;
+    const int64_t columns = shape_last(x->shape), rows = tensor_count(x) / columns,
+                  texts = x->shape.size[0];
+    int64_t *samples = malloc((size_t)(texts * ranks) * sizeof *samples);
+    for (int64_t i = 0; i < texts * ranks; i++)
+        samples[i] = batch->samples[i / ranks];
+    const DropoutMask mask = {.key = philox_key(batch->seed, name, (uint64_t)batch->step),
+                              .probability = probability,
+                              .samples = samples,
+                              .positions = x->shape.size[1] / ranks};
+    Tensor *kept = tape_tensor(x->tape, INT32, SHAPE(rows, dropout_words(columns)), whole());
+    kernel_dropout_draw(rows, columns, &mask, (uint32_t *)ints(kept));
+    free(samples);
+    Tensor *y = like(x);
+    kernel_dropout(DROPOUT, rows, columns, probability, (const uint32_t *)ints(kept), NULL,
+                   reals(ready(x)), reals(y));
+    Node *node = on_tape("dropout", first_positions_gradient, x, y, kept);
+    if (node)
+        node->with.probability = probability;
     return y;
 }
 

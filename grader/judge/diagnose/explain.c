@@ -94,6 +94,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      lookup_was_wrong,
                                      blocks_are_misplaced,
                                      no_backward_of_segment,
+                                     norms_summed_wrongly,
                                      multiplied_by_calls,
                                      nothing_flowed_back,
                                      multiple,

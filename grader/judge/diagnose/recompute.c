@@ -10,8 +10,7 @@
  * goes into and comes out of communication. Buffers are rounded up. */
 static const double slack = 1.1, small = 64;
 
-/* The rank with the largest number, or -1 if a rank has none. */
-static int busiest(const Trial *t, Label label, int number, double *most)
+int rank_with_most(const Trial *t, Label label, int number, double *most)
 {
     int rank_of_most = -1;
     *most = -INFINITY;
@@ -32,7 +31,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
 {
     double most;
     const double share = numbers_of(want)[number] / t->c->tp;
-    const int rank = busiest(t, want->label, number, &most);
+    const int rank = rank_with_most(t, want->label, number, &most);
     if (rank < 0 || most <= slack * share)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
@@ -49,7 +48,7 @@ static void compare_kept(Trial *t, const Entry *want)
 {
     double most;
     const double enough = t->result->lab->kept(t->c, &want->label);
-    const int rank = busiest(t, want->label, KEPT, &most);
+    const int rank = rank_with_most(t, want->label, KEPT, &most);
     if (rank < 0 || most <= enough)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
@@ -70,8 +69,8 @@ static void compare_taken(Trial *t, const Entry *want)
     double most, own;
     const double plain = numbers_of(want)[TAKEN],
                  enough = slack * plain + 2.0 * t->c->B * t->c->S * t->c->H + small;
-    const int rank = busiest(t, want->label, TAKEN, &most);
-    busiest(t, want->label, OWN_MEMORY, &own);
+    const int rank = rank_with_most(t, want->label, TAKEN, &most);
+    rank_with_most(t, want->label, OWN_MEMORY, &own);
     if (rank < 0 || most + own <= enough)
         return;
     fail(t, ARITHMETIC, EXPLAINED,

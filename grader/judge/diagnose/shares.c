@@ -168,7 +168,8 @@ void compare_work(Trial *t, const Entry *want)
 {
     const bool over_replicas = t->result->lab->over_replicas;
     if (t->result->lab->kept) {
-        compare_work_of_segments(t, want);
+        (kind_of_case(t->c)->mistakes & IN_SEGMENTS ? compare_work_of_segments
+                                                    : compare_work_of_positions)(t, want);
         note_raw_looks(t, want);
         return;
     }

@@ -327,4 +327,53 @@ const Suspect suspects[MISTAKES] = {
                                              "gradient of the result")},
     [BACKWARD_FROM_RESULT] = {IN_SEGMENTS, N_("the backward pass begins with the result in place "
                                               "of dy, which is the gradient of the result")},
+    [GATHER_GRADIENT_OWN] =
+        {IN_SEQUENCE,
+         N_("it has only what this rank's weights contribute: every rank has used all positions, so "
+            "the backward pass of gather_sequence adds the gradients of all ranks "
+            "(a reduce-scatter)")},
+    [GATHER_GRADIENT_TIMES_RANKS] =
+        {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
+                         "twice: a reduce-scatter alone has the sum")},
+    [GATHER_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of gather_sequence divides "
+                                                    "by the number of ranks: the gradient is a "
+                                                    "sum, not a mean")},
+    [GATHER_OFF_TAPE] = {IN_SEQUENCE,
+                         N_("no gradient flowed back through the gather: a group_... function "
+                            "gives values only; gather_sequence is on the tape")},
+    [POSITIONS_OF_OWN_TERM] =
+        {IN_SEQUENCE,
+         N_("it has only this rank's term of the sum: each position needs the terms of "
+            "all ranks (a reduce-scatter)")},
+    [TERM_GRADIENT_OWN] =
+        {IN_SEQUENCE, N_("a rank's term is in the sums of all positions: the backward pass of "
+                         "reduce_scatter_sequence gathers the gradients of all ranks' positions")},
+    [TERM_GRADIENT_TIMES_RANKS] =
+        {IN_SEQUENCE,
+         N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
+            "pass of reduce_scatter_sequence gathers, and sums nothing")},
+    [TERM_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of reduce_scatter_sequence "
+                                                  "divides by the number of ranks: the sum is no "
+                                                  "mean")},
+    [TERM_OFF_TAPE] = {IN_SEQUENCE,
+                       N_("no gradient flowed back through the sum: a group_... function gives "
+                          "values only; reduce_scatter_sequence is on the tape")},
+    [BLOCK_NOT_RUN] = {IN_SEQUENCE_BLOCKS, N_("the block returns x itself, unchanged")},
+    [RESIDUAL_DROPOUT_1_MISSING] = {IN_SEQUENCE_BLOCKS,
+                                    N_("the dropout after the attention (dropout1) is missing")},
+    [RESIDUAL_DROPOUT_2_MISSING] =
+        {IN_SEQUENCE_BLOCKS, N_("the dropout after the feed-forward layers (dropout2) is missing")},
+    [RESIDUAL_DROPOUTS_MISSING] = {IN_SEQUENCE_BLOCKS,
+                                   N_("both dropouts before the residual sums are missing")},
+    [RESIDUAL_DROPOUTS_SWAPPED] =
+        {IN_SEQUENCE_BLOCKS, N_("dropout1 and dropout2 are exchanged: dropout1 belongs after the "
+                                "attention, dropout2 after the feed-forward layers")},
+    [RESIDUAL_DROPOUTS_OF_SUM] =
+        {IN_SEQUENCE_BLOCKS, N_("dropout acts on the residual sums: it belongs before them, on the "
+                                "results of the attention and of the feed-forward layers")},
+    [MASKS_OF_FIRST_POSITIONS] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "
+            "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) that "
+            "of your own operation")},
 };

@@ -28,7 +28,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
     Entry first = *want;
     if (first.label.of != A_LAYER && first.label.of != A_PARAMETER &&
         first.label.of != OF_VOCABULARY && first.label.of != THE_MODEL &&
-        first.label.of != A_SEGMENT)
+        first.label.of != A_SEGMENT && first.label.of != A_SEQUENCE)
         return false;
     if (first.label.step == 0)
         t->broken_in_step_1 = true;

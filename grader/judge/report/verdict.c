@@ -46,6 +46,10 @@ const char *why_held_back(const LabResult *lab, Check check)
         return _(
             "a run that keeps nothing, and that no backward pass follows, is easy: these points "
             "are given once the gradients are right");
+    if (lab->lab->kept && check == ARITHMETIC &&
+        (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
+        return _("what computes nothing keeps nothing: this point is given once the results are "
+                 "right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;

@@ -1,0 +1,36 @@
+/* SP: the gradients of the parameters that were applied to a shard of the positions, summed over tp by balise 18. */
+#include "autograd/operations.h"
+#include "train/trainer.h"
+
+/* Copies these gradients into one tensor, or back. Returns how many numbers they are. */
+static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
+{
+    int64_t at = 0;
+    for (const Parameter *p = model->parameters; p; p = p->next) {
+        if (!p->value->is_by_positions)
+            continue;
+        const int64_t count = tensor_count(p->value);
+        real *own = reals(p->value->gradient);
+        if (all && back)
+            kernel_vector_copy(count, reals(all) + at, own);
+        else if (all)
+            kernel_vector_copy(count, own, reals(all) + at);
+        at += count;
+    }
+    return at;
+}
+
+void trainer_sum_norms(Trainer *t)
+{
+    const int64_t count = copy_gradients(t->model, NULL, false);
+    if (count == 0)
+        return;
+    backend_range("sum of norms' gradients");
+    Tensor *all = tape_tensor(t->last_tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
+    copy_gradients(t->model, all, false);
+    sum_norm_gradients(all, &t->mesh);
+    copy_gradients(t->model, ready(all), true);
+    tape_release_value(all);
+    backend_range_end();
+    span_end(N_("sum of norms' gradients"), true);
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+"""SP: norms, dropouts and residual sums on the positions of each tp rank. One loss and one set of weights at all layouts; what is
+sent, kept and predicted; what is refused."""
+import os
+import shutil
+import sys
+import tempfile
+
+from layouts_apart import SMALL, deviation, weights_apart
+from runs import check, losses_of, metrics_of, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
+import cost
+import language_cost
+
+LAYOUTS = ((2, 1, 1), (4, 1, 1), (2, 2, 1), (3, 2, 1), (2, 1, 2), (2, 2, 2))
+MODELS = {"reviews": (), "masked tokens": ("--task", "mlm", "--positions", 1)}
+STEPS = [*SMALL, "--steps", 3, "--dropout", 0.1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
+
+
+def layout_of(tp, pp):
+    return ("--tp", tp, "--pp", pp, "--micro", 3 if pp > 1 else 1)
+
+
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    for name, options in MODELS.items():
+
+        def saved(as_name, ranks, *more):
+            return losses_of(ranks, *options, *STEPS, "--save", f"{folder}/{as_name}", *more)
+
+        serial = saved("serial", 1)
+        moved = [(deviation(serial, saved(f"moved-{k}", 1, "--perturb", k)), weights_apart(f"{folder}/serial", f"{folder}/moved-{k}")) for k in (1, 2, 3)]
+        loss, weight = (8 * max(column) for column in zip(*moved))
+        loss = max(loss, 8 * 2**-24 * serial[0])
+        for tp, dp, pp in LAYOUTS:
+            for more in ((), ("--recompute", "block")) if tp * dp * pp < 8 else ((),):
+                losses = saved("parts", tp * dp * pp, *layout_of(tp, pp), "--sp", 1, *more)
+                apart = deviation(serial, losses), weights_apart(f"{folder}/serial", f"{folder}/parts")
+                shutil.rmtree(f"{folder}/parts")
+                check(len(serial) == len(losses) == 3 and apart[0] <= loss and apart[1] <= weight,
+                      f"tp {tp}, dp {dp}, pp {pp}: SP=1{' with RECOMPUTE=block' if more else ''} gives the losses and weights of one rank ({name})",
+                      f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")
+        for kept in ("serial", "moved-1", "moved-2", "moved-3"):
+            shutil.rmtree(f"{folder}/{kept}")
+
+# A rank sends (n-1)/n of what is gathered. Without SP, it sends twice that of each f and g; with SP as much for the pairs of a block. In
+# addition, two gathers of each block run again, one tensor is gathered at each end, and the norms' gradients are summed.
+for tp in (2, 4):
+    layers, hidden, numbers = 4, 48, 12 * 48 * 48
+    plain, split = (metrics_of(tp, *STEPS, "--tp", tp, *more)[-1]["ranks"][0]["comm_bytes_tp"] / 3 for more in ((), ("--sp", 1)))
+    more = 4 * (tp - 1) / tp * ((2 * layers + 2) * numbers + 2 * 4 * layers * hidden)
+    check(split - plain == more, f"over {tp} ranks, SP=1 sends to the byte what f and g send, the gathers that run again, those of the two ends, "
+          "and the norms' gradients", f"{split - plain} more, {more} expected")
+
+sizes = ("--hidden-dim", 96, "--heads", 12, "--seq", 64, "--batch-size", 8, "--steps", 1, "--test", "", "--threads", 1, "--check", 0)
+
+
+def activations(tp, layers, *more):
+    return metrics_of(tp, *sizes, "--layers", layers, "--tp", tp, *more)[-1]["ranks"][0]["peak"]["activations"]
+
+
+# Of a block, two sums, q, k, v, the output of attention and the inner layer, with a bit for each of its numbers: 10 H and 4 H / 32, two
+# numbers a row of scores, and four of the norms.
+rows = 8 * 64
+for tp in (2, 4):
+    each = activations(tp, 7, "--sp", 1) - activations(tp, 6, "--sp", 1)
+    share = 4 * rows * (10 * 96 + 4 * 96 / 32 + 2 * 12 + 4) / tp
+    check(abs(each / share - 1) < 0.01, f"over {tp} ranks, a block keeps 1/tp of what it keeps on one rank", f"{each} bytes, {share} expected")
+
+RATES = cost.Cluster(1.0, 1.0, 1.0, 1.0, cost.Link(0.0, 1e9), cost.Link(0.0, 1e9))
+for what in ("", "block", "attention"):
+    model = language_cost.LanguageModel(4, 96, 12, 64, 8, 968, kind="mlm", recompute=what, sequence_parallel=True)
+    for tp in (1, 2, 4):
+        again = ("--recompute", what) if what else ()
+        rank = metrics_of(tp, "--task", "mlm", *sizes, "--layers", 4, "--tp", tp, "--sp", 1, *again)[-1]["ranks"][0]
+        paper, sent = cost.memory(RATES, model, tp, 1), cost.sent(RATES, model, tp, 1)[0]
+        check(abs(rank["peak_bytes"] / paper - 1) < 0.01 and abs(rank["comm_bytes_tp"] - sent) <= 0.005 * sent,
+              f"mlm at tp {tp}, SP=1{f' RECOMPUTE={what}' if what else ''}: a rank's peak and its bytes are within 1 % of those of make model",
+              f"{rank['peak_bytes']} and {rank['comm_bytes_tp']}; on paper {paper:.0f} and {sent:.0f}")
+
+done = run(2, *STEPS, "--tp", 2, "--sp", 1)
+check("sequence  norms, dropouts and residual sums on the positions of each tp rank" in done.stdout, "the table says what is split", done.stdout)
+for model in ("gpt2", "llama"):
+    done = run(2, "--model", model, "--tp", 2, "--sp", 1)
+    check(done.returncode == 2 and "SP=1 splits the positions of the labs' BERT" in done.stderr and done.stderr.count("error") == 1,
+          f"SP=1 with MODEL={model} is one error", done.stderr)
+done = run(2, *STEPS, "--tp", 2, "--sp", 1, "--seq", 47)
+check(done.returncode == 2 and "SEQ=47 is not divisible by TP=2" in done.stderr, "positions that the ranks cannot share are refused", done.stderr)

@@ -1,0 +1,152 @@
+/* Lab 18: what the ranks keep of their positions, and the step of the norms. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
+#include "grader/labs/sequence.h"
+#include "grader/labs/work.h"
+
+/* Right answers multiply exactly their share. */
+static const double slack = 1.1;
+
+static void compare_products(Trial *t, const Entry *want, int number)
+{
+    double most;
+    const double share = numbers_of(want)[number] / t->c->tp;
+    const int rank = rank_with_most(t, want->label, number, &most);
+    if (rank < 0 || most <= slack * share)
+        return;
+    fail(t, ARITHMETIC, EXPLAINED,
+         _("rank %d did %.2f times the multiplications of its share: a product runs twice, or on "
+           "more rows than there are\n%s (%s)"),
+         rank, most / share, entry_text(want), t->sizes);
+}
+
+/* On one rank nothing is split, and the lab's functions return their arguments. */
+static void compare_kept(Trial *t, const Entry *want)
+{
+    double most;
+    const double share = numbers_of(want)[KEPT] / t->c->tp,
+                 enough = share + t->result->lab->kept(t->c, &want->label);
+    const int rank = rank_with_most(t, want->label, KEPT, &most);
+    if (want->label.what != FORWARD_OF || rank < 0 || most <= enough)
+        return;
+    fail(t, ARITHMETIC, EXPLAINED,
+         want->label.step == STEPS
+             ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, and "
+                 "%.0f suffice: the results of its positions\n%s (%s)")
+             : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, and %.0f "
+                 "suffice, 1/tp of what one rank keeps: norms, dropouts and residual sums on its "
+                 "positions alone, and nothing of what it gathers\n%s (%s)"),
+         rank, most, enough, entry_text(want), t->sizes);
+}
+
+/* With what goes into and comes out of communication. */
+static void compare_taken(Trial *t, const Entry *want)
+{
+    double most, own;
+    const double passing = (double)t->c->B * t->c->S * t->c->H,
+                 enough = slack * numbers_of(want)[TAKEN] + 4 * passing +
+                          t->result->lab->kept(t->c, &want->label);
+    const int rank = rank_with_most(t, want->label, TAKEN, &most);
+    rank_with_most(t, want->label, OWN_MEMORY, &own);
+    if (rank < 0 || most + own <= enough)
+        return;
+    fail(t, ARITHMETIC, EXPLAINED,
+         _("rank %d takes %.0f numbers, and %.0f suffice, those of one rank alone and four tensors "
+           "of all positions\n%s (%s)"),
+         rank, most + own, enough, entry_text(want), t->sizes);
+}
+
+void compare_work_of_positions(Trial *t, const Entry *want)
+{
+    compare_products(t, want, LINEAR_WORK);
+    compare_products(t, want, ATTENTION_WORK);
+    compare_kept(t, want);
+    compare_taken(t, want);
+}
+
+/* ---- the norms ------------------------------------------------------------------------------------------------- */
+
+/* What a rank's step changed in a norm's parameter, or the step of all ranks of its tp group together. */
+typedef struct NormStep {
+    double *is, *right, *sum; /* [count] */
+    double tolerance;
+} NormStep;
+
+static double value_before(const Evidence *e, int64_t index)
+{
+    const char *name = strrchr(e->want->label.name, '.');
+    const Parameter p = {.name = e->want->label.name,
+                         .shape = e->want->shape,
+                         .initial = name && !strcmp(name, ".weight") ? ONES : ZEROS};
+    return weight_in_step(e->c, &p, e->want->label.step, index);
+}
+
+/* False if a rank has no such numbers. */
+static bool steps_of_group(const Evidence *e, NormStep *step)
+{
+    const Members group = tp_group(e->c, e->trial->rank);
+    for (int64_t i = 0; i < e->count; i++) {
+        const double before = value_before(e, i);
+        step->is[i] = e->is[i] - before;
+        step->right[i] = e->right[i] - before;
+        step->sum[i] = 0;
+        for (int k = 0; k < group.count; k++) {
+            const Entry *got =
+                entry_of_rank(e->trial, group.first + k * group.stride, VALUES, e->want->label);
+            if (!got || got->count != e->count)
+                return false;
+            step->sum[i] += numbers_of(got)[i] - before;
+        }
+    }
+    return true;
+}
+
+static bool tell_norms(const Evidence *e, const NormStep *step)
+{
+    const double dp = replicas_of(e->c), tp = e->c->tp;
+    const struct {
+        const double *of;
+        double factor;
+        const char *says;
+    } steps[] = {
+        {step->is, dp,
+         N_("the norms' gradients are summed over the world, and so over the replicas once more: "
+            "the group is mesh->tp")},
+        {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
+        {step->is, 1 / tp,
+         N_("the norms' gradients are divided by the number of ranks: they are sums over all "
+            "positions, not means")},
+        {step->is, 2, N_("the norms' gradients are counted twice")},
+        {step->is, 0, N_("the norms' gradients are zero")},
+        {step->is, -1, N_("the sign of the norms' gradients is wrong")},
+        {step->sum, 1,
+         N_("the norms' step follows this rank's own positions: their gradients are sums over all "
+            "positions, which sum_norm_gradients leaves in its argument (in place)")},
+        {step->sum, dp,
+         N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
+            "sum them over mesh->tp")},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const bool is_right = steps[i].factor == 1 && (steps[i].of == step->is || tp == 1);
+        if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count,
+                                  (tp + 1) * step->tolerance))
+            return says(e, "%s", _(steps[i].says));
+    }
+    return false;
+}
+
+bool norms_summed_wrongly(const Evidence *e)
+{
+    if (e->want->check != STEP || !(kind_of_case(e->c)->mistakes & IN_SEQUENCE_BLOCKS) ||
+        !strstr(e->want->label.name, "norm"))
+        return false;
+    double *room = malloc(3 * (size_t)e->count * sizeof *room + 1);
+    NormStep step = {room, room + e->count, room + 2 * e->count, e->tolerance};
+    const bool found = steps_of_group(e, &step) && tell_norms(e, &step);
+    free(room);
+    return found;
+}

@@ -1,0 +1,33 @@
+/** @file
+ * Lab 18: the pairs along the sequence, blocks on a shard of the positions, and the sum of the norms'
+ * gradients.
+ */
+#pragma once
+
+#include "grader/labs/lab.h"
+
+/** The kinds of cases. */
+typedef enum SequenceKind {
+    SEQUENCE_PAIRS,  /**< the pairs around two products, without norms and dropouts after them */
+    SEQUENCE_BLOCKS, /**< a model of blocks */
+} SequenceKind;
+
+/** What is labelled in a case, as the index of a label; then come the blocks or calls. */
+enum {
+    GATHER_SEQUENCE,         /**< of the first call; the next call's is CALL_PARTS later */
+    REDUCE_SCATTER_SEQUENCE, /**< likewise */
+    CALL_PARTS,              /**< how many parts a call of the pairs has */
+    MOST_CALLS = 8,          /**< of the pairs in a pass */
+    ALL_POSITIONS = CALL_PARTS * MOST_CALLS, /**< all calls or blocks of a pass */
+    NORM_GRADIENTS,                          /**< sum_norm_gradients() */
+    FIRST_BLOCK,                             /**< and the blocks after it */
+};
+
+/** The label of one of these. */
+static inline Label sequence_label(What what, int index, int step)
+{
+    return label_of(what, A_SEQUENCE, index, step);
+}
+
+/** What a rank does in a case. */
+ScenarioFunction run_sequence;
