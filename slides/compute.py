@@ -171,6 +171,18 @@ def of_averages(large):
     return found
 
 
+def of_sharded_optimiser(large):
+    """ZeRO stage 1: weights and gradients stay on each replica, the rest of the state is divided by dp. In half precision, the
+    rest includes the weights in single precision. The paper's example: arXiv:1910.02054, figure 1."""
+    stays, half_stays, paper, gpus = 2 * WIDTH, WIDTH, 7.5, 64
+    found = {"zero.stays": stays, "zero.divided": STATE - stays, "zero.half.stays": half_stays, "zero.half.divided": STATE - half_stays,
+             "zero.plain": f"{STATE * large.parameters(1) / 1e9:.2f}", "zero.paper.P": paper, "zero.paper.dp": gpus,
+             "zero.paper.plain": f"{STATE * paper:.0f}", "zero.paper.GB": f"{(half_stays + (STATE - half_stays) / gpus) * paper:.1f}"}
+    for dp in (1, 2, 4, 8):
+        found.update({f"zero.{dp}": dp, f"zero.GB.{dp}": f"{(stays + (STATE - stays) / dp) * large.parameters(1) / 1e9:.2f}"})
+    return found
+
+
 def of_recomputation():
     """What a block keeps, in x of B·S·H numbers: two inputs of norms; q, k, v and the result of attention; what goes into GELU. Its
     products, in forward passes: attention has 4 of the 12 H² weights."""
@@ -184,7 +196,8 @@ def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **of_recomputation(), **ring}
+            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **of_sharded_optimiser(large),
+            **of_recomputation(), **ring}
 
 
 def main():
