@@ -60,19 +60,13 @@ Transformer *transformer_new(Builder *b, const TransformerConfig *config, Transf
     return t;
 }
 
-/* Only between the embedding and the head. */
-static bool splits_positions(const Transformer *t, const Mesh *mesh)
-{
-    return t->sequence_parallel && mesh->tp_degree > 1;
-}
-
 Tensor *transformer_embed(const Transformer *t, Tensor *ids, const Mesh *mesh)
 {
     TapeMark mark = tape_mark(ids->tape);
     backend_range("embedding");
     Tensor *x = t->architecture->embed(t->embedding, ids, mesh);
-    if (splits_positions(t, mesh))
-        x = scatter(x, 1, mesh);
+    if (t->sequence_parallel)
+        x = split_positions(x, mesh);
     backend_range_end();
     tape_release_since(ids->tape, mark, x);
     return x;
@@ -99,7 +93,7 @@ Tensor *transformer_run_blocks(const Transformer *t, Tensor *x, Tensor *mask, co
         tape_release_since(tape, mark, x);
     }
     tape->recomputes_attention = false;
-    return t->head && splits_positions(t, mesh) ? all_gather(x, 1, mesh) : x;
+    return t->head && t->sequence_parallel ? all_positions(x, mesh) : x;
 }
 
 Tensor *transformer_head(const Transformer *t, Tensor *x, const Mesh *mesh)

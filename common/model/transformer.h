@@ -124,6 +124,12 @@ Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor 
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);
 
+/** With sequence_parallel, between the embedding and the first block: x [B,S,H], whole -> this rank's
+ *  positions [B,S/tp,H]. */
+Tensor *split_positions(Tensor *x, const Mesh *mesh);
+/** Between the last block and the head: this rank's positions [B,S/tp,H] -> [B,S,H], whole. */
+Tensor *all_positions(Tensor *x, const Mesh *mesh);
+
 /** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With RECOMPUTE_ATTENTION, it is a segment of
  *  balise 19; otherwise it is called as it is. The labs' BERT calls attention_forward() of lab 4, from lab 7: link it with
  *  --wrap=attention_forward. */

@@ -52,7 +52,8 @@ endef
 $(foreach on,emulated cuda,$(eval $(call test_on_rule,$(on),$(RUN_ON_GPU))))
 $(foreach on,emulated-nccl cuda-nccl,$(eval $(call test_on_rule,$(on),$(RUN_OVER_NCCL))))
 
-LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c,$(SERIAL)) solutions/$(call lab_file,1)) \
+LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c %/serial_positions.c %/serial_sequence.c,$(SERIAL)) \
+                             solutions/$(call lab_file,1)) \
                $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
 # The judge's files about calls and streams, which need nothing else of it.
