@@ -49,7 +49,7 @@ void group_must_exist(const Group *group, const char *function);
 
 /** Sums x [count] over the ranks; every rank gets the result. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
-/** The same with the largest number in place of the sum. Counted as a sum. */
+/** The same with the largest number instead of the sum. Counted as a sum. */
 void comm_all_max(Group *group, const real *x, real *result, int64_t count);
 
 /** Combines bits [bytes] by OR over the ranks, in place. Counted as a sum. */
