@@ -1,6 +1,6 @@
 /** @file
- * Groups of ranks and their communication, over MPI. Every rank of a group calls a collective, in
- * the same order.
+ * Groups of ranks and their communication, over MPI or NCCL. Every rank of a group calls a
+ * collective, in the same order.
  *
  * The `comm_` functions work on plain memory, not on tensors; those of balise.h use them. Counts
  * may exceed 2^31 (they are split into smaller ones for MPI). An MPI error ends the run
