@@ -29,7 +29,7 @@ typedef struct Mesh {
     Group *world; /**< every rank of the run */
     Group *tp;    /**< the ranks that split one model: made in balise 8, NULL before */
     Group *dp;    /**< the ranks that hold this shard in every replica: made in balise 10, NULL before */
-    Group *pp;    /**< the stages of this rank's pipeline, the first one first; before balise 14 NULL if there is one */
+    Group *pp;    /**< the stages of this rank's pipeline, in order; before balise 14, NULL if there is only one */
     int tp_rank, tp_degree; /**< place in the tp group and its size; before balise 8 those of the world */
     int dp_rank, dp_degree; /**< place in the dp group and its size; before balise 10: 0 and 1 */
     int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
@@ -69,10 +69,10 @@ Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backwar
 
 /* ---- Operations: each has its own backward --------------------------------------------------------- */
 
-/** y = x W^T: x [..,in], weight [out,in] -> [..,out]. Of several weights in one tensor [n,out,in], all results:
- * [..,n,out]. */
+/** y = x W^T: x [..,in], weight [out,in] -> [..,out]. With several weights in one tensor [n,out,in], returns all
+ * results: [..,n,out]. */
 Tensor *linear(Tensor *x, Tensor *weight);
-/** y = x W^T + bias, with bias [out]; or [n,out], with a weight [n,out,in]. */
+/** y = x W^T + bias, with bias [out], or [n,out] for a weight [n,out,in]. */
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
 /** y [..,H] = x [..,H] + bias [H]. */
 Tensor *add_bias(Tensor *x, Tensor *bias);
@@ -131,7 +131,7 @@ Placement undecided(int balise); /**< in a start file: a placement for you to ch
  *  global index, not on the layout. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
-/** The same, with zeros as initial values: a bias. */
+/** The same, with zeros as initial values, as for a bias. */
 Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The first row or column of the full parameter that this rank holds; 0 if the parameter is
@@ -233,7 +233,7 @@ typedef struct Sampler {
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending; /**< a sum, or a send, that was started but not waited for yet */
+typedef struct Pending Pending; /**< a sum or a send that was started and not waited for yet */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
@@ -241,7 +241,7 @@ typedef struct Bucket {
     Pending *pending;  /**< for you: bucket_ready() stores it, buckets_finish() waits for it */
 } Bucket;
 Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
-void pending_wait(Pending *pending);        /**< returns when what was started is complete; once per start */
+void pending_wait(Pending *pending);        /**< returns when what was started is complete; call it once per start */
 
 void bucket_ready(Bucket *bucket, const Mesh *mesh); /**< called when backward has filled this bucket */
 void buckets_finish(Bucket *buckets, int count, const Mesh *mesh); /**< called once, before the step */
@@ -289,72 +289,74 @@ void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradie
 
 /* ---- Balise 13: micro-batches -------------------------------------------------------------------------- */
 
-int stage_micros(const Stage *stage); /**< how many micro-batches a batch is cut into; they are numbered from 0 */
+int stage_micros(const Stage *stage); /**< the number of micro-batches in a batch; they are numbered from 0 */
 /** Sends x [B,S,H] to stage `to`, and waits until that stage has begun to receive it. */
 void stage_send_blocking(Stage *stage, Tensor *x, int to);
 /** Starts to send x [B,S,H] to stage `to`, and returns at once. Do not change x before stage_sends_finish(). */
 void stage_send_start(Stage *stage, Tensor *x, int to);
-void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is received */
+void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
 /** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
  * after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
-/** The same with as few micro-batches as possible between their two passes: one forward, one backward in turn.
+/** The same, with as few micro-batches as possible between their two passes: one forward and one backward in turn.
  * (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
 void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
 /* ---- Balise 14: the grid in three dimensions ------------------------------------------------------------ */
 
-/** Replaces balises 8 and 10: sets tp, dp and pp, this rank's place in each of the three and their sizes. tp times pp
- * divides the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
+/** Replaces balises 8 and 10: sets tp, dp and pp, and this rank's place in each and its size. tp times pp divides
+ * the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
  * arXiv:2104.04473.) */
 void mesh_init_3d(Mesh *mesh, int tp, int pp);
 
-/** Called in each backward pass, when it has added its last gradients to a bucket. A step has `passes` of them on
- * this stage, one for each micro-batch; this one is number `pass`, from 0. */
+/** Called in each backward pass, when that pass has added its last gradients to a bucket. A step has `passes`
+ * backward passes on this stage, one for each micro-batch; this one is number `pass`, from 0. */
 void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh);
 
-/** Called before metrics_synchronise(): the last stage has counted rows, the others bring zeros. Afterwards, every
+/** Called before metrics_synchronise(): the last stage has counted rows, the others have zeros. Afterwards, every
  * stage has the sums of its pipeline. */
 void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
 
-/** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of the squares of this rank's
- * gradients of split parameters; `whole`, of those that every rank of its tp group holds whole. Called after
- * buckets_finish(). */
+/** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of squares of this rank's
+ * gradients of split parameters; `whole` is that of parameters that every rank of its tp group holds whole. Called
+ * after buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- Balise 15: an all-reduce out of messages ------------------------------------------------------------- */
 
-/** The numbers begin to end - 1 of x, counted row by row: [end - begin], in x's memory. To change one changes the
- * other. begin may equal end. Not on the tape. */
+/** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
+ * changes the other. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
-void accumulate(Tensor *sum, Tensor *x); /**< sum += x, in place, of as many numbers; not on the tape */
+void accumulate(Tensor *sum, Tensor *x); /**< sum += x, in place; both have equally many numbers; not on the tape */
 /** Sends the numbers of x to rank `to` of the group, and waits until that rank has begun to receive them. */
 void group_send(Group *group, Tensor *x, int to);
 /** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
  * pending_wait(), which returns when that rank has begun to receive them. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
-/** Receives into x, in place, as many numbers as x has from rank `from` of the group; waits for them. */
+/** Receives the numbers of x, in place, from rank `from` of the group, which sends as many; waits for them. */
 void group_receive(Group *group, Tensor *x, int from);
 
 /** Which of the numbers 0..count-1 are chunk k of n: chunks follow each other, none is missing, and their sizes
  * differ by 1 at most. */
 Range ring_chunk(int64_t count, int k, int n);
-/** Rank k of n afterwards holds, in chunk k of x, the sum of this chunk over the ranks; what else is in x is
- * undefined. In place, by messages to neighbours: (n-1)/n of x in n - 1 rounds. (P. Patarasuk, X. Yuan 2009.) */
+/** Afterwards, chunk k of x on rank k of n is the sum of this chunk over the ranks; the rest of x is undefined. In
+ * place, by messages to neighbours: each rank sends (n-1)/n of x, in n - 1 rounds. (P. Patarasuk, X. Yuan 2009.) */
 void ring_reduce_scatter(Group *group, Tensor *x);
-/** Rank k of n brings chunk k of x; afterwards every rank has all chunks. Likewise. */
+/** Before, rank k of n has chunk k of x; afterwards, every rank has all chunks. In place, in n - 1
+ * rounds of messages to neighbours. */
 void ring_all_gather(Group *group, Tensor *x);
 
 /* ---- Balise 16: averages of weights --------------------------------------------------------------------- */
 
 /** Called after each step of the optimiser, which every replica makes with its own gradients: is an average due now?
- * `step` steps are done, from 1 on; `every` steps lie between two averages. `last`: before the next step, the model is
- * evaluated or saved, or the run ends. All replicas must then have the same weights. */
+ * `step` counts the steps done, so it is 1 in the first call of a new run; an average is due every `every` steps, and
+ * if `last` is set: then the model is evaluated or saved before the next step, or the run ends, so all replicas must
+ * have the same weights. */
 bool average_is_due(int64_t step, int64_t every, bool last);
-/** Called when an average is due: afterwards, all replicas have the mean of their weights, in which each replica counts
- * by its rows. `weights` [P] are all weights of this rank, changed in place; `rows` is the number of rows (of tokens,
- * with TASK=mlm) that this replica has trained on since the last average: on some replicas perhaps none. (Federated
+/** Called when an average is due: afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
+ * [P] are all weights of this rank, changed in place; `rows` is the number of rows (with TASK=mlm, of tokens) that this
+ * replica has trained on since the last average; it may be 0 on some replicas. (Federated
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
@@ -438,8 +440,8 @@ void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 /** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It
  * knows its layers and the mask. */
 typedef struct Segment Segment;
-/** Runs the segment on the tape: everything that its backward pass reads is kept. `draw` selects the masks of its
- * dropouts: in each run with this number, they draw the same masks. */
+/** Runs the segment on the tape, which keeps everything that its backward pass reads. `draw` selects its dropout masks:
+ * all runs with the same `draw` have the same masks. */
 Tensor *segment_run(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 /** Returns the same numbers, but not on the tape: only the result is kept. */
 Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
@@ -447,7 +449,7 @@ Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Me
  * and of the leaf, and releases what that run has kept. Only in recompute_backward(), once for each run. */
 void segment_backward(Tensor *y, Tensor *dy);
 Tensor *leaf(Tensor *x);          /**< the numbers of x; a backward pass ends here */
-Tensor *leaf_gradient(Tensor *x); /**< what segment_backward() has brought to a leaf: its gradient */
+Tensor *leaf_gradient(Tensor *x); /**< the gradient of a leaf, after segment_backward() */
 
 /** The pair: forward returns the segment's result [B,S,H]. Backward takes dy, the gradient of that result, and returns
  * the gradient of x; it also adds to the gradients of the segment's parameters. In between, the runtime keeps x and
@@ -469,7 +471,7 @@ Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward o
  * options are those of Megatron-LM, arXiv:1909.08053, section 3.) */
 typedef struct ColumnParallelLinear {
     Tensor *weight;     /**< "weight" [out,in] */
-    Tensor *bias;       /**< "bias" [out], which begins as zeros */
+    Tensor *bias;       /**< "bias" [out], initially zeros */
     bool gather_output; /**< every rank gets all outputs */
 } ColumnParallelLinear;
 ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out, bool gather_output); /**< makes both */
@@ -479,7 +481,7 @@ Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor
 /** A linear layer split along its inputs. */
 typedef struct RowParallelLinear {
     Tensor *weight;         /**< "weight" [out,in] */
-    Tensor *bias;           /**< "bias" [out], which begins as zeros */
+    Tensor *bias;           /**< "bias" [out], initially zeros */
     bool input_is_parallel; /**< x holds only this rank's inputs */
 } RowParallelLinear;
 RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel); /**< makes both */
@@ -490,7 +492,7 @@ Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, c
  * which was a ColumnParallelLinear with stride=3.) */
 typedef struct QueryKeyValue {
     Tensor *weight; /**< "weight" [3,H,H]: the weights of q, k and v, in this order */
-    Tensor *bias;   /**< "bias" [3,H], which begins as zeros */
+    Tensor *bias;   /**< "bias" [3,H], initially zeros */
 } QueryKeyValue;
 /** The arguments of attention. */
 typedef struct Projections {
@@ -502,25 +504,26 @@ Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const
 
 /* ---- Balise 21: the vocabulary of a language model ------------------------------------------------------- */
 
-/** The largest number of each row: [B,S,V/tp] -> [B,S]. Of a shard, each rank has the maxima of its own columns;
- * group_all_max() makes them those of all. Values only: no gradient flows through it, since the loss does not depend
- * on what is subtracted. */
+/** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of its own columns;
+ * group_all_max() turns them into those of all columns. Values only: no gradient flows through it, because the loss
+ * does not depend on what is subtracted. */
 Tensor *row_max(Tensor *x);
-/** Like group_all_reduce(), with the largest number over the ranks in place of the sum. */
+/** Like group_all_reduce(), with the largest number over the ranks instead of the sum. */
 Tensor *group_all_max(Group *group, Tensor *x);
-/** The sum of exp(x - most) over each row: [B,S,V/tp] -> [B,S]; of a shard, a partial sum. most [B,S] must be the
- * maxima over all ranks. That is not checked: with those of one rank, each rank adds terms of another size. */
+/** The sum of exp(x - most) over each row: [B,S,V/tp] -> [B,S]; for a shard, a partial sum. most [B,S] must be the
+ * maxima over all ranks. The kit cannot check that: with the maxima of its own columns, each rank would scale its
+ * terms differently. */
 Tensor *row_sum_exp(Tensor *x, Tensor *most);
-/** x[b,s,ids[b,s]] - most[b,s], and 0 for NO_ID: [B,S,V/tp] -> [B,S]; of a shard, a partial sum, of which one rank
- * has the term. ids [B,S] are columns of this rank: see own_ids(). */
+/** x[b,s,ids[b,s]] - most[b,s], and 0 for NO_ID: [B,S,V/tp] -> [B,S]; for a shard, a partial sum, in which one rank
+ * has the only term. ids [B,S] are columns of this rank: see own_ids(). */
 Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids);
-/** ids of the whole vocabulary as columns of this rank's logits, which linear() has made; NO_ID for those of other
- * ranks. An id outside the vocabulary is misuse. */
+/** Turns ids of the whole vocabulary into columns of this rank's logits, which linear() has made; into NO_ID where the
+ * column is another rank's. An id outside the vocabulary is misuse. */
 Tensor *own_ids(Tensor *ids, const Tensor *logits);
 Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
 Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
-/** The sum of x [B,S] over the positions whose target is not NO_ID, divided by the tokens of the step (all positions
- * with a target; those of every micro-batch) -> [1]. targets [B,S]. */
+/** The sum of x [B,S] over the positions that have a target, divided by the number of such positions in the step (in
+ * all micro-batches) -> [1]. targets [B,S] are NO_ID where there is none. */
 Tensor *mean_over_tokens(Tensor *x, Tensor *targets);
 
 /** The embedding: table [V/tp,H], this rank's rows of the table [V,H], from row shard_begin() on; ids [B,S] of the
@@ -529,8 +532,8 @@ Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
 /** The head, tied if the embedding has the same table: x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the
  * table. (Megatron-LM, arXiv:1909.08053, section 3.) */
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
-/** The mean over the tokens of -log softmax(logits)[target] -> [1], without a row of all logits on any rank. logits
- * [B,S,V/tp] as vocabulary_logits() returns them; targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
+/** The mean over the tokens of -log softmax(logits)[target] -> [1]. No rank gathers a whole row of logits. logits
+ * [B,S,V/tp] are those of vocabulary_logits(); targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
  * is predicted. */
 Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);
 

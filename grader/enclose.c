@@ -1,7 +1,8 @@
 /* enclose [--read PATH...] [--write FILE...] -- COMMAND...: runs a command that can read only the
- * system's programs, libraries and headers and these paths, write only these existing files, and
- * neither signal other processes nor open TCP connections. Made with Landlock (Linux 5.13), which
- * binds root, too, and needs no namespaces. Where there is none, the command runs as it is. */
+ * system's programs, libraries and headers and these paths, and write only these existing files; it
+ * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on). Made with
+ * Landlock (Linux 5.13), which binds root, too, and needs no namespaces. Where there is none, the
+ * command runs as it is. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>

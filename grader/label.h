@@ -65,7 +65,7 @@ typedef enum Thing {
 
 enum {
     NO_STEP = -1, /**< a label without a step */
-    LAYERS = 2,   /**< per case of labs 2 to 7 */
+    LAYERS = 2,   /**< per case of labs 2 to 7 and 20 */
     STEPS = 2,    /**< training steps of a scenario; evaluations are numbered after them */
 };
 

@@ -66,7 +66,7 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 
 /** From now on group_all_reduce_start() sums over this group by `sum`, in place, and returns when it is done. What `sum`
- *  puts on the tape is released. NULL: as before. */
+ *  puts on the tape is released. NULL: the usual way. */
 void group_sum_by(Group *group, void (*sum)(Group *group, Tensor *x));
 
 /** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */

@@ -42,11 +42,12 @@ Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
 /** For a function that needs whole rows on every rank. */
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
 
-/** The placement of the maxima of rows: of columns, unknown, because each rank has its own. */
+/** The placement of the maxima of rows: unknown if x is split by columns, because each rank has its
+ *  own. */
 Placement place_row_max(const Tape *tape, const Tensor *x);
-/** The placement of sums over rows: of columns, a partial sum. */
+/** The placement of sums over rows: a partial sum if x is split by columns. */
 Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x);
-/** Is x, or may it be, split along its last dimension? */
+/** Is x split along its last dimension, or may it be? */
 bool may_be_columns(const Tensor *x);
 
 /** [B,S,H] -> [B,H] */

@@ -1,6 +1,6 @@
 /** @file
- * Groups of ranks and their communication, over MPI. Every rank of a group calls a collective, in
- * the same order.
+ * Groups of ranks and their communication, over MPI or NCCL. Every rank of a group calls a
+ * collective, in the same order.
  *
  * The `comm_` functions work on plain memory, not on tensors; those of balise.h use them. Counts
  * may exceed 2^31 (they are split into smaller ones for MPI). An MPI error ends the run
@@ -49,7 +49,7 @@ void group_must_exist(const Group *group, const char *function);
 
 /** Sums x [count] over the ranks; every rank gets the result. result may be x itself. */
 void comm_all_reduce(Group *group, const real *x, real *result, int64_t count);
-/** The same with the largest number in place of the sum. Counted as a sum. */
+/** The same with the largest number instead of the sum. Counted as a sum. */
 void comm_all_max(Group *group, const real *x, real *result, int64_t count);
 
 /** Combines bits [bytes] by OR over the ranks, in place. Counted as a sum. */

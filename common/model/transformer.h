@@ -22,16 +22,16 @@ typedef struct TransformerConfig {
     const Architecture *architecture;      /**< which one; not NULL */
     int vocabulary, hidden, layers, heads; /**< V, H, blocks, A */
     int classes;                           /**< of a classifier; 0 in a language model */
-    int positions;   /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
-    double dropout;  /**< probability, in [0, 1) */
-    int kv_heads;    /**< LLaMA: heads of keys and values, which divide `heads` */
-    int inner;       /**< the width of the feed-forward layers; not of the labs' BERT: 4 H */
-    double epsilon;  /**< of the norms; not of the labs' BERT: 1e-5 */
-    int token_types; /**< the real BERT: rows of its table of token types, of which row 0 is used */
+    int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
+    double dropout; /**< probability, in [0, 1) */
+    int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
+    int inner; /**< the width of the feed-forward layers; the labs' BERT ignores it and has 4 H */
+    double epsilon;  /**< of the norms; the labs' BERT ignores it and has 1e-5 */
+    int token_types; /**< the published BERT: rows of its table of token types; it uses row 0 */
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
-    Recompute recompute; /**< no size: what a backward pass computes again */
+    Recompute recompute; /**< not a size: what a backward pass computes again */
     /** no size: blocks get and return a shard of the positions, by balise 18; tp divides S */
     bool sequence_parallel;
 } TransformerConfig;

@@ -26,7 +26,7 @@ ROOMS = (
     ("common/model/serial", "the layers of the labs on one rank"),
     ("common/optim", "SGD, AdamW, clipping, schedules, the scaler"),
     ("common/checkpoint", "safetensors: files of weights, their index, their folder"),
-    ("common/pretrained", "models that others have trained: Hugging Face's folders, llama2.c's files"),
+    ("common/pretrained", "reading pretrained models: Hugging Face's folders, llama2.c's files"),
     ("common/train", "the training loop, metrics, buckets, saving and resuming"),
     ("common/story", "make story: a text by a trained language model"),
     ("common/bench", "make bench, make model: kernels, steps, collectives, predictions of layouts"),

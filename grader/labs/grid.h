@@ -1,5 +1,5 @@
 /** @file
- * Lab 14: the kinds of its cases, and the numbers that the ranks bring to the sums.
+ * Lab 14: the kinds of its cases, and the numbers that the ranks contribute to the sums.
  */
 #pragma once
 

@@ -39,7 +39,7 @@ typedef struct Allowance {
 } Allowance;
 /** Returns the budget of a pass on n ranks. */
 typedef Allowance AllowanceFunction(int64_t n, const Sizes *sizes);
-/** Returns the most numbers that a rank may take in a pass. */
+/** Returns the most numbers that a rank may allocate in a pass. */
 typedef double MemoryFunction(const Case *c, const Label *pass);
 /** The elements that an all-reduce of `count` sends. R. Thakur, R. Rabenseifner, W. Gropp 2005. */
 static inline int64_t sent_by_all_reduce(int64_t n, int64_t count)

@@ -17,10 +17,10 @@ static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "r
 enum { RING_CALLS_OF_PART = 3 }; /**< of each part; the second has a tensor of another size */
 
 enum {
-    RING_EXTREMES = 2, /**< how many counts ring_chunk() cuts that no case exchanges */
+    RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
     RING_MANY = 49,    /**< into how many chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
 };
-/** These counts: less than a number a rank, and more than an int holds. */
+/** These counts: fewer than there are ranks, and more than an int holds. */
 static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
 /** The label of the chunks of such a count: where each begins and ends. */
 static inline Label ring_extreme_label(int extreme)

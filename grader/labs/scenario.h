@@ -55,7 +55,7 @@ typedef struct Scenario {
     Model *model;        /**< the layers that the scenario has made */
     struct Stage *stage; /**< labs 12 to 14: what it has made of them, or NULL */
     void (*stage_free)(
-        struct Stage *stage); /**< frees `stage`; a pointer, because only lab 12 links it */
+        struct Stage *stage); /**< frees `stage`; a pointer, because only labs 12 to 14 link it */
     Stream stream;            /**< where it writes */
     int64_t samples[64];      /**< row numbers that dropout is keyed by */
 } Scenario;
@@ -166,7 +166,7 @@ Tensor *random_ids(Scenario *run, const char *name, int64_t limit);
  *  least two positions of each sample are visible, or the only one. */
 Tensor *random_mask(Scenario *run, const char *name);
 
-/* ---- layers (labs 2 to 7) ------------------------------------------------------------------------------ */
+/* ---- layers (labs 2 to 7 and 20) ------------------------------------------------------------------------ */
 
 /** How a lab's layer is made and called. */
 typedef struct LayerScenario {

@@ -8,7 +8,7 @@
 /** The kinds of cases: what the segments are. */
 typedef enum SegmentKind {
     SEGMENT_BLOCKS, /**< blocks of a transformer, each called once in a pass */
-    SEGMENT_ATTENTION, /**< the attention of each block, between a norm and a residual sum, which are none */
+    SEGMENT_ATTENTION, /**< the attention of each block, between a norm and a residual sum, which are not segments */
     SEGMENT_TWICE, /**< blocks, of which each is called twice in a pass */
 } SegmentKind;
 

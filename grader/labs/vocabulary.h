@@ -30,9 +30,9 @@ enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten 
  *  second model: a maximum does not begin at 0. */
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
-/** A target in the columns of each rank in turn, that of the last position at the end of the
- *  vocabulary; every fourth position, and the whole first sample of several, has nothing to
- *  predict. */
+/** Targets in the columns of each rank in turn; that of the last position is at the end of the
+ *  vocabulary. Every fourth position has nothing to predict, nor has the first sample if there are
+ *  several. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
 /** dy for a result y of a student's, which may be this rank's columns. */

@@ -64,7 +64,7 @@ typedef struct LabResult {
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
     Ending cut_short;      /**< how the case ended after which no others were run, or COMPLETE */
     int not_run;           /**< number of cases that were not run */
-    bool serial, overlaps; /**< in a step stages worked one after the other; at the same time */
+    bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     bool exchanges;        /**< something was sent in some case */
     char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */

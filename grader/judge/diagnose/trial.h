@@ -110,9 +110,9 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
 void compare_ring(Trial *t);
-/** Do the chunks of a call follow each other, are none missing, and are they as long as each other? Otherwise fails. */
+/** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1 at most. */
 void compare_chunks(Trial *t, int call);
-/** And those of counts that no case exchanges? */
+/** The same for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part cut the weights into parts that follow each other, and is none too long? */
 void compare_sharded_parts(Trial *t);
@@ -123,11 +123,11 @@ struct StepSchedule; /**< likewise */
 /** The schedule of a step, as the ranks have recorded it, in slots or at a pace. @return false if it cannot be replayed to its end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
-/** Fails the schedule of a function that ended although, in the replay, ranks wait for ever. */
+/** Fails the schedule of a function that ran to completion although its ranks wait for ever in the replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Has a rank made more calls than are kept? Then fails the schedule. */
+/** Fails the schedule if a rank has made more calls than are kept. */
 bool has_lost_calls(Trial *t);
-/** Is what this rank has not written another stage's, which has? */
+/** Does the entry that this rank has not written belong to another stage, which has written it? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Lab 12: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);

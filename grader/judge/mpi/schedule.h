@@ -10,7 +10,7 @@
 enum {
     MOST_PASSES = 32,     /**< of a rank in a step */
     MOST_INTERVALS = 128, /**< of work or of sums that are kept */
-    NO_TIME = -1,         /**< of a pass that the clock does not come to */
+    NO_TIME = -1,         /**< of a pass that the replay does not reach */
 };
 
 enum {
@@ -19,15 +19,15 @@ enum {
     LINKS, /**< how many there are */
 };
 
-/** What takes how long, in seconds. All zero: the clock counts slots. */
+/** How long each kind of work takes, in seconds. All zero: the clock counts slots. */
 typedef struct Pace {
     double work;           /**< a multiply-add */
     double latency[LINKS]; /**< a message without data */
     double byte[LINKS];    /**< a byte of it */
     int node;              /**< ranks of a node */
     int tp;                /**< ranks that split a layer: others of a group are replicas */
-    double over_replicas;  /**< a byte that replicas sum counts as so many */
-    bool late; /**< what starts a collective starts nothing: it begins when it is waited for */
+    double over_replicas;  /**< how many bytes each byte that replicas sum counts as */
+    bool late;             /**< a nonblocking collective begins only when it is waited for */
 } Pace;
 
 /** The seconds of a message from rank to rank. */
@@ -44,18 +44,18 @@ typedef struct Pass {
     bool backward;         /**< or forward */
     int64_t calls;         /**< how many calls its rank had made when it ended */
     int64_t multiplied;    /**< its multiply-adds, and those before it in the step */
-    double begin, end;     /**< in slots or seconds, from the begin of the step on */
+    double begin, end;     /**< in slots or seconds since the step began */
     double waited;         /**< for how long its rank was idle just before it */
     const Call *waited_in; /**< the call in which it waited longest, or NULL */
 } Pass;
 
-/** From when to when. */
+/** A span of time. */
 typedef struct Interval {
     double begin; /**< in slots or seconds */
     double end;   /**< likewise, not before begin */
 } Interval;
 
-/** Some spans, in their order; from MOST_INTERVALS on, they are left out. */
+/** Spans, in order; any beyond MOST_INTERVALS are left out. */
 typedef struct Intervals {
     int count;                     /**< how many there are */
     Interval span[MOST_INTERVALS]; /**< the first `count` */
@@ -77,11 +77,11 @@ typedef struct StepSchedule {
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */
 } StepSchedule;
 
-/** Replays the calls that the ranks made in one place, `where`, at the pace of the schedule, with its passes, of which micro, backward,
- *  calls and multiplied are given. Sets the rest. @return false if some rank is stuck */
+/** Replays the calls that the ranks made in one place, `where`, at the pace of the schedule. Of its passes, micro, backward, calls
+ *  and multiplied are given; sets the rest. @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
-/** For how long a rank has nothing to do until the step ends. */
+/** How long a rank is idle in the step, up to its end. */
 static inline double idle_time(const StepSchedule *s, int rank)
 {
     return s->length - s->busy[rank];

@@ -111,6 +111,6 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
  *  only. */
 void table_print(FILE *out, const Calls *calls, const char *file);
-/** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to there. Then what the step would cost on
- *  a cluster, of which `cluster` is what common/bench/clusters.py prints, or NULL. */
+/** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to the hang. Then prints what the step
+ *  would cost on a cluster, if `cluster`, the output of common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);
