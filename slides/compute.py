@@ -4,6 +4,7 @@ matrices.tex, code/.
 
 On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
+import dataclasses
 import math
 import pathlib
 import sys
@@ -183,6 +184,22 @@ def of_sharded_optimiser(large):
     return found
 
 
+def of_sequence(large):
+    """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in x of B·S·H numbers; and, in per cent
+    of what is kept on one rank, what sequence parallelism leaves of that which tp alone does not divide."""
+    reduce_scatter = all_gather = 1
+    attention, inner, whole = 4, 4, 2
+    pairs, all_positions = 2, 16  # of a block; the label of a whole pass in grader/labs/sequence.h
+    sent = formulas.both(18, n=2, B=1, S=2, H=1, N=pairs, PART=all_positions) // 2
+    found = {"sequence.half": all_gather, "sequence.sum": reduce_scatter + all_gather, "sequence.block": sent,
+             "sequence.whole": whole, "sequence.cut": attention + inner, "sequence.all": whole + attention + inner}
+    by_rows = dataclasses.replace(large, sequence_parallel=True)
+    for tp in (1, 2, 4, 8):
+        rows = by_rows.activations(tp, 1) - large.activations(tp, 1) + whole_activations(large)
+        found[f"sequence.rows.{tp}"] = f"{100 * rows / large.activations(1, 1):.1f}"
+    return found
+
+
 def of_recomputation():
     """What a block keeps, in x of B·S·H numbers: two inputs of norms; q, k, v and the result of attention; what goes into GELU. Its
     products, in forward passes: attention has 4 of the 12 H² weights."""
@@ -196,7 +213,8 @@ def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
-            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large), **of_sharded_optimiser(large),
+            **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large),
+            **of_sharded_optimiser(large), **of_sequence(large),
             **of_recomputation(), **ring}
 
 
