@@ -246,7 +246,7 @@ def check_pages(folder):
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)
-    check("there are about 90 slides", 80 <= count <= 100, count)
+    check("there are about 100 slides", 90 <= count <= 110, count)
 
 
 def small_tree(folder):
