@@ -43,9 +43,8 @@ static bool lacks_gradients(const LabResult *lab)
 const char *why_held_back(const LabResult *lab, Check check)
 {
     if (lacks_gradients(lab) && check != INPUT_GRADIENT && check != WEIGHT_GRADIENT)
-        return _(
-            "a run that keeps nothing, and that no backward pass follows, is easy: these points "
-            "are given once the gradients are right");
+        return _("keeping nothing is easy without a backward pass: these points are given once the "
+                 "gradients are right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;
