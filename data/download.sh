@@ -87,5 +87,5 @@ fetch_stories() {
 case ${ONLY:-reviews} in
 reviews) fetch_reviews ;;
 stories) fetch_stories ;;
-*) give_up "$(say 'there are no such data')" "$(say 'ONLY=reviews, or ONLY=stories')" "$ONLY" ;;
+*) give_up "$(say 'there is no such data set')" "$(say 'ONLY=reviews, or ONLY=stories')" "$ONLY" ;;
 esac

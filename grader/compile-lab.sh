@@ -101,7 +101,7 @@ say_limit() {
     time) say 'the compiler was stopped: it ran for more than 20 seconds, where a lab takes a moment' ;;
     memory) say 'the compiler was stopped: it asked for more than 1.5 GB of memory' ;;
     size) say "the compiler was stopped: the lab's object is larger than 400 MB" ;;
-    *) [ ! -s "$object.messages.as" ] || say 'the assembler does not understand what the lab hands it (asm)' ;;
+    *) [ ! -s "$object.messages.as" ] || say "the assembler rejects the lab's assembly code (asm)" ;;
     esac
 }
 

@@ -35,7 +35,7 @@ static void check_heads(const char *function, bool causal, const Tensor *q, cons
         misuse(causal ? N_("q is [B,S,heads*D]; k and v are [B,T,heads*D], earlier keys included")
                       : N_("they are [B,S,heads*D] each"),
                causal ? N_("%s: q %s, k %s and v %s do not fit")
-                      : N_("%s: q %s, k %s and v %s must have one shape [B,S,heads*D]"),
+                      : N_("%s: q %s, k %s and v %s must all have the same shape, [B,S,heads*D]"),
                function, TENSOR_TEXT(q), TENSOR_TEXT(k), TENSOR_TEXT(v));
     must_have_heads(function, q, heads);
 }
@@ -96,7 +96,7 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
         return y;
     if (shape->past)
         misuse("a cache of keys and values is for inference: call it where no gradient is needed",
-               "%s: q %s has fewer positions than k %s, and a gradient is needed", function,
+               "%s: a gradient is needed, but q %s has fewer positions than k %s", function,
                TENSOR_TEXT(q), TENSOR_TEXT(k));
     node->with.attention = *shape;
     if (mask)

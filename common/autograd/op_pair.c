@@ -16,8 +16,8 @@ static void pair_gradient(Node *node, Tensor *dy)
     Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
         misuse(call->along[true]
-                   ? N_("the gradient has the argument's shape: what forward has cut or joined, "
-                        "backward joins or cuts")
+                   ? N_("the gradient has the argument's shape: backward joins what forward "
+                        "has cut, and cuts what forward has joined")
                    : N_("the gradient has the argument's shape: should forward's result have it "
                         "too?"),
                "%s: forward returned %s for an argument %s, and backward returned the gradient in "

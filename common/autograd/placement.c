@@ -216,7 +216,7 @@ Placement place_all_reduce(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (is(x, SHARD))
-        misplaced("pieces are joined by all_gather; all_reduce (g) adds",
+        misplaced("use all_gather to join shards; all_reduce (g) adds partial sums",
                   "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
     else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
         misplaced("it is already whole: the sum would count it once per rank",
@@ -229,7 +229,7 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
     if (!is_split(tape))
         return whole();
     if (is(x, PARTIAL))
-        misplaced("partial sums are added by all_reduce (g); all_gather joins",
+        misplaced("use all_reduce (g) to add partial sums; all_gather joins shards",
                   "all_gather: x %s is not a shard", TENSOR_TEXT(x));
     else if (is(x, SHARD) && x->placement.dim != dim)
         misplaced("join the pieces along the dimension that was split",
@@ -287,10 +287,10 @@ Placement place_part(const Tape *tape, const Tensor *x, int dim)
     if (!is_split(tape))
         return whole();
     if (tape->recording && is(x, SHARD) && x->placement.dim == dim)
-        misplaced("of q, k and v one after the other, the first ranks would hold all of q: split "
-                  "each of them, as a weight [3,out,in] in shard(1)",
-                  "part along dimension %d: x %s: a part of this rank's columns is not this rank's "
-                  "share of that part",
+        misplaced("if q, k and v are stacked and split as one matrix, the first ranks hold all "
+                  "of q: split each of them, as a weight [3,out,in] with shard(1)",
+                  "part along dimension %d: x %s: part k of this rank's columns is not this "
+                  "rank's share of part k of x",
                   dim, TENSOR_TEXT(x));
     return of(UNKNOWN);
 }

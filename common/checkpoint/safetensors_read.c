@@ -170,7 +170,7 @@ static char *checked_bytes(const Safetensors *file, const SafeTensor *tensor, Pr
     if (safetensors_bytes(file, bytes, tensor->bytes, file->data + tensor->begin, problem) &&
         (!strcmp(checksum_of(bytes, (size_t)tensor->bytes).digits,
                  safetensors_checksum(file, tensor->name)) ||
-         safetensors_damaged(file, problem, N_("the numbers do not match their checksum: those of"),
+         safetensors_damaged(file, problem, N_("the checksum does not match the numbers of"),
                              tensor->name)))
         return bytes;
     free(bytes);

@@ -14,7 +14,7 @@ static TransformerPart part_of_stage(const TransformerConfig *config, const Mesh
     Range blocks = stage_blocks(config->layers, mesh);
     if (blocks.begin < 0 || blocks.begin > blocks.end || blocks.end > config->layers)
         misuse(
-            "begin is the first block of this stage, and end the first one that is not",
+            "begin is the first block of this stage, and end is one past its last block",
             "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
             (long long)blocks.begin, (long long)blocks.end, config->layers);
     return (TransformerPart){mesh->pp_rank == 0, blocks, mesh->pp_rank + 1 == mesh->pp_degree};

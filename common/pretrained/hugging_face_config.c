@@ -145,8 +145,8 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
         if (record && (!text || strcmp(text, "default")))
             return problem_set(problem, from->path, "use a model without it",
-                               "the model has %s of type %.100s: the kit turns positions only by "
-                               "rope_theta",
+                               "the model has %s of type %.100s: the kit computes rotary "
+                               "positions from rope_theta only",
                                keys[i], text ? text : "?");
         const HuggingFaceConfig inner = {from->path, (json_t *)record};
         if (record && !positive(&inner, "rope_theta", c->theta, &c->theta, problem))

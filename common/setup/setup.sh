@@ -27,8 +27,8 @@ check_groups() {
     for name; do
         [[ $name == core || $name == data || $name == test || $name == slurm || $name == docs ]] && continue
         {
-            printf '%s%s\n' "$(say 'error: ')" "$(said "setup knows no group of packages named '%s'" "$name")"
-            hint "$(say 'core (the labs), data (make data), test (make test), slurm (make test-slurm) or docs; core is meant when none is named')"
+            printf '%s%s\n' "$(say 'error: ')" "$(said "there is no group of packages named '%s'" "$name")"
+            hint "$(say 'core (the labs, and the default), data (make data), test (make test), slurm (make test-slurm) or docs')"
         } >&2
         exit 2
     done

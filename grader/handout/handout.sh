@@ -68,7 +68,7 @@ put_labs() {
 put_given() { # put_given MACHINE PREFIX
     local tools=$work/tools-$1 out=$stage/grader/given/$1 tool
     command -v "$2gcc" > /dev/null || give_up "$(said 'there is no compiler for %s: %s' "$1" "$2gcc")" \
-        "$(said "apt-get install gcc-%s, or without INDEPENDENT=1 each lab builds on the student's own" "${2%-}")"
+        "$(said "apt-get install gcc-%s, or leave out INDEPENDENT=1, so that each lab builds on the student's own earlier ones" "${2%-}")"
     mkdir -p "$tools" "$out"
     for tool in as objcopy objdump size addr2line strip; do
         ln -sf "$(command -v "$2$tool")" "$tools/$tool"

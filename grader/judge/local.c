@@ -97,7 +97,7 @@ static bool has_layout(const Lab *lab, int world, int tp)
 }
 
 static const char layout_hint[] =
-    N_("labs 1 to 7: a number of ranks, 1 2 3 4 6 8; labs 8 to 11: WORLDxTP, 8x2");
+    N_("labs 1 to 7: a number of ranks, 1 2 3 4 6 8; later labs: WORLDxTP, 8x2");
 
 static bool add_layout(Reader *r, const char *word)
 {
@@ -213,8 +213,8 @@ static bool begin_shape(Reader *r)
         return refuse(r, _("`seed` adds many cases at once"), _("there are more than %d shapes"),
                       MOST_SHAPES);
     if (!r->lab->misfit)
-        return refuse(r, _("labs 1 to 7 and 9 have sizes"), _("lab %d has no sizes to choose"),
-                      r->lab->number);
+        return refuse(r, _("grader/README.md lists the sizes of each lab"),
+                      _("lab %d has no sizes to choose"), r->lab->number);
     r->local->shapes[r->local->shape_count++] =
         (LocalShape){.lab = r->lab->number, .line = r->line};
     return true;

@@ -100,9 +100,9 @@ Lab lab_13 = {
     .over_stages = true,
     .sizes = SIZES_BSH | SIZE_A | SIZE_P | SIZE_BLOCKS | SIZE_MICROS,
     .cuts = STAGES_CUTS,
-    .predict = {.question = N_("Four stages run eight micro-batches with 1F1B. Each stage has a "
-                               "largest number of micro-batches that wait for their backward pass "
-                               "at once. What do these four numbers add up to?"),
+    .predict = {.question = N_("Four stages run eight micro-batches with 1F1B. For each stage, "
+                               "take the largest number of micro-batches that wait for their "
+                               "backward pass at once. What do these four numbers add up to?"),
                 .at = {.world = 4, .tp = 1, .pp = 4, .B = 8, .micros = 8, .kind = BY_ONE_F_ONE_B},
                 .count = alive_in_step},
     .kinds = {[BY_GPIPE] = {.scenario = scenario_13}, [BY_ONE_F_ONE_B] = {.scenario = scenario_13}},

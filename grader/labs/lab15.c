@@ -38,7 +38,7 @@ static Range chunk_of_rank(const Scenario *run, Group *group, int call)
     const int64_t count = ring_count(&run->c, call);
     const Range chunk = ring_chunk(count, group_rank(group), group_size(group));
     if (chunk.begin < 0 || chunk.begin > chunk.end || chunk.end > count)
-        misuse("begin is the first number of the chunk, end the first one behind it",
+        misuse("begin is the first number of the chunk, and end is one past its last number",
                "ring_chunk(%lld, %d, %d) returned begin %lld and end %lld, but 0 <= begin <= end "
                "<= %lld must hold",
                (long long)count, group_rank(group), group_size(group), (long long)chunk.begin,

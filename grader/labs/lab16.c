@@ -97,8 +97,8 @@ Lab lab_16 = {
     .sizes = SIZES_BSH | SIZE_EVERY,
     .predict =
         {.question = N_("Eight ranks with tp = 2 hold 10,000 weights each, and average them "
-                        "every 4 steps. How many bytes do the ranks send in all in 8 "
-                        "steps, the sums of the rows included?"),
+                        "every 4 steps. How many bytes do the ranks send in all in 8 steps, "
+                        "including the sums of the numbers of rows?"),
          .unit = N_("bytes"),
          .at = {.world = 8, .tp = 2, .B = 10, .S = 10, .H = 100, .kind = SOME_STEPS, .every = 4},
          .count = bytes_of_two_averages},

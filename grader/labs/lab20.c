@@ -63,7 +63,7 @@ static void must_be_projection(const char *name, const Tensor *y, const Tensor *
         misuse("return all three", "query_key_value_forward: one of q, k and v is NULL");
     const int64_t B = x->shape.size[0], S = x->shape.size[1], H = x->shape.size[2];
     if (!shape_equal(y->shape, SHAPE(B, S, H / tp)) && !shape_equal(y->shape, x->shape))
-        misuse("of the product [B,S,3,H/tp], each is one of the three along dimension 2",
+        misuse("q, k and v are the three parts of the product [B,S,3,H/tp] along dimension 2",
                "query_key_value_forward: %s is %s, expected [%lld,%lld,%lld], the columns of this "
                "rank's heads",
                name, TENSOR_TEXT(y), (long long)B, (long long)S, (long long)(H / tp));

@@ -218,11 +218,10 @@ static void refused(MPI_Comm *comm, int *code, ...)
         misuse("name the rank, or give each sender a tag of its own",
                "%s from any rank: the first message is longer than this rank expects", name);
     if (class == MPI_ERR_TRUNCATE)
-        misuse(
-            "every rank of the group must make the same calls in the same order, and pass the same "
-            "count: is a call left out where a rank has nothing to add? Do parts of different "
-            "sizes meet?",
-            "%s: another rank's message is longer than this rank expects", name);
+        misuse("every rank of the group must make the same calls in the same order, and pass the "
+               "same count: is a call left out where a rank has nothing to add? Do the ranks pass "
+               "parts of different sizes?",
+               "%s: another rank's message is longer than this rank expects", name);
     misuse("look at the arguments of this call", "%s: %.200s", name, text);
 }
 

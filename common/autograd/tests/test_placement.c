@@ -177,7 +177,7 @@ static const Rule RULES[] = {
     {"take", "S1", NULL, "U", "other ranks hold the rest"},
     {"part", "W", NULL, "U", NULL},
     {"part", "S1", NULL, "U", NULL},
-    {"part", "S2", NULL, "U", "is not this rank's share of that part"},
+    {"part", "S2", NULL, "U", "is not this rank's share of part k of x"},
     {"linear of three", "C", "S1", "S3", NULL},
     {"linear of three", "C", "S0", "S2", NULL},
     {"linear of three", "S2", "S2", "P", NULL},

@@ -26,7 +26,7 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
     in_bf16 = of_large = NULL;
     if (precision == FP16 || precision == TF32)
-        return problem_set(problem, NULL, "a CPU can only do AMP=bf16; or use BACKEND=cuda",
+        return problem_set(problem, NULL, "on a CPU, use AMP=bf16; on a GPU, add BACKEND=cuda",
                            "AMP=%s needs a GPU", precision_name(precision));
     if (precision == FP32 && width < LARGE)
         return true; /* loading oneDNN takes 26 ms */

@@ -163,8 +163,8 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
     if (dealt->deal.tail == DROP)
         return drops_the_end(t, dealt) ? NULL
                                        : _("DROP must leave out the last rows of this epoch's "
-                                           "order, those that fill no round, but it leaves out "
-                                           "others");
+                                           "order, those that do not fill a whole round, but "
+                                           "it leaves out others");
     return missing > 0 ? _("some rows are read by no replica") : NULL;
 }
 

@@ -25,7 +25,7 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
                          shape_count(got->shape) == shape_count(want->shape);
     snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
              got->label.name, shape_text(got->shape, a), shape_text(want->shape, b),
-             stacked ? _("q, k and v one below the other are cut as one matrix, so the first ranks "
+             stacked ? _("q, k and v are stacked and split as one matrix, so the first ranks "
                          "hold all of q: declare three matrices and split each of them, shard(1)")
              : divided && cut
                  ? _("it was divided twice: declare the full shape, and the placement divides it")
@@ -203,8 +203,8 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
     const char *reason =
         want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice")
         : want->label.of == METRICS_OF_STAGES
-            ? _("the metrics need a sum over mesh->pp, the norm one over mesh->tp and one over "
-                "mesh->pp")
+            ? _("the metrics need one sum, over mesh->pp; the norm needs one over mesh->tp and "
+                "one over mesh->pp")
         : t->result->lab->over_stages && replicas_of(t->c) > 1
             ? _("one sum of the gradients over the replicas in each step suffices")
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)

@@ -159,9 +159,8 @@ bool summed_in_each_pass(const Evidence *e)
         sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
     }
     return is_gradient_of_grid(e) && want && sent > 1.2 * numbers_of(want)[0] &&
-           says(
-               e,
-               _("the ranks sent %.2g times what one sum over the replicas, in the last pass, takes: "
-                 "what an earlier pass has summed already is summed again"),
-               sent / numbers_of(want)[0]);
+           says(e,
+                _("the ranks sent %.2g times what a single sum over the replicas takes, after "
+                  "the last pass: gradients that an earlier pass has summed are summed again"),
+                sent / numbers_of(want)[0]);
 }

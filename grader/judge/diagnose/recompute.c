@@ -113,10 +113,10 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
         }
     if (differ > 0)
         fail(t, (Check)want->check, EXPLAINED,
-             _("%lld of %lld numbers differ in their last bits from those without recomputation: "
-               "the second run must do what the first one did, with the same x, and nothing is "
-               "added to its gradients\n%s on rank %d (%s): element %lld is %.9g, and %.9g without "
-               "recomputation"),
+             _("%lld of %lld numbers differ in their last bits from those without "
+               "recomputation: the second run must repeat the first exactly, with the same x, "
+               "and nothing else may be added to its gradients\n%s on rank %d (%s): element "
+               "%lld is %.9g, and %.9g without recomputation"),
              (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
              (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
 }
@@ -145,13 +145,13 @@ bool multiplied_by_calls(const Evidence *e)
         double factor;
         const char *says;
     } factors[] = {
-        {c->tp, N_("it is %g times the expected one, once for each rank in each call that it has "
-                   "passed: it is summed over the ranks although it was already complete")},
-        {2, N_("it is %g times the expected one, 2 times for each call that it has passed: it is "
-               "counted twice")},
-        {0.5, N_("it is %g times the expected one, once halved in each call that it has passed")},
-        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks in "
-                         "each call that it has passed")},
+        {c->tp, N_("it is %g times the expected one, once for each rank in each call that it "
+                   "went through: it is summed over the ranks although it was already complete")},
+        {2, N_("it is %g times the expected one, a factor of 2 in each call that it went "
+               "through: it is counted twice")},
+        {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
+        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of "
+                         "ranks in each call that it went through")},
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)

@@ -50,11 +50,10 @@ static bool uses_collective(const Exchange *x)
             call_at_line(x, call, one, sizeof one);
             for (int check = 0; check < CHECKS; check++)
                 if (lab_points(t->result->lab, (Check)check))
-                    fail(
-                        t, (Check)check, IN_CALLS,
-                        _("%s: rank %d calls the %s: in this lab, messages between two ranks do what "
-                          "a collective does (%s)"),
-                        x->function, rank, one, t->sizes);
+                    fail(t, (Check)check, IN_CALLS,
+                         _("%s: rank %d calls the %s: in this lab, messages between two ranks "
+                           "replace collectives (%s)"),
+                         x->function, rank, one, t->sizes);
             return true;
         }
     return false;
@@ -166,9 +165,8 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
     if (s->waited_in[worst])
         call_at_line(x, s->waited_in[worst], one, sizeof one);
     fail(t, SCHEDULE, EXPLAINED,
-         _("%s takes %.0f rounds, in each of which a chunk can be sent, but n - 1 = %lld are "
-           "enough, if all ranks send and receive at the same time: rank %d waits for %.0f of them "
-           "in the %s (%s)"),
+         _("%s takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if all ranks "
+           "send and receive at the same time: rank %d waits for %.0f of them in the %s (%s)"),
          x->function, ceil(s->length), (long long)enough, worst, ceil(s->waited[worst]), one,
          t->sizes);
 }

@@ -23,8 +23,8 @@ static bool are_no_chunks(int64_t N, int n, const Range chunk[], char why[300])
     int64_t end = 0, least = N, most = 0;
     for (int k = 0; k < n; k++) {
         snprintf(why, 300,
-                 _("ring_chunk of %lld numbers in %d chunks: chunk %d begins at %lld, where the "
-                   "numbers before it end at %lld"),
+                 _("ring_chunk of %lld numbers in %d chunks: chunk %d begins at %lld, but the "
+                   "chunks before it end at %lld"),
                  (long long)N, n, k, (long long)chunk[k].begin, (long long)end);
         if (chunk[k].begin != end)
             return true;
@@ -221,8 +221,8 @@ static bool says_instead(Ring *r, int k, Range chunk)
         before = reals(r->rest[j]) + chunk.begin;
         if (close_to(is, before, 1, count, 0))
             return says(e,
-                        _("chunk %d is not the finished one, but what rank %d held before the "
-                          "call: it was passed on before it had arrived there"),
+                        _("chunk %d is what rank %d held before the call, not the finished "
+                          "chunk: that rank passed it on before it had received it"),
                         k, rank_at(r, j));
         if (j != k && chunk_at(e->trial, r->group, j, r->call, &other) && other.end > other.begin &&
             close_to(is, e->right + other.begin, 1,

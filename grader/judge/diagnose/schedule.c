@@ -162,12 +162,12 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
     snprintf(idle, sizeof idle, waited == 1 ? _("for %lld slot") : _("for %lld slots"), waited);
     fail(t, SCHEDULE, EXPLAINED,
          pass && pass->backward
-             ? _("%s takes %lld slots, a pass of a micro-batch in each, but 2 (m + p - 1) = %lld "
-                 "are enough: stage %d is idle %s before it runs micro-batch %d backward%s%s%s "
-                 "(%s)")
-             : _("%s takes %lld slots, a pass of a micro-batch in each, but 2 (m + p - 1) = %lld "
-                 "are enough: stage %d is idle %s before it runs micro-batch %d forward%s%s%s "
-                 "(%s)"),
+             ? _("%s takes %lld slots (one pass of one micro-batch each), but 2 (m + p - 1) = "
+                 "%lld are enough: stage %d is idle %s before it runs micro-batch %d "
+                 "backward%s%s%s (%s)")
+             : _("%s takes %lld slots (one pass of one micro-batch each), but 2 (m + p - 1) = "
+                 "%lld are enough: stage %d is idle %s before it runs micro-batch %d "
+                 "forward%s%s%s (%s)"),
          schedule_name(t->c), (long long)s->length, (long long)enough, stage_of_rank(t->c, rank),
          idle, pass ? pass->micro : 0, line[0] ? _(", at ") : "", line, meanwhile, t->sizes);
 }
@@ -184,8 +184,8 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
             snprintf(waits[told++], sizeof *waits, _("rank %d waits in %s"), rank, call);
         }
     fail(t, SCHEDULE, IN_CALLS,
-         _("%s ends only because MPI has buffered these small messages; with larger ones the ranks "
-           "wait for each other for ever: %s%s%s (%s)"),
+         _("%s completes only because MPI buffers these small messages; with larger ones the "
+           "ranks would wait for each other for ever: %s%s%s (%s)"),
          function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
 
@@ -195,7 +195,7 @@ bool has_lost_calls(Trial *t)
     for (int rank = 0; rank < t->c->world; rank++)
         if (t->outcome->calls->rank[rank].first > 0) {
             fail(t, SCHEDULE, EXPLAINED,
-                 _("rank %d makes more calls of MPI than the grader keeps of a case, %d (%s)"),
+                 _("rank %d makes more MPI calls than the %d that the grader keeps of a case (%s)"),
                  rank, RING_CALLS, t->sizes);
             return true;
         }

@@ -49,14 +49,14 @@ const Suspect suspects[MISTAKES] = {
          N_("attention scores are multiplied by the square root of the head size; divide by it")},
     [FACTOR_LOCAL_HEADS] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the hidden size divided by the heads on this rank: a "
-            "head is as wide on every rank, hidden / heads of the whole layer")},
+         N_("attention scores are scaled by the hidden size divided by the heads on this rank: "
+            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
     [FACTOR_WIDTH] = {IN_ATTENTION, N_("attention scores are scaled by the width that this rank "
                                        "holds; use the size of one head")},
     [FACTOR_SHARE] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the size of a head divided by the number of ranks: a "
-            "head is as wide on every rank, hidden / heads of the whole layer")},
+         N_("attention scores are scaled by the size of a head divided by the number of ranks: "
+            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
     [FACTOR_HEADS] =
         {IN_ATTENTION,
          N_("attention scores are scaled by the number of heads; use the size of one head")},
@@ -156,8 +156,9 @@ const Suspect suspects[MISTAKES] = {
     [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank uses the keys and values of the first "
                                              "rank: each must use those of its own heads")},
     [MASK_AS_LENGTH] = {IN_ATTENTION,
-                        N_("each sample attends to its first positions, as many as the mask has "
-                           "ones; it must attend to the positions where the mask is one")},
+                        N_("each sample attends to its first n positions, where n counts the "
+                           "ones of its mask; it must attend to the positions where the mask "
+                           "is one")},
     [FIRST_WEIGHT_SHARED] =
         {IN_KEPT_QUERIES, N_("the first layer uses the queries' weight of the layer made after it: "
                              "keep a layer's weights in its own struct, not in a static variable")},
@@ -181,31 +182,31 @@ const Suspect suspects[MISTAKES] = {
             "subtract the maximum over all ranks, as in the sum of exp")},
     [OWN_SUM] = {IN_VOCABULARY, N_("the sum of exp covers this rank's columns only: the sums of "
                                    "all ranks must be added (g)")},
-    [OWN_TARGETS] = {IN_VOCABULARY, N_("a target's logit counts only where this rank holds it: "
-                                       "what all ranks have picked must be added (g)")},
+    [OWN_TARGETS] = {IN_VOCABULARY, N_("each rank picks only the logits of the targets that it "
+                                       "holds: what all ranks have picked must be added (g)")},
     [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
                                                "rank: one rank holds it, the others add 0")},
     [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
                                            "summed over the ranks twice")},
     [SUM_BY_MAXIMUM] = {IN_VOCABULARY,
-                        N_("the largest of the ranks' sums of exp is taken for their "
-                           "sum: only m is a maximum, the sums must be added (g)")},
+                        N_("the ranks' sums of exp are combined by a maximum instead of a sum: "
+                           "only m is a maximum; the sums must be added (g)")},
     [TARGETS_BY_MAXIMUM] =
         {IN_VOCABULARY,
-         N_("the largest of what the ranks have picked is taken for their sum: that is the 0 of a "
-            "rank that does not hold the target; they must be added (g)")},
+         N_("what the ranks have picked is combined by a maximum instead of a sum, which gives "
+            "the 0 of a rank that does not hold the target: it must be added (g)")},
     [NOTHING_EXCHANGED] =
         {IN_VOCABULARY,
-         N_("each rank computes the loss of its own columns: the maximum, the sum of "
-            "exp and the logit of the target are those over all ranks")},
+         N_("each rank computes the loss of its own columns only: the maximum, the sum of exp "
+            "and the logit of the target must be taken over all ranks")},
     [TARGETS_NOT_MOVED] =
         {IN_VOCABULARY,
-         N_("every rank uses a target as the number of one of its own columns: own_ids() moves "
-            "targets to this rank's part of the vocabulary")},
+         N_("every rank uses a target as an index into its own columns: own_ids() turns "
+            "targets into indices within this rank's part of the vocabulary")},
     [TARGETS_BY_PRODUCT] =
         {IN_VOCABULARY,
-         N_("a rank's first column is not its number times its width, where the ranks have "
-            "different numbers of columns: own_ids() knows the columns")},
+         N_("the first column of rank r is not r times its number of columns if the ranks have "
+            "different numbers of columns: use own_ids(), which knows them")},
     [OTHERS_AS_FIRST] = {IN_VOCABULARY,
                          N_("for a target that another rank holds, each rank picks its own first "
                             "column: it must add 0, as NO_ID does")},
@@ -236,14 +237,14 @@ const Suspect suspects[MISTAKES] = {
                         N_("the weights grow with the number of replicas: this is their "
                            "sum, not their mean")},
     [WEIGHTS_AS_EQUALS] =
-        {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on different "
-                        "numbers of rows: each counts by its rows")},
-    [WEIGHTS_BY_TP] = {IN_WEIGHTS,
-                       N_("the sum is divided by the size of the tp group: each replica "
-                          "counts by its share of the rows of all replicas")},
-    [WEIGHTS_BY_WORLD] =
-        {IN_WEIGHTS, N_("the sum is divided by the number of all ranks: each replica counts by its "
-                        "share of the rows of all replicas")},
+        {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on "
+                        "different numbers of rows: scale each replica's weights by its share "
+                        "of all rows")},
+    [WEIGHTS_BY_TP] = {IN_WEIGHTS, N_("the sum is divided by the size of the tp group: scale each "
+                                      "replica's weights by its share of all rows instead")},
+    [WEIGHTS_BY_WORLD] = {IN_WEIGHTS,
+                          N_("the sum is divided by the number of all ranks: scale each replica's "
+                             "weights by its share of all rows instead")},
     [WEIGHTS_SCALED_LATE] =
         {IN_WEIGHTS, N_("the sum of the weights is multiplied by this replica's share of the rows: "
                         "each replica multiplies its own weights, before the sum")},
@@ -299,10 +300,10 @@ const Suspect suspects[MISTAKES] = {
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
     [BIAS_TIMES_RANKS] =
         {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
-    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all the first matrix's result: the "
-                                        "second one is that of k, the third that of v")},
-    [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: scatter_forward gives "
-                                         "each rank the part of its own number in the group")},
+    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
+                                        "the second matrix gives k, the third gives v")},
+    [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
+                                         "rank k of the group takes part k")},
     [GRADIENT_OF_OWN_PART] =
         {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
                          "joins the gradients of all ranks' parts")},

@@ -43,9 +43,8 @@ static bool lacks_gradients(const LabResult *lab)
 const char *why_held_back(const LabResult *lab, Check check)
 {
     if (lacks_gradients(lab) && check != INPUT_GRADIENT && check != WEIGHT_GRADIENT)
-        return _(
-            "a run that keeps nothing, and that no backward pass follows, is easy: these points "
-            "are given once the gradients are right");
+        return _("keeping nothing is easy without a backward pass: these points are given once the "
+                 "gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
         return _("what computes nothing keeps nothing: this point is given once the results are "
