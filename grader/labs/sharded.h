@@ -67,7 +67,7 @@ void sharded_gradient_key(char key[KEY_SIZE], int which, int step);
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
 /** What sharded_step() is given in a replica's part, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
-/** The weights before a run, the same for all replicas of a tp rank: [P]. */
+/** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);
 /** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). */
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole);
