@@ -6,9 +6,9 @@
 #include "model/transformer.h"
 
 struct PartialAttention {
-    Tensor *query, *key, *value; /* [H/tp,H] */
-    Tensor *output;              /* [H,H/tp] */
-    int heads;                   /* on this rank */
+    Tensor *into[3]; /* [H/tp,H] each: of queries, keys and values */
+    Tensor *out_of;  /* [H,H/tp] */
+    int heads;       /* on this rank */
     float factor;
 };
 
@@ -21,11 +21,12 @@ struct PartialFeedForward {
 static PartialAttention *partial_attention_new(Builder *b, int hidden, int heads)
 {
     PartialAttention *layer = NEW(b, PartialAttention);
-    layer->query = parameter(b, "query", SHAPE(hidden, hidden), shard(0));
-    layer->key = parameter(b, "key", SHAPE(hidden, hidden), shard(0));
-    layer->value = parameter(b, "value", SHAPE(hidden, hidden), shard(0));
-    layer->output = parameter(b, "output", SHAPE(hidden, hidden), shard(1));
-    layer->heads = heads / b->mesh->tp_degree;
+    static const char *const names[] = {"query", "key", "value"};
+    const int ranks = b->mesh->tp_degree;
+    for (int i = 0; i < 3; i++)
+        layer->into[i] = parameter(b, names[i], SHAPE(hidden, hidden), shard(0));
+    layer->out_of = parameter(b, "output", SHAPE(hidden, hidden), shard(1));
+    layer->heads = heads / ranks;
     layer->factor = 1 / sqrtf((float)hidden / (float)heads);
     return layer;
 }
@@ -57,8 +58,11 @@ SequenceBlock *sequence_block_new(Builder *b, int hidden, int heads, int inner,
 static Tensor *attend(const void *made, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const PartialAttention *layer = made;
-    Tensor *q = linear(x, layer->query), *k = linear(x, layer->key), *v = linear(x, layer->value);
-    return linear(attention(q, k, v, mask, layer->heads, layer->factor), layer->output);
+    Tensor *to[3];
+    for (int i = 0; i < 3; i++)
+        to[i] = linear(x, layer->into[i]);
+    Tensor *y = attention(to[0], to[1], to[2], mask, layer->heads, layer->factor);
+    return linear(y, layer->out_of);
 }
 
 Tensor *attention_partial(const PartialAttention *layer, Tensor *x, Tensor *mask)

@@ -140,12 +140,13 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
     const bool swapped = mistake() == RESIDUAL_DROPOUTS_SWAPPED;
     if (mistake() == BLOCK_NOT_RUN)
         return x;
-    Tensor *h = gather_sequence(layer_norm(layer->norm1, x), mesh);
-    h = reduce_scatter_sequence(attention_partial(layer->attention, h, mask), mesh);
-    x = residual(x, h, swapped ? layer->dropout2 : layer->dropout1, RESIDUAL_DROPOUT_1_MISSING);
-    h = gather_sequence(layer_norm(layer->norm2, x), mesh);
-    h = reduce_scatter_sequence(feed_forward_partial(layer->feed_forward, h), mesh);
-    return residual(x, h, swapped ? layer->dropout1 : layer->dropout2, RESIDUAL_DROPOUT_2_MISSING);
+    Tensor *all = gather_sequence(layer_norm(layer->norm1, x), mesh);
+    Tensor *sum = reduce_scatter_sequence(attention_partial(layer->attention, all, mask), mesh);
+    x = residual(x, sum, swapped ? layer->dropout2 : layer->dropout1, RESIDUAL_DROPOUT_1_MISSING);
+    all = gather_sequence(layer_norm(layer->norm2, x), mesh);
+    sum = reduce_scatter_sequence(feed_forward_partial(layer->feed_forward, all), mesh);
+    return residual(x, sum, swapped ? layer->dropout1 : layer->dropout2,
+                    RESIDUAL_DROPOUT_2_MISSING);
 }
 
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh)
