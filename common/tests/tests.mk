@@ -41,7 +41,8 @@ TESTS_EMULATED := $(call tests_on,emulated,$(RUN_ON_GPU))
 TESTS_CUDA := $(call tests_on,cuda,$(RUN_ON_GPU))
 
 # The programs that exchange numbers also run over NCCL.
-RUN_OVER_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c
+RUN_OVER_NCCL := common/comm/tests/test_comm_ranks4.c common/autograd/tests/test_collectives_ranks4.c \
+                 common/autograd/tests/test_sequence_ranks4.c
 TESTS_NCCL := $(call tests_on,emulated-nccl,$(RUN_OVER_NCCL))
 define test_on_rule
 $(call tests_on,$(1),$(2)): $(BUILD)/tests/$(1)/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) $(BUILD)/libtest.a \

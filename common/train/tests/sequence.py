@@ -80,8 +80,8 @@ for what in ("", "block", "attention"):
 
 done = run(2, *STEPS, "--tp", 2, "--sp", 1)
 check("sequence  norms, dropouts and residual sums on the positions of each tp rank" in done.stdout, "the table says what is split", done.stdout)
-for model in ("gpt2", "llama"):
-    done = run(2, "--model", model, "--tp", 2, "--sp", 1)
+for model in ("gpt2", "llama", "hf:common/pretrained/tests/models/bert"):
+    done = run(2, "--model", model, "--seq", 8, "--tp", 2, "--sp", 1)
     check(done.returncode == 2 and "SP=1 splits the positions of the labs' BERT" in done.stderr and done.stderr.count("error") == 1,
           f"SP=1 with MODEL={model} is one error", done.stderr)
 done = run(2, *STEPS, "--tp", 2, "--sp", 1, "--seq", 47)
