@@ -1,4 +1,6 @@
 /* An optimiser whose state the replicas share out (ZeRO stage 1), by balise 17. */
+#include <stdlib.h>
+
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"
@@ -12,14 +14,35 @@ __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
     return (Range){begin < count ? begin : count, end < count ? end : count};
 }
 
+typedef void Exchange(Group *group, real *x, const int64_t *begin);
+
+/* Over the replicas, if there are several: x in the parts of optimizer_part(). */
+static void over_replicas(const Mesh *mesh, Tensor *x, Exchange *exchange)
+{
+    const int n = mesh->dp_degree;
+    if (n == 1)
+        return;
+    int64_t *begin = malloc(((size_t)n + 1) * sizeof *begin);
+    begin[n] = tensor_count(x);
+    for (int k = 0; k < n; k++)
+        begin[k] = optimizer_part(begin[n], k, n).begin;
+    exchange(mesh->dp, reals(x), begin);
+    free(begin);
+}
+
+/* This replica's part of a flat tensor. */
+static Tensor *part_of_replica(Tensor *x, const Mesh *mesh)
+{
+    const Range r = optimizer_part(tensor_count(x), mesh->dp_rank, mesh->dp_degree);
+    return slice(x, r.begin, r.end);
+}
+
 /* Before balise 17. */
 __attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
 {
-    const Range own = optimizer_part(tensor_count(gradients), mesh->dp_rank, mesh->dp_degree);
-    if (mesh->dp_degree == 1)
-        return;
-    group_reduce_scatter_parts(mesh->dp, gradients, optimizer_part);
-    kernel_vector_scale(own.end - own.begin, 1.0 / mesh->dp_degree, reals(gradients) + own.begin);
+    const Tensor *own = part_of_replica(gradients, mesh);
+    over_replicas(mesh, gradients, comm_reduce_scatter_parts);
+    kernel_vector_scale(tensor_count(own), 1.0 / mesh->dp_degree, reals(own));
 }
 
 /* Before balise 17. */
@@ -36,11 +59,9 @@ __attribute__((weak)) void squares_over_parts(double *shards, double *whole, con
 __attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients,
                                         const Mesh *mesh)
 {
-    const Range own = optimizer_part(tensor_count(weights), mesh->dp_rank, mesh->dp_degree);
-    optimizer_update(optimizer, slice(weights, own.begin, own.end),
-                     slice(gradients, own.begin, own.end));
-    if (mesh->dp_degree > 1)
-        group_all_gather_parts(mesh->dp, weights, optimizer_part);
+    Tensor *w = part_of_replica(weights, mesh), *g = part_of_replica(gradients, mesh);
+    optimizer_update(optimizer, w, g);
+    over_replicas(mesh, weights, comm_all_gather_parts);
 }
 
 /* A part that the others do not have would leave weights without a step, or make two of them. */

@@ -27,12 +27,12 @@ enum {
     SHARDED_RUNS = 2,  /**< per case; only the first one clips */
     SHARDED_STEPS = 3, /**< of a run */
 };
-#define SHARDED_RATE 0.25 /**< the learning rate of the first step */
-/** The optimiser's other numbers: epsilon is large, so that AdamW's first step shows a wrong factor too. */
-#define SHARDED_DECAY   0.125
-#define SHARDED_BETA1   0.75
-#define SHARDED_BETA2   0.875
-#define SHARDED_EPSILON 0.25
+#define SHARDED_RATE  0.25  /**< the learning rate of the first step */
+#define SHARDED_DECAY 0.125 /**< its weight decay */
+#define SHARDED_BETA1 0.75  /**< of AdamW */
+#define SHARDED_BETA2 0.875 /**< of AdamW */
+#define SHARDED_EPSILON                                                                            \
+    0.25 /**< of AdamW: large, so that its first step shows a wrong factor too */
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
