@@ -68,8 +68,8 @@ list_gpu_tests() {
 # others, so that no core is idle at the end.
 longest_first=(
     grader/tests/slow_mutants.sh common/train/tests/slow_slurm_train.py grader/tests/slow_attacks.sh common/setup/tests/slow_docs.sh
-    common/setup/tests/slow_bare_machine.sh common/backend/tests/slow_cuda_toolkit.sh common/backend/tests/slow_gpu_report.sh
-    grader/tests/slow_commands.sh common/train/tests/slow_emulated_gpu_lacks.py grader/tests/slow_gradebook.sh
+    common/data/tests/slow_real_tokenizers.py common/backend/tests/slow_cuda_toolkit.sh common/tests/slow_sources_clang_tidy.sh
+    common/backend/tests/slow_gpu_report.sh common/setup/tests/slow_bare_machine.sh grader/tests/slow_commands.sh common/train/tests/slow_emulated_gpu_lacks.py grader/tests/slow_gradebook.sh
     grader/tests/handout.sh grader/tests/mutants_sample.sh grader/tests/gradebook.sh common/setup/tests/doctor_sees_what_is_missing.sh
     common/train/tests/checkpoint.py grader/tests/formats.sh grader/tests/local_cases.sh grader/tests/loop.sh grader/tests/report.sh
     common/train/tests/on_gpu.py grader/tests/on_gpu.sh common/train/tests/layouts.py grader/tests/endings.sh grader/tests/skeletons.sh
