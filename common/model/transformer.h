@@ -50,9 +50,10 @@ struct Architecture {
     void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
     /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */
     Tensor *(*block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
-    /** The same block for a shard of the positions, x [B,S/tp,H]; its parameters have the same names.
-     *  NULL: there is none. */
+    /** The same block for a shard of the positions; its parameters have the same names. NULL: there is
+     *  none. */
     void *(*sequence_block_new)(Builder *b, const TransformerConfig *config);
+    /** x [B,S/tp,H], mask [B,S] -> [B,S/tp,H] */
     Tensor *(*sequence_block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
     /** `embedding` is NULL if another stage holds it. */
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
