@@ -58,7 +58,8 @@ void optimizer_step(Optimizer *optimizer, double rate);
 
 /** Begins a step, which the next call of optimizer_update() makes. */
 void optimizer_begin(Optimizer *optimizer, double rate);
-/** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it. */
+/** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it, unless the
+ *  part is empty. */
 void optimizer_end(const Optimizer *optimizer);
 
 /** Makes the model's gradients those of the whole batch in this replica's part, by balise 17. `tape` is that of the

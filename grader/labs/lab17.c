@@ -49,15 +49,27 @@ static void run_reduce(Scenario *run, Range own, int which, int step)
         numbers[i - own.begin] = (double)reals(gradients)[i];
 }
 
+/* A number that a sum over the replicas changes. */
+static double beside_squares(int rank, int i)
+{
+    return (double)(1 + rank) * (1 + i);
+}
+
 static void run_squares(Scenario *run, int which, int step)
 {
+    enum { SPLIT_AT = 1, WHOLE_AT = 3, ROOM = 5 };
     const int rank = group_rank(run->mesh->world);
-    double shards = sharded_squares(run, rank, which, step, 0),
-           whole = sharded_squares(run, rank, which, step, 1);
+    double room[ROOM], changed = 0; /* the two are no neighbours, and those that they have stay */
+    for (int i = 0; i < ROOM; i++)
+        room[i] = beside_squares(rank, i);
+    room[SPLIT_AT] = sharded_squares(run, rank, which, step, 0);
+    room[WHOLE_AT] = sharded_squares(run, rank, which, step, 1);
     begin_call(run, SHARDED_SQUARES, which, step);
-    squares_over_parts(&shards, &whole, run->mesh);
+    squares_over_parts(&room[SPLIT_AT], &room[WHOLE_AT], run->mesh);
     sharded_write_call(run, SHARDED_SQUARES, which, step);
-    sharded_write_squares(run, which, step, shards, whole);
+    for (int i = 0; i < ROOM; i += 2)
+        changed += room[i] != beside_squares(rank, i);
+    sharded_write_squares(run, which, step, (double[]){room[SPLIT_AT], room[WHOLE_AT], changed});
 }
 
 /* The right mean in this replica's part; elsewhere its own gradients, as in a run. */

@@ -119,6 +119,7 @@ typedef enum Mistake {
     SHARDS_SUMMED_OVER_WORLD,
     SHARDS_OVER_TP,
     SHARDS_DIVIDED_TWICE,
+    SHARDS_OWN_DIVIDED,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */

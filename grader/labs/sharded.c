@@ -57,14 +57,14 @@ void sharded_write_call(Scenario *run, int call, int which, int step)
     work_end(run, label);
 }
 
-void sharded_write_squares(Scenario *run, int which, int step, double shards, double whole)
+void sharded_write_squares(Scenario *run, int which, int step,
+                           const double squares[SHARDED_NUMBERS])
 {
     double *numbers;
     stream_entry(&run->stream, VALUES, METRICS,
-                 sharded_label(VALUE_OF, SHARDED_SQUARES, which, step), 2, &numbers)
-        ->shape = SHAPE(2);
-    numbers[0] = shards;
-    numbers[1] = whole;
+                 sharded_label(VALUE_OF, SHARDED_SQUARES, which, step), SHARDED_NUMBERS, &numbers)
+        ->shape = SHAPE(SHARDED_NUMBERS);
+    memcpy(numbers, squares, SHARDED_NUMBERS * sizeof *numbers);
 }
 
 #ifdef BALISE_DOUBLE
@@ -98,6 +98,8 @@ static double factor_of(const Training *t, Members with, int other)
         return other == t->rank;
     case SHARDS_OWN_SCALED:
         return (other == t->rank) / dp;
+    case SHARDS_OWN_DIVIDED:
+        return other == t->rank ? 1 / dp : 1;
     case SHARDS_SUMMED:
         return 1;
     case SHARDS_BY_TP:
@@ -130,34 +132,33 @@ static Tensor *reduced(const Training *t, int step)
 static void expect_squares(const Training *t, int step)
 {
     const Members with = group_members(&t->run->c, DP, t->rank);
-    double sums[2] = {0, 0};
+    double sums[SHARDED_NUMBERS] = {0};
     for (int i = 0; i < with.count; i++)
         for (int whole = 0; whole < 2; whole++)
             sums[whole] +=
                 sharded_squares(t->run, with.first + i * with.stride, t->which, step, whole);
     sharded_write_call(t->run, SHARDED_SQUARES, t->which, step);
-    sharded_write_squares(t->run, t->which, step, sums[0], sums[1]);
+    sharded_write_squares(t->run, t->which, step, sums);
 }
 
-static void step_all(const Training *t, int step)
+void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g, Tensor *m,
+                       Tensor *v)
 {
-    Tensor *w = t->weights;
-    const real *g = reals(sharded_mean(t->run, t->rank, t->which, step));
     const AdamW adamw = {.rate = sharded_rate(step),
                          .beta1 = SHARDED_BETA1,
                          .beta2 = SHARDED_BETA2,
                          .epsilon = SHARDED_EPSILON,
                          .weight_decay = SHARDED_DECAY,
                          .step = step + 1};
-    if (t->run->c.kind == SHARDED_SGD)
-        kernel_sgd_step(tensor_count(w), reals(w), g, adamw.rate, SHARDED_DECAY);
+    if (run->c.kind == SHARDED_SGD)
+        kernel_sgd_step(tensor_count(w), reals(w), reals(g), adamw.rate, SHARDED_DECAY);
     else
-        kernel_adamw_step(tensor_count(w), reals(w), g, reals(t->m), reals(t->v), &adamw);
+        kernel_adamw_step(tensor_count(w), reals(w), reals(g), reals(m), reals(v), &adamw);
 }
 
-static Tensor *zeros(const Training *t)
+Tensor *sharded_zeros(Scenario *run)
 {
-    Tensor *x = input(t->run, "state", 0, t->which, 0);
+    Tensor *x = input(run, "state", 0, 0, 0);
     kernel_vector_fill(tensor_count(x), 0, reals(x));
     return x;
 }
@@ -166,15 +167,16 @@ static void expect_training(Training *t)
 {
     Scenario *run = t->run;
     t->weights = sharded_first_weights(run, t->rank, t->which);
-    t->m = zeros(t);
-    t->v = zeros(t);
+    t->m = sharded_zeros(run);
+    t->v = sharded_zeros(run);
     for (int step = 0; step < SHARDED_STEPS; step++) {
         sharded_write_call(run, SHARDED_REDUCE, t->which, step);
         write_values(run, GRADIENT, sharded_label(VALUE_OF, SHARDED_REDUCE, t->which, step),
                      reduced(t, step));
         if (t->which == 0)
             expect_squares(t, step);
-        step_all(t, step);
+        sharded_make_step(run, step, t->weights, sharded_mean(run, t->rank, t->which, step), t->m,
+                          t->v);
         sharded_write_call(run, SHARDED_STEP, t->which, step);
         write_values(run, STEP, sharded_label(VALUE_OF, SHARDED_STEP, t->which, step), t->weights);
     }

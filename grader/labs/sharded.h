@@ -80,8 +80,16 @@ static inline double sharded_rate(int step)
 
 /** Writes what a call has sent, and taken. */
 void sharded_write_call(Scenario *run, int call, int which, int step);
-/** Writes the two sums of squares. */
-void sharded_write_squares(Scenario *run, int which, int step, double shards, double whole);
+/** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has changed. */
+enum { SHARDED_NUMBERS = 3 };
+/** Writes them. */
+void sharded_write_squares(Scenario *run, int which, int step,
+                           const double squares[SHARDED_NUMBERS]);
 
+/** In the judge: makes a step, from 0, with these gradients and this state. */
+void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g, Tensor *m,
+                       Tensor *v);
+/** In the judge: AdamW's state before the first step. */
+Tensor *sharded_zeros(Scenario *run);
 /** In the judge: computes what a rank must have. */
 ExpectFunction expect_sharded;

@@ -1,5 +1,8 @@
 /* MPI's collectives, blocking and nonblocking, recorded and charged with what they send. */
+#include <stdint.h>
+
 #include "base/language.h"
+#include "base/run.h"
 #include "grader/runner/recorder.h"
 
 /* What a rank contributes to a collective, or receives from it. */
@@ -89,16 +92,61 @@ static double extent_of(const Side *side, MPI_Comm comm)
     return end;
 }
 
+/* Does this rank send from its send buffer, and receive into its receive buffer? */
+static bool sends_own(const Collective *c, MPI_Comm comm)
+{
+    return c->in.buffer != MPI_IN_PLACE && (c->flow != FROM_ROOT || rank_in(comm) == c->root);
+}
+
+static bool receives_own(const Collective *c, MPI_Comm comm)
+{
+    return c->out.buffer != MPI_IN_PLACE && (c->flow != TO_ROOT || rank_in(comm) == c->root);
+}
+
+/* Memory of a buffer: all of it, or one of its parts if they may lie apart. */
+typedef struct Piece {
+    uintptr_t begin, end;
+} Piece;
+
+static int pieces_of(const Side *side, MPI_Comm comm, Piece pieces[MAX_RANKS])
+{
+    const bool apart = side->counts && side->displs;
+    const int n = apart ? size_of(comm) : 1;
+    for (int i = 0; i < n; i++) {
+        const int64_t before = apart ? side->displs[i] : 0;
+        const uintptr_t begin = (uintptr_t)side->buffer +
+                                (uintptr_t)(before * (int64_t)bytes_side_by_side(1, side->type));
+        const double count = apart ? side->counts[i] : extent_of(side, comm);
+        pieces[i] = (Piece){begin, begin + bytes_side_by_side(count, side->type)};
+    }
+    return n;
+}
+
+/* Buffers may overlap in no collective (MPI 3.1, 5.1). What lies between parts is not part of a
+ * buffer. */
+static void refuse_overlap(const Call *call, const Collective *c, MPI_Comm comm)
+{
+    Piece in[MAX_RANKS], out[MAX_RANKS];
+    if (!call || !sends_own(c, comm) || !receives_own(c, comm))
+        return;
+    const int parts = pieces_of(&c->out, comm, out);
+    for (int n = pieces_of(&c->in, comm, in), i = 0; i < n; i++)
+        for (int k = 0; k < parts; k++)
+            if (in[i].begin < out[k].end && out[k].begin < in[i].end && in[i].begin < in[i].end &&
+                out[k].begin < out[k].end)
+                misuse("pass MPI_IN_PLACE if the result is to replace what is sent",
+                       "%s: the send buffer and the receive buffer overlap", call->name);
+}
+
 /* Marks the collective as in progress. Returns the buffer that replaces `out`. A reduction in place
  * receives where it sends. */
 static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void *out)
 {
-    const bool at_root = rank_in(comm) == c->root;
     const bool in_place = c->in.buffer == MPI_IN_PLACE;
     const Side *received = in_place && c->rule == REDUCTION ? &c->in : &c->out;
-    if (!in_place && (c->flow != FROM_ROOT || at_root))
+    if (sends_own(c, comm))
         departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
-    if (c->flow == TO_ROOT && !at_root)
+    if (!receives_own(c, comm))
         return out;
     return lands(call, out, extent_of(received, comm), received->type, false);
 }
@@ -161,7 +209,9 @@ static double sum_of(MPI_Comm comm, const int counts[])
     {                                                                                              \
         comm = substituted(comm);                                                                  \
         const Collective c = {__VA_ARGS__};                                                        \
-        enter(call_of_collective(&c, comm));                                                       \
+        Call *call = call_of_collective(&c, comm);                                                 \
+        refuse_overlap(call, &c, comm);                                                            \
+        enter(call);                                                                               \
         charge(true, share, type);                                                                 \
         if (c.flow != AMONG_ALL)                                                                   \
             PMPI_Barrier(comm);                                                                    \
@@ -173,6 +223,7 @@ static double sum_of(MPI_Comm comm, const int counts[])
         comm = substituted(comm);                                                                  \
         const Collective c = {__VA_ARGS__};                                                        \
         Call *call = begins(call_of_collective(&c, comm));                                         \
+        refuse_overlap(call, &c, comm);                                                            \
         out = sets_out(call, &c, comm, out);                                                       \
         enter(call);                                                                               \
         charge(true, share, type);                                                                 \
@@ -193,8 +244,8 @@ COLLECTIVE(Scan, Iscan, (REDUCED), (in, out, count, type, op), gather_share(comm
            .flow = BY_RANK, .op = op)
 
 COLLECTIVE(Exscan, Iexscan, (REDUCED), (in, out, count, type, op), gather_share(comm, count), type,
-           N_("exclusive scan"), REDUCTION, ONE_PART(in, count, type), ONE_PART(out, count, type),
-           .flow = BY_RANK, .op = op)
+           N_("exclusive scan"), REDUCTION, ONE_PART(in, count, type),
+           ONE_PART(out, rank_in(comm) == 0 ? 0 : count, type), .flow = BY_RANK, .op = op)
 
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (REDUCED), (in, out, count, type, op),
            share_of_each(comm, count), type, "reduce_scatter", REDUCTION,

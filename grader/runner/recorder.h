@@ -122,6 +122,9 @@ void requests_begin(void);
 /** Records that this rank's current call has started `request` on comm. Returns `result`. */
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 
+/** The size in bytes of `count` contiguous elements; 0 for a type with gaps, whose buffers are left
+ *  alone. */
+size_t bytes_side_by_side(double count, MPI_Datatype type);
 /** Records that the call sends `count` elements from `in`, which must not change until it is
  *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,
  *  MPI_IN_PLACE and types with gaps. */

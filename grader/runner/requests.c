@@ -28,9 +28,7 @@ typedef struct Flight {
 
 static Flight next; /* of the call that this rank is about to make */
 
-/* The size in bytes of `count` contiguous elements; 0 for a type with gaps, whose buffers are left
- * alone. */
-static size_t bytes_side_by_side(double count, MPI_Datatype type)
+size_t bytes_side_by_side(double count, MPI_Datatype type)
 {
     int size;
     MPI_Aint low, extent;
@@ -55,12 +53,6 @@ static void mark(void *out, size_t bytes)
         ((unsigned char *)out)[i] = ((const unsigned char *)&none)[i % sizeof none];
 }
 
-static bool overlap(const Flight *f)
-{
-    const char *in = f->sent, *out = f->received;
-    return in && in < out + f->bytes && out < in + f->sent_bytes;
-}
-
 /* A receive buffer may be declared longer than it is if no message fills it, so only its first
  * element is marked. */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
@@ -71,9 +63,6 @@ void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool i
     next.received = out;
     next.bytes = bytes;
     next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
-    if (overlap(&next))
-        misuse("pass MPI_IN_PLACE if the result is to replace what is sent",
-               "%s: the send buffer and the receive buffer overlap", call->name);
     next.landing = malloc(bytes);
     memcpy(next.landing, out, next.marked);
     mark(out, next.marked);

@@ -155,6 +155,17 @@ START_TEST(an_update_of_other_numbers_and_a_second_one_are_refused)
 }
 END_TEST
 
+START_TEST(an_empty_part_needs_no_update)
+{
+    start(1);
+    Optimizer *of_nothing = optimizer_of_part(pool, (Range){7, 7}, &configs[1]);
+    optimizer_begin(of_nothing, 0.1);
+    optimizer_end(of_nothing);
+    optimizer_free(of_nothing);
+    stop();
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("sharded optimiser");
@@ -164,6 +175,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_replica_has_the_state_of_its_part_only);
     tcase_add_test(tests, parts_of_any_count_follow_each_other_and_none_is_too_long);
     tcase_add_test(tests, an_update_of_other_numbers_and_a_second_one_are_refused);
+    tcase_add_test(tests, an_empty_part_needs_no_update);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -271,8 +271,9 @@ const Suspect suspects[MISTAKES] = {
     [SHARDS_SUMMED] = {IN_SHARDS, N_("it is the sum over the replicas, not their mean")},
     [SHARDS_OWN_SCALED] = {IN_SHARDS, N_("these are this replica's own gradients, divided by the "
                                          "number of replicas: those of the others are missing")},
-    [SHARDS_BY_TP] = {IN_SHARDS, N_("the sum is divided by the size of the tp group: the mean is "
-                                    "over the replicas, mesh->dp_degree")},
+    [SHARDS_BY_TP] = {IN_SHARDS,
+                      N_("the sum is divided by the size of the tp group, or by a constant: "
+                         "the mean is over the replicas, mesh->dp_degree")},
     [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: the mean is "
                                        "over the replicas, mesh->dp_degree")},
     [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
@@ -282,6 +283,9 @@ const Suspect suspects[MISTAKES] = {
                        "weights: sum over mesh->dp")},
     [SHARDS_OVER_TP] = {IN_SHARDS, N_("the mean is taken over the tp group, whose ranks hold the "
                                       "gradients of different weights: take it over mesh->dp")},
+    [SHARDS_OWN_DIVIDED] = {IN_SHARDS, N_("before the sum, each replica divides its own part only: "
+                                          "divide all of `gradients` then, or this part after "
+                                          "the sum")},
     [SHARDS_DIVIDED_TWICE] = {IN_SHARDS, N_("the sum is divided by the number of replicas twice")},
     [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
                                            "the group is the world, and should be mesh->tp")},

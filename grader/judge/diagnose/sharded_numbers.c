@@ -1,0 +1,329 @@
+/* Lab 17: what wrong gradients and wrong weights are made of. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/sharded.h"
+
+/* ---- the case's inputs -------------------------------------------------------------------------------------------- */
+
+/* Makes a case's inputs anew. */
+typedef struct Inputs {
+    Mesh mesh;
+    Scenario run;
+} Inputs;
+
+static void inputs_begin(Inputs *in, const Evidence *e)
+{
+    in->mesh = (Mesh){.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    in->run = (Scenario){.c = *e->c, .mesh = &in->mesh, .pool = pool_new(0, false)};
+    in->run.tape = tape_new(in->run.pool, &in->mesh);
+    tape_reset(in->run.tape, (TapeBatch){.seed = e->c->key});
+}
+
+static void inputs_end(Inputs *in)
+{
+    tape_free(in->run.tape);
+    pool_free(in->run.pool);
+}
+
+/* The weights before a step: what was expected after the step before, or the first ones. */
+static void weights_before(const Evidence *e, double *before)
+{
+    Label l = e->want->label;
+    l.step--;
+    const Entry *then = find_entry(e->trial->expected.all, VALUES, l);
+    if (then) {
+        memcpy(before, numbers_of(then), (size_t)e->count * sizeof *before);
+        return;
+    }
+    Inputs in;
+    inputs_begin(&in, e);
+    memcpy(before, reals(sharded_first_weights(&in.run, e->trial->rank, l.detail)),
+           (size_t)e->count * sizeof *before);
+    inputs_end(&in);
+}
+
+/* The part of a rank's replica, as the gradients that it wrote in this step; NULL if it has not. */
+static const Entry *part_of(const Evidence *e, int rank)
+{
+    const Label l = e->want->label;
+    return entry_of_rank(e->trial, rank, VALUES,
+                         sharded_label(VALUE_OF, SHARDED_REDUCE, l.detail, l.step));
+}
+
+/* Has a replica sent numbers in the function of this entry? */
+static bool is_exchanged(const Evidence *e)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    Label call = e->want->label;
+    call.what = CALL_OF;
+    for (int k = 0; k < dp.count; k++) {
+        const Entry *sent = entry_of_rank(e->trial, dp.first + k * dp.stride, TRAFFIC, call);
+        if (sent && sent->count > 0 && numbers_of(sent)[0] > 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- gradients ---------------------------------------------------------------------------------------------------- */
+
+/* Is each wrong number this rank's own gradient, times a factor? */
+static bool wrong_ones_are_own(const Evidence *e, double factor)
+{
+    Inputs in;
+    bool own = true;
+    inputs_begin(&in, e);
+    const Label l = e->want->label;
+    const real *mine = reals(sharded_gradient(&in.run, e->trial->rank, l.detail, l.step));
+    for (int64_t i = 0; i < e->count && own; i++)
+        own = is_right(e, i) ||
+              fabs(e->is[i] - factor * mine[global_index(e->got, i)]) <= e->tolerance;
+    inputs_end(&in);
+    return own;
+}
+
+/* Has each replica the sum, times a number of its own? */
+static bool divided_by_rank(const Evidence *e)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    double first = NAN;
+    bool differ = false;
+    for (int i = 0; i < dp.count; i++) {
+        const Entry *part = part_of(e, dp.first + i * dp.stride);
+        if (!part || part->count != part->end - part->begin)
+            return false;
+        if (part->count == 0)
+            continue;
+        const double *is = numbers_of(part), *right = numbers_of(e->want) + part->begin;
+        const double factor = is[0] / right[0];
+        if (!close_to(is, right, factor, part->count, fmax(1, factor) * e->tolerance))
+            return false;
+        differ = differ || fabs(factor - first) > 1e-3;
+        first = isnan(first) ? factor : first;
+    }
+    return differ && says(e, _("it is the sum over the replicas, but each replica divides it by "
+                               "another number: it is mesh->dp_degree on all of them"));
+}
+
+bool gradients_are_elsewhere(const Evidence *e)
+{
+    const Label l = e->want->label;
+    if (l.of != OF_SHARDS || l.index != SHARDED_REDUCE || e->wrong == 0)
+        return false;
+    if (divided_by_rank(e))
+        return true;
+    if (!is_exchanged(e) ||
+        !(wrong_ones_are_own(e, 1) || wrong_ones_are_own(e, 1.0 / replicas_of(e->c))))
+        return false;
+    if (e->wrong < e->count)
+        return says(e,
+                    _("%lld of %lld numbers of this replica's part are its own gradients, and the "
+                      "others are right: the reduce-scatter must cut as optimizer_part does"),
+                    (long long)e->wrong, (long long)e->count);
+    return says(e, _("these are this replica's own gradients: what the ranks have reduced is not "
+                     "in this replica's part of `gradients`. MPI_Reduce_scatter writes it at the "
+                     "beginning of its receive buffer; group_all_reduce returns it"));
+}
+
+/* ---- groups, and parts ------------------------------------------------------------------------------------------- */
+
+/* Does this function exchange in another group than the replicas'? */
+bool shards_in_other_group(const Evidence *e)
+{
+    const Label l = e->want->label;
+    const Calls *calls = e->trial->outcome->calls;
+    const int rank = e->trial->rank;
+    const Members dp = group_members(e->c, DP, rank);
+    const Label call_of = sharded_label(CALL_OF, l.index, l.detail, l.step);
+    uint64_t replicas = 0;
+    for (int i = 0; i < dp.count; i++)
+        replicas |= UINT64_C(1) << (dp.first + i * dp.stride);
+    for (int64_t i = 0; l.of == OF_SHARDS && calls && i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (label_equal(&call->where, &call_of) && call->members != replicas &&
+            (call->rule == REDUCTION || call->rule == EXCHANGE))
+            return says(e,
+                        _("%s exchanges with other ranks than those that hold the same weights: "
+                          "the group is mesh->dp"),
+                        sharded_functions[l.index]);
+    }
+    return false;
+}
+
+/* Are the weights right in this replica's part, and only there? */
+bool only_own_part_is_right(const Evidence *e)
+{
+    const Label l = e->want->label;
+    const Entry *own =
+        l.of == OF_SHARDS && l.index == SHARDED_STEP ? part_of(e, e->trial->rank) : NULL;
+    if (!own || own->begin >= own->end || e->wrong == 0)
+        return false;
+    for (int64_t i = own->begin; i < own->end && i < e->count; i++)
+        if (!is_right(e, i))
+            return false;
+    return says(e, _("this replica's part is right, but another part is not: each replica must "
+                     "step its own part of the weights with the same part of the gradients, and "
+                     "give it to the others as it is"));
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------------ */
+
+static bool is_stale(const Evidence *e, const double *before, int64_t i)
+{
+    return !is_right(e, i) && fabs(e->is[i] - before[i]) <= e->tolerance;
+}
+
+/* How many weights of begin..end are wrong because they are those before the step. */
+static int64_t stale(const Evidence *e, const double *before, int64_t begin, int64_t end)
+{
+    int64_t found = 0;
+    for (int64_t i = begin; i < end && i < e->count; i++)
+        found += is_stale(e, before, i);
+    return found;
+}
+
+/* The ranks exchange, but some weights stay as they were: do other parts arrive, or pieces of them? */
+static bool arrives_in_pieces(const Evidence *e, const double *before)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    int arrived = 0, missing = -1;
+    for (int k = 0; k < dp.count; k++) {
+        const Entry *part = part_of(e, dp.first + k * dp.stride);
+        if (!part)
+            return false;
+        const int64_t count = part->end - part->begin,
+                      old = stale(e, before, part->begin, part->end);
+        if (old > 0 && old < count)
+            return says(e,
+                        _("%lld of the %lld weights that replica %d has stepped are those before "
+                          "the step, and the others are right: the gather must cut as "
+                          "optimizer_part does"),
+                        (long long)old, (long long)count, k);
+        missing = old > 0 && missing < 0 ? k : missing;
+        arrived += old == 0 && count > 0 && dp.first + k * dp.stride != e->trial->rank;
+    }
+    return missing >= 0 && arrived > 0 &&
+           says(e,
+                _("the weights that replica %d has stepped do not arrive here: they are those "
+                  "before the step, and those of other replicas are right"),
+                missing);
+}
+
+static bool says_stale(const Evidence *e, const double *before)
+{
+    if (stale(e, before, 0, e->count) < e->wrong)
+        return false;
+    if (e->wrong == e->count)
+        return says(e, _("all weights are those before the step: optimizer_update changes the "
+                         "numbers of the tensor that it is given, so give it a slice, not a copy"));
+    if (!is_exchanged(e))
+        return says(e,
+                    _("outside of this replica's part, the weights are those before the step: "
+                      "the replicas that made it must give them to all, group_all_gather_parts"));
+    return arrives_in_pieces(e, before) ||
+           says(e,
+                _("%lld of %lld weights are those before the step: the parts must be gathered "
+                  "after optimizer_update, into `weights` itself"),
+                (long long)e->wrong, (long long)e->count);
+}
+
+/* Each weight is new on one replica: are these the old ones of the others and that one, times a factor? */
+static bool are_mixed(const Evidence *e, const double *before, double factor)
+{
+    const double others = replicas_of(e->c) - 1;
+    for (int64_t i = 0; i < e->count; i++)
+        if (!(fabs(e->is[i] - factor * (e->right[i] + others * before[i])) <= 4 * e->tolerance))
+            return false;
+    return true;
+}
+
+static bool says_mixed(const Evidence *e, const double *before)
+{
+    const double n = replicas_of(e->c);
+    if (n > 1 && are_mixed(e, before, 1 / n))
+        return says(e, _("these are the mean of all replicas' weights, of which only one is that "
+                         "after the step: an all-gather takes each weight from the replica that "
+                         "has stepped it"));
+    return n > 1 && are_mixed(e, before, 1) &&
+           says(e, _("these are the sum of all replicas' weights: an all-gather takes each weight "
+                     "from the replica that has stepped it"));
+}
+
+/* What else the first step may have been made with, in each replica's part. */
+typedef struct OtherGradient {
+    double others; /* how often the gradients of the other replicas are added to the mean */
+    double factor; /* of the sum */
+    const char *sentence;
+} OtherGradient;
+
+/* The weights after the first step with another gradient, in the part of one replica. */
+static bool part_is_stepped_with(const Evidence *e, Inputs *in, int rank, const OtherGradient *with)
+{
+    const Label l = e->want->label;
+    const Members dp = group_members(e->c, DP, rank);
+    const Entry *part = part_of(e, rank);
+    Tensor *g = sharded_mean(&in->run, rank, l.detail, l.step),
+           *w = sharded_first_weights(&in->run, rank, l.detail);
+    for (int k = 0; k < dp.count && with->others != 0; k++) {
+        const int other = dp.first + k * dp.stride;
+        const real *theirs = reals(sharded_gradient(&in->run, other, l.detail, l.step));
+        for (int64_t i = 0; i < e->count && other != rank; i++)
+            reals(g)[i] += (real)with->others * theirs[i];
+    }
+    for (int64_t i = 0; i < e->count; i++)
+        reals(g)[i] *= (real)with->factor;
+    sharded_make_step(&in->run, l.step, w, g, sharded_zeros(&in->run), sharded_zeros(&in->run));
+    return part && close_to(e->is + part->begin, reals(w) + part->begin, 1, part->end - part->begin,
+                            4 * e->tolerance);
+}
+
+static bool is_stepped_with(const Evidence *e, const OtherGradient *with)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    bool all = true;
+    for (int k = 0; k < dp.count && all; k++) {
+        Inputs in;
+        inputs_begin(&in, e);
+        all = part_is_stepped_with(e, &in, dp.first + k * dp.stride, with);
+        inputs_end(&in);
+    }
+    return all;
+}
+
+static bool says_other_gradient(const Evidence *e)
+{
+    const double n = replicas_of(e->c);
+    const OtherGradient gradients[] = {
+        {0, 1 / n,
+         N_("the step is made with the mean divided by the number of replicas once more: "
+            "`gradients` has the mean already, which reduce_scatter_gradients has made")},
+        {0, n,
+         N_("the step is made with the sum of the gradients: `gradients` has the mean, which is "
+            "what it takes")},
+        {1, 1,
+         N_("the gradients are reduced in sharded_step once more: in this replica's part, "
+            "`gradients` has the mean already, which reduce_scatter_gradients has made")},
+        {1, 1 / n,
+         N_("the gradients are reduced and divided in sharded_step once more: in this replica's "
+            "part, `gradients` has the mean already, which reduce_scatter_gradients has made")},
+    };
+    if (e->want->label.step > 0 || n == 1)
+        return false;
+    for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++)
+        if (is_stepped_with(e, &gradients[i]))
+            return says(e, "%s", _(gradients[i].sentence));
+    return false;
+}
+
+bool weights_are_stale(const Evidence *e)
+{
+    const Label l = e->want->label;
+    if (l.of != OF_SHARDS || l.index != SHARDED_STEP || e->wrong == 0)
+        return false;
+    double *before = malloc((size_t)e->count * sizeof *before + 1);
+    weights_before(e, before);
+    const bool found = says_stale(e, before) || says_mixed(e, before) || says_other_gradient(e);
+    free(before);
+    return found;
+}
