@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 
-from layouts_apart import SMALL, deviation, weights_apart
+from layouts_apart import SMALL, deviation, unit, weights_apart
 from runs import check, losses_of, metrics_of, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
@@ -30,8 +30,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 
         serial = saved("serial", 1)
         moved = [(deviation(serial, saved(f"moved-{k}", 1, "--perturb", k)), weights_apart(f"{folder}/serial", f"{folder}/moved-{k}")) for k in (1, 2, 3)]
-        loss, weight = (8 * max(column) for column in zip(*moved))
-        loss = max(loss, 8 * 2**-24 * serial[0])
+        loss, weight = (8 * max(column) for column in zip(*moved, (unit(serial[0]), 0)))
         for tp, dp, pp in LAYOUTS:
             for more in ((), ("--recompute", "block")) if tp * dp * pp < 8 else ((),):
                 losses = saved("parts", tp * dp * pp, *layout_of(tp, pp), "--sp", 1, *more)

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 
-from layouts_apart import SMALL, deviation, weights_apart
+from layouts_apart import SMALL, deviation, unit, weights_apart
 from runs import check, losses_of, metrics_of, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     for name, options in {"AdamW": ("--eps", 1e-4), "SGD": RUNS["SGD"], "gpt2": ("--model", "gpt2", "--eps", 1e-4)}.items():
         serial, of_serial = saved(1, *options)
         moved = [saved(1, *options, "--perturb", k) for k in (1, 2, 3)]
-        loss = 8 * max(serial[0] * 2 ** -23, *(deviation(serial, losses) for losses, _ in moved))
+        loss = 8 * max(unit(serial[0]), *(deviation(serial, losses) for losses, _ in moved))
         weight = 8 * max(weights_apart(of_serial, to) for _, to in moved)
         for tp, dp, pp in ((1, 3, 1), (2, 3, 1), (1, 3, 2), (2, 2, 2)):
             losses, to = saved(tp * dp * pp, *options, "--tp", tp, "--dp", dp, "--pp", pp, "--micro", 2 if pp > 1 else 1, "--zero", 1, "--clip", 1e6)
