@@ -49,7 +49,7 @@ $(call add_lab,15,15-ring-all-reduce/ring-all-reduce.c,,8 10,\
 $(call add_lab,16,16-average-weights/average-weights.c,8 10,,average_is_due average_weights)
 $(call add_lab,17,17-sharded-optimizer/sharded-optimizer.c,8 10,,\
     optimizer_part reduce_scatter_gradients squares_over_parts sharded_step)
-$(call add_lab,18,18-sequence-parallel/sequence-parallel.c,8 10,,\
+$(call add_lab,18,18-sequence-parallel/sequence-parallel.c,9 8 10,,\
     gather_sequence_forward gather_sequence_backward reduce_scatter_sequence_forward \
     reduce_scatter_sequence_backward sequence_block_forward sum_norm_gradients)
 $(call add_lab,19,19-recompute/recompute.c,9 8 10,,recompute_forward recompute_backward)

@@ -15,7 +15,7 @@ static void pair_gradient(Node *node, Tensor *dy)
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = called(call, true, dy);
     if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
-        misuse(call->along[true]
+        misuse(call->along[true] || call->resizes
                    ? N_("the gradient has the argument's shape: backward joins what forward "
                         "has cut, and cuts what forward has joined")
                    : N_("the gradient has the argument's shape: should forward's result have it "

@@ -17,6 +17,7 @@ Tensor *gather_sequence(Tensor *x, const Mesh *mesh)
     const PairCall call = {
         .op = {"gather_sequence", gather_sequence_forward, gather_sequence_backward},
         .mesh = mesh,
+        .resizes = true,
         .runs_again = true};
     return call_pair(call, x, place_gather_sequence(tape_of("gather_sequence", x, NULL), x));
 }
@@ -26,7 +27,8 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
     must_have_positions("reduce_scatter_sequence", x);
     const PairCall call = {.op = {"reduce_scatter_sequence", reduce_scatter_sequence_forward,
                                   reduce_scatter_sequence_backward},
-                           .mesh = mesh};
+                           .mesh = mesh,
+                           .resizes = true};
     Tape *tape = tape_of("reduce_scatter_sequence", x, NULL);
     return call_pair(call, x, place_reduce_scatter_sequence(tape, x));
 }

@@ -37,6 +37,7 @@ typedef struct PairCall {
      *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim;         /**< that dimension */
+    bool resizes;    /**< the result of op's forward has another shape than its argument */
     bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
 } PairCall;
 

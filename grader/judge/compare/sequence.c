@@ -86,12 +86,20 @@ static bool is_split_by(const Tensor *weight, int dim)
            weight->parameter->placement.dim == dim;
 }
 
+/* Is the product with this weight left as each rank's own term? */
+static bool has_own_term(const Tensor *weight, int now)
+{
+    const bool is_of_attention = strstr(weight->parameter->name, "attention");
+    return now == POSITIONS_OF_OWN_TERM ||
+           now == (is_of_attention ? POSITIONS_OF_OWN_ATTENTION : POSITIONS_OF_OWN_FEED_FORWARD);
+}
+
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
                                 Tensor *(*multiply)(Tensor *x, Tensor *weight))
 {
     const int now = mistake();
     Tape *tape = x->tape;
-    if (now == POSITIONS_OF_OWN_TERM && is_split_by(weight, 1))
+    if (is_split_by(weight, 1) && has_own_term(weight, now))
         return multiply(with_own(x, true), weight);
     /* One product for the gradient of x, one for that of the weight. */
     if (now == GATHER_GRADIENT_OWN && is_split_by(weight, 0))
@@ -108,10 +116,10 @@ Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
 static Tensor *with_wrong_gradient(Tensor *x, int times, int over, int off_tape)
 {
     const int now = mistake();
-    return now == times      ? with_gradient_times(x, ranks())
-           : now == over     ? with_gradient_times(x, 1.0 / ranks())
-           : now == off_tape ? with_gradient_times(x, 0)
-                             : x;
+    return now == times                               ? with_gradient_times(x, ranks())
+           : now == over                              ? with_gradient_times(x, 1.0 / ranks())
+           : now == off_tape || now == PAIRS_OFF_TAPE ? with_gradient_times(x, 0)
+                                                      : x;
 }
 
 Tensor *gather_sequence(Tensor *x, const Mesh *mesh)

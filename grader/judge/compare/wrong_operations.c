@@ -195,8 +195,8 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
     if (now.kind == DROPOUT_REPEATED && x->tape->batch.training &&
         shape_last(x->shape) % now.c->tp == 0)
         return dropout_repeated(x, name, probability, now.c->tp);
-    if (now.kind == MASKS_OF_FIRST_POSITIONS && x->tape->batch.training &&
-        !strstr(name, "feed_forward"))
+    if ((now.kind == MASKS_OF_FIRST_POSITIONS || now.kind == PAIRS_OFF_TAPE) &&
+        x->tape->batch.training && !strstr(name, "feed_forward"))
         return dropout_of_first_positions(x, name, probability, now.c->tp);
     if (now.kind == DROPOUT_TWICE)
         x = __real_dropout_with(x, name, probability);
@@ -243,7 +243,7 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     bool first = place % 2 == 0;
     if (place < 0)
         return __real_layer_norm(layer, x);
-    if (now.kind == (first ? NORM_1_MISSING : NORM_2_MISSING))
+    if (now.kind == NORMS_MISSING || now.kind == (first ? NORM_1_MISSING : NORM_2_MISSING))
         return x;
     if ((now.kind == NORMS_SWAPPED || now.kind == (first ? NORM_1_BY_2 : NORM_2_BY_1)) &&
         (place ^ 1) < now.norm_count)

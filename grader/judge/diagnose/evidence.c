@@ -104,8 +104,8 @@ bool nothing_flowed_back(const Evidence *e)
             e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));
     if (kind_of_case(e->c)->mistakes & IN_SEQUENCE)
         return says(e,
-                    _("it is zero everywhere: no gradient flowed back. A group_... function gives "
-                      "values only, and so does tensor_copy(); gather_sequence and "
+                    _("it is zero everywhere: no gradient flowed back. A group_... or ..._forward "
+                      "function gives values only, and so does tensor_copy(); gather_sequence and "
                       "reduce_scatter_sequence are on the tape"));
     return used_on_another_rank(e) ||
            says(e, _("it is zero everywhere: no gradient flowed back. A group_... function gives "

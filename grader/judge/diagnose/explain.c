@@ -95,6 +95,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      blocks_are_misplaced,
                                      no_backward_of_segment,
                                      norms_summed_wrongly,
+                                     positions_of_another_rank,
                                      multiplied_by_calls,
                                      nothing_flowed_back,
                                      multiple,

@@ -68,6 +68,59 @@ void compare_work_of_positions(Trial *t, const Entry *want)
     compare_taken(t, want);
 }
 
+/* ---- positions ------------------------------------------------------------------------------------------------- */
+
+/* The rank whose positions these numbers are, counted in the tp group, or -1. */
+static int owner_of(const Trial *t, const Entry *got, const Entry *want)
+{
+    const double tolerance = tolerance_of(&t->expected, want);
+    const int64_t held = got->end - got->begin;
+    Entry part = *got;
+    for (int k = 0; k < t->c->tp; k++) {
+        int64_t i = 0;
+        part.begin = k * held;
+        part.end = part.begin + held;
+        while (i < got->count &&
+               fabs(numbers_of(got)[i] - numbers_of(want)[global_index(&part, i)]) <= tolerance)
+            i++;
+        if (i == got->count)
+            return k;
+    }
+    return -1;
+}
+
+static bool are_positions(const Trial *t, const Entry *got, const Entry *want)
+{
+    return got->placement_kind == SHARD && got->placement_dim == 1 && has_numbers(got, want) &&
+           (got->end - got->begin) * t->c->tp == want->shape.size[1];
+}
+
+/* Of what the case writes in this order, are the first wrong numbers those of another rank's positions? */
+bool positions_of_another_rank(const Evidence *e)
+{
+    const Trial *t = e->trial;
+    const Members group = tp_group(e->c, t->rank);
+    if (!(kind_of_case(e->c)->mistakes & IN_SEQUENCE) || e->c->tp == 1)
+        return false;
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
+        for (int k = 0; want->kind == VALUES && want->label.of == A_SEQUENCE && k < group.count;
+             k++) {
+            const int rank = group.first + k * group.stride;
+            const Entry *got = entry_of_rank(t, rank, VALUES, want->label);
+            if (got && are_positions(t, got, want)) {
+                const int owner = owner_of(t, got, want);
+                if (owner >= 0 && owner != k)
+                    return says(e,
+                                _("rank %d has the positions of rank %d: of the sum, each rank "
+                                  "takes its own, those of mesh->tp_rank"),
+                                rank, group.first + owner * group.stride);
+                if (owner < 0)
+                    return false;
+            }
+        }
+    return false;
+}
+
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
 /* What a rank's step changed in a norm's parameter, or the step of all ranks of its tp group together. */
@@ -105,6 +158,18 @@ static bool steps_of_group(const Evidence *e, NormStep *step)
     return true;
 }
 
+/* Have all ranks sent nothing for the sum of this step? */
+static bool sum_has_sent_nothing(const Evidence *e)
+{
+    const Label label = sequence_label(BACKWARD_OF, NORM_GRADIENTS, e->want->label.step);
+    for (int rank = 0; rank < e->c->world; rank++) {
+        const Entry *sent = entry_of_rank(e->trial, rank, TRAFFIC, label);
+        if (!sent || numbers_of(sent)[0] > 0)
+            return false;
+    }
+    return true;
+}
+
 static bool tell_norms(const Evidence *e, const NormStep *step)
 {
     const double dp = replicas_of(e->c), tp = e->c->tp;
@@ -124,8 +189,12 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
         {step->is, 0, N_("the norms' gradients are zero")},
         {step->is, -1, N_("the sign of the norms' gradients is wrong")},
         {step->sum, 1,
-         N_("the norms' step follows this rank's own positions: their gradients are sums over all "
-            "positions, which sum_norm_gradients leaves in its argument (in place)")},
+         sum_has_sent_nothing(e)
+             ? N_("the norms' step follows this rank's own positions, and sum_norm_gradients has "
+                  "sent nothing: sum the gradients over mesh->tp, whose ranks have the other "
+                  "positions; the ranks of mesh->dp have the same ones")
+             : N_("the norms' step follows this rank's own positions: their gradients are sums over all "
+                  "positions, which sum_norm_gradients leaves in its argument (in place)")},
         {step->sum, dp,
          N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
             "sum them over mesh->tp")},

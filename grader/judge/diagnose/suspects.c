@@ -103,6 +103,7 @@ const Suspect suspects[MISTAKES] = {
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the feed-forward layers (norm2) is missing")},
+    [NORMS_MISSING] = {IN_NORMS_AND_TOKENS, N_("both norms (norm1 and norm2) are missing")},
     [NORM_1_BY_2] = {IN_NORMS_AND_TOKENS,
                      N_("the attention gets the output of norm2: norm1 belongs before the "
                         "attention, norm2 before the feed-forward layers")},
@@ -343,13 +344,22 @@ const Suspect suspects[MISTAKES] = {
     [GATHER_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of gather_sequence divides "
                                                     "by the number of ranks: the gradient is a "
                                                     "sum, not a mean")},
-    [GATHER_OFF_TAPE] = {IN_SEQUENCE,
-                         N_("no gradient flowed back through the gather: a group_... function "
-                            "gives values only; gather_sequence is on the tape")},
+    [GATHER_OFF_TAPE] =
+        {IN_SEQUENCE,
+         N_("no gradient flowed back through the gather: a group_... or ..._forward function "
+            "gives values only; gather_sequence is on the tape")},
     [POSITIONS_OF_OWN_TERM] =
         {IN_SEQUENCE,
          N_("it has only this rank's term of the sum: each position needs the terms of "
             "all ranks (a reduce-scatter)")},
+    [POSITIONS_OF_OWN_ATTENTION] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("of the attention, it has only this rank's term: each position needs the terms of all "
+            "ranks, which reduce_scatter_sequence adds")},
+    [POSITIONS_OF_OWN_FEED_FORWARD] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("of the feed-forward layers, it has only this rank's term: each position needs the "
+            "terms of all ranks, which reduce_scatter_sequence adds")},
     [TERM_GRADIENT_OWN] =
         {IN_SEQUENCE, N_("a rank's term is in the sums of all positions: the backward pass of "
                          "reduce_scatter_sequence gathers the gradients of all ranks' positions")},
@@ -360,9 +370,10 @@ const Suspect suspects[MISTAKES] = {
     [TERM_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of reduce_scatter_sequence "
                                                   "divides by the number of ranks: the sum is no "
                                                   "mean")},
-    [TERM_OFF_TAPE] = {IN_SEQUENCE,
-                       N_("no gradient flowed back through the sum: a group_... function gives "
-                          "values only; reduce_scatter_sequence is on the tape")},
+    [TERM_OFF_TAPE] =
+        {IN_SEQUENCE,
+         N_("no gradient flowed back through the sum: a group_... or ..._forward function gives "
+            "values only; reduce_scatter_sequence is on the tape")},
     [BLOCK_NOT_RUN] = {IN_SEQUENCE_BLOCKS, N_("the block returns x itself, unchanged")},
     [RESIDUAL_DROPOUT_1_MISSING] = {IN_SEQUENCE_BLOCKS,
                                     N_("the dropout after the attention (dropout1) is missing")},
@@ -381,4 +392,9 @@ const Suspect suspects[MISTAKES] = {
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "
             "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) that "
             "of your own operation")},
+    [PAIRS_OFF_TAPE] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("the pairs are not on the tape: a group_... or ..._forward function gives values only, "
+            "and does not mark its result as a shard. Call gather_sequence and "
+            "reduce_scatter_sequence")},
 };
