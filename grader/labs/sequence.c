@@ -123,6 +123,7 @@ static Tensor *call_pairs(const Chain *chain, int call, Tensor *x)
     measure_end(chain, FORWARD_OF, gather, FORWARD_BUDGET, 1);
     must_be_all_positions(run, all);
     write_values(run, FORWARD, sequence_label(OUTPUT_OF, gather, chain->step), all);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): run_sequence() has made the blocks */
     Tensor *term = feed_forward_partial(chain->block[call]->feed_forward, all);
     at(run, sequence_label(FORWARD_PASS_OF, scatter_sum, chain->step));
     traffic_begin(run);
@@ -154,7 +155,7 @@ static void forward(Chain *chain)
 {
     Scenario *run = chain->run;
     const bool is_of_blocks = run->c.kind == SEQUENCE_BLOCKS;
-    Tensor *x = chain->x, *y[MAX_BLOCKS];
+    Tensor *x = chain->x, *y[MAX_BLOCKS] = {NULL};
     if (is_of_blocks)
         traffic_begin(run);
     work_begin(run);
