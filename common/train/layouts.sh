@@ -68,7 +68,7 @@ table() {
         loss=$(printf '%s %s\n' "$loss" "$(losses_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
         weight=$(printf '%s %s\n' "$weight" "$(weights_apart "moved$k")" | awk '{ print (($1 > $2) ? $1 : $2) }')
     done
-    printf '\n%s\n' "$(said '%s, allowed: losses %.3g, weights %.3g apart' "$optimizer" "$(awk "BEGIN { print 8 * $loss }")" \
+    printf '\n%s\n%s\n' "$optimizer" "$(said 'allowed: losses %.3g, weights %.3g apart' "$(awk "BEGIN { print 8 * $loss }")" \
         "$(awk "BEGIN { print 8 * $weight }")")"
     tell '                             most apart      peak      MB sent over      step'
     tell ' tp  dp  pp   last loss    losses   weights     MB     tp     dp     pp    ms'
