@@ -27,11 +27,11 @@ enum { LAST = -1 }; /**< the last dimension of a tensor */
 /** The grid of ranks. */
 typedef struct Mesh {
     Group *world; /**< every rank of the run */
-    Group *tp;    /**< the ranks that split one model: made in balise 8, NULL before */
-    Group *dp;    /**< the ranks that hold this shard in every replica: made in balise 10, NULL before */
-    Group *pp;    /**< the stages of this rank's pipeline, in order; before balise 14, NULL if there is only one */
-    int tp_rank, tp_degree; /**< place in the tp group and its size; before balise 8 those of the world */
-    int dp_rank, dp_degree; /**< place in the dp group and its size; before balise 10: 0 and 1 */
+    Group *tp;    /**< the ranks that split one model: made in lab 8, NULL before */
+    Group *dp;    /**< the ranks that hold this shard in every replica: made in lab 10, NULL before */
+    Group *pp;    /**< the stages of this rank's pipeline, in order; before lab 14, NULL if there is only one */
+    int tp_rank, tp_degree; /**< place in the tp group and its size; before lab 8 those of the world */
+    int dp_rank, dp_degree; /**< place in the dp group and its size; before lab 10: 0 and 1 */
     int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
 } Mesh;
 
@@ -51,7 +51,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim); /**< this rank's
 Tensor *group_broadcast(Group *group, Tensor *x, int root);     /**< the x of rank `root` of the group */
 void group_sum(Group *group, double *values, int count); /**< sums the values over the ranks, in place */
 
-/* ---- Balises 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
+/* ---- Labs 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
 Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; its gradient is a partial sum */
 Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
@@ -163,55 +163,55 @@ typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability); /**< probability of dropping an element, from 0 to below 1 */
 Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divided by 1 - probability */
 
-/* ---- Balises 2 to 7: the layers ------------------------------------------------------------------------ */
+/* ---- Labs 2 to 7: the layers ------------------------------------------------------------------------ */
 
-/** Balise 2: a linear layer split by columns of x W^T. You write all types and functions of this
+/** Lab 2: a linear layer split by columns of x W^T. You write all types and functions of this
  *  section. */
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
 /** [B,S,in] -> [B,S,out] */
 Tensor *col_wise_linear_forward(const ColWiseLinear *layer, Tensor *x, const Mesh *mesh);
 
-/** Balise 3: a table split over the ranks. */
+/** Lab 3: a table split over the ranks. */
 typedef struct Embedding Embedding;
 Embedding *embedding_new(Builder *b, int vocabulary, int hidden); /**< makes a table [V,H] */
 Tensor *embedding_forward(const Embedding *layer, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
 
-/** Balise 4: self-attention, its heads split over the ranks. */
+/** Lab 4: self-attention, its heads split over the ranks. */
 typedef struct MultiHeadSelfAttention MultiHeadSelfAttention;
 MultiHeadSelfAttention *attention_new(Builder *b, int hidden, int heads); /**< each head has H/heads numbers */
 /** x [B,S,H], mask [B,S] -> [B,S,H] */
 Tensor *attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
-/** Balise 5: two linear layers with GELU and dropout in between. */
+/** Lab 5: two linear layers with GELU and dropout in between. */
 typedef struct FeedForward FeedForward;
 FeedForward *feed_forward_new(Builder *b, int in, int inner, int out, float p); /**< p: dropout probability */
 Tensor *feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *mesh); /**< [B,S,in] -> [B,S,out] */
 
-/** Balise 6: the same with one communication. */
+/** Lab 6: the same with one communication. */
 typedef struct ColRowLinearPair ColRowLinearPair;
 /** p: dropout probability. */
 ColRowLinearPair *col_row_linear_pair_new(Builder *b, int in, int inner, int out, float p);
 /** [..,in] -> [..,out] */
 Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, const Mesh *mesh);
 
-/** Balise 7: a block of BERT: attention and feed-forward, each after a norm and with a residual
+/** Lab 7: a block of BERT: attention and feed-forward, each after a norm and with a residual
  *  path. */
 typedef struct Block Block;
 Block *block_new(Builder *b, int hidden, int heads, float p); /**< p: probability of all its dropouts */
 Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
-/** Balise 7: class scores of each text, from the row of [CLS]. */
+/** Lab 7: class scores of each text, from the row of [CLS]. */
 typedef struct Classifier Classifier;
 Classifier *classifier_new(Builder *b, int hidden, int classes, float p); /**< p: dropout probability */
 Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> [B,classes] */
 
-/* ---- Balises 8 and 10: the grid ------------------------------------------------------------------------ */
+/* ---- Labs 8 and 10: the grid ------------------------------------------------------------------------ */
 
 void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the world */
 void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after mesh_init_tp */
 
-/* ---- Balise 11: data parallelism ----------------------------------------------------------------------- */
+/* ---- Lab 11: data parallelism ----------------------------------------------------------------------- */
 
 /** What to do with rows that do not fill a round over the replicas. */
 typedef enum Tail {
@@ -254,7 +254,7 @@ typedef struct Metrics {
 } Metrics;
 void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the replicas */
 
-/* ---- Balise 12: stages of a pipeline ------------------------------------------------------------------- */
+/* ---- Lab 12: stages of a pipeline ------------------------------------------------------------------- */
 
 /** Consecutive numbers: begin, begin + 1, ... */
 typedef struct Range {
@@ -273,8 +273,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
 /** Runs backward from the result of stage_run(); dy is its gradient, or NULL on the last stage,
  * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
-/** Sends x [B,S,H] to stage `to`. In balise 12 it may return only when that stage has begun to
- * receive it; in balise 13 you write one that returns at once. An evaluation calls it too, through
+/** Sends x [B,S,H] to stage `to`. In lab 12 it may return only when that stage has begun to
+ * receive it; in lab 13 you write one that returns at once. An evaluation calls it too, through
  * forward_step(). */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
@@ -287,7 +287,7 @@ void forward_step(Stage *stage, int micro, const Mesh *mesh);  /**< this stage's
 void backward_step(Stage *stage, int micro, const Mesh *mesh); /**< and of the backward pass */
 void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradients are complete after it */
 
-/* ---- Balise 13: micro-batches -------------------------------------------------------------------------- */
+/* ---- Lab 13: micro-batches -------------------------------------------------------------------------- */
 
 int stage_micros(const Stage *stage); /**< the number of micro-batches in a batch; they are numbered from 0 */
 /** Sends x [B,S,H] to stage `to`, and waits until that stage has begun to receive it. */
@@ -303,9 +303,9 @@ void gpipe_step(Stage *stage, const Mesh *mesh);
  * (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
 void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
-/* ---- Balise 14: the grid in three dimensions ------------------------------------------------------------ */
+/* ---- Lab 14: the grid in three dimensions ------------------------------------------------------------ */
 
-/** Replaces balises 8 and 10: sets tp, dp and pp, and this rank's place in each and its size. tp times pp divides
+/** Replaces labs 8 and 10: sets tp, dp and pp, and this rank's place in each and its size. tp times pp divides
  * the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
  * arXiv:2104.04473.) */
 void mesh_init_3d(Mesh *mesh, int tp, int pp);
@@ -323,7 +323,7 @@ void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
  * after buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
-/* ---- Balise 15: an all-reduce out of messages ------------------------------------------------------------- */
+/* ---- Lab 15: an all-reduce out of messages ------------------------------------------------------------- */
 
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
  * changes the other. begin may equal end. Not on the tape. */
@@ -347,7 +347,7 @@ void ring_reduce_scatter(Group *group, Tensor *x);
  * rounds of messages to neighbours. */
 void ring_all_gather(Group *group, Tensor *x);
 
-/* ---- Balise 16: averages of weights --------------------------------------------------------------------- */
+/* ---- Lab 16: averages of weights --------------------------------------------------------------------- */
 
 /** Called after each step of the optimiser, which every replica makes with its own gradients: is an average due now?
  * `step` counts the steps done, so it is 1 in the first call of a new run; an average is due every `every` steps, and
@@ -360,7 +360,7 @@ bool average_is_due(int64_t step, int64_t every, bool last);
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
-/* ---- Balise 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */
+/* ---- Lab 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */
 
 /** Which of the numbers 0..count-1 are part k of n: parts follow each other, none is missing, and none is longer than
  * count / n, rounded up. Where count is less than n, some parts are empty. */
@@ -383,7 +383,7 @@ Range optimizer_part(int64_t count, int k, int n);
 /** Called once a step, after the backward pass. `gradients` [P] are this replica's gradients of all weights of this
  * rank, changed in place: its own part becomes the mean over the replicas. The rest is undefined afterwards. */
 void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
-/** Called before gradients are clipped. The arguments of gradient_norm() (balise 14), summed over this replica's own
+/** Called before gradients are clipped. The arguments of gradient_norm() (lab 14), summed over this replica's own
  * part: the squares of its gradients of split parameters, and of those that every rank of its tp group holds whole.
  * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
@@ -392,7 +392,7 @@ void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
  * the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);
 
-/* ---- Balise 18: sequence parallelism ---------------------------------------------------------------------- */
+/* ---- Lab 18: sequence parallelism ---------------------------------------------------------------------- */
 
 /** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. What follows uses all positions on every rank, so
  * the gradient is a sum over the ranks, of which each gets its positions. The runtime puts your pair on the tape. It
@@ -409,11 +409,11 @@ Tensor *gather_sequence_backward(Tensor *dy, const Mesh *mesh);         /**< bac
 Tensor *reduce_scatter_sequence_forward(Tensor *x, const Mesh *mesh);   /**< tp must divide dimension 1 of x */
 Tensor *reduce_scatter_sequence_backward(Tensor *dy, const Mesh *mesh); /**< backward of the reduce-scatter */
 
-/** Given: attention with this rank's heads, as in balise 4, without f and g. */
+/** Given: attention with this rank's heads, as in lab 4, without f and g. */
 typedef struct PartialAttention PartialAttention;
 /** x [B,S,H], all positions; mask [B,S] -> [B,S,H], a partial sum */
 Tensor *attention_partial(const PartialAttention *layer, Tensor *x, Tensor *mask);
-/** Given: two linear layers with this rank's part of the inner width, as in balise 6, without f and g. */
+/** Given: two linear layers with this rank's part of the inner width, as in lab 6, without f and g. */
 typedef struct PartialFeedForward PartialFeedForward;
 /** x [B,S,H], all positions -> [B,S,H], a partial sum */
 Tensor *feed_forward_partial(const PartialFeedForward *layer, Tensor *x);
@@ -435,7 +435,7 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
  * has the gradients of all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
-/* ---- Balise 19: recomputation ---------------------------------------------------------------------------- */
+/* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
 
 /** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It
  * knows its layers and the mask. */
@@ -459,7 +459,7 @@ Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw, const
 /** Backward of the pair. */
 Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_t draw, const Mesh *mesh);
 
-/* ---- Balise 20: linear layers with biases, split over the ranks ------------------------------------------ */
+/* ---- Lab 20: linear layers with biases, split over the ranks ------------------------------------------ */
 
 /** A whole x -> this rank's part of it along dim; the gradients of all parts are gathered. The runtime puts your pair
  * on the tape. (Megatron-LM's scatter_to_tensor_model_parallel_region.) */
@@ -502,7 +502,7 @@ QueryKeyValue query_key_value_new(Builder *b, int hidden); /**< makes both */
 /** x [B,S,H], whole -> q, k and v. */
 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh);
 
-/* ---- Balise 21: the vocabulary of a language model ------------------------------------------------------- */
+/* ---- Lab 21: the vocabulary of a language model ------------------------------------------------------- */
 
 /** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of its own columns;
  * group_all_max() turns them into those of all columns. Values only: no gradient flows through it, because the loss

@@ -168,7 +168,7 @@ void pending_wait(Pending *pending)
 {
     Tensor *x = (Tensor *)pending;
     if (!x)
-        misuse("bucket_ready leaves there what group_all_reduce_start returned; from balise 14 "
+        misuse("bucket_ready leaves there what group_all_reduce_start returned; from lab 14 "
                "on, bucket_filled calls bucket_ready in the last backward pass of a step",
                "pending_wait: nothing was started");
     if (!x->summing)

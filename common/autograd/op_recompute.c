@@ -1,4 +1,4 @@
-/* Segments that are run again in the backward pass, and the functions of balise 19. */
+/* Segments that are run again in the backward pass, and the functions of lab 19. */
 #include "autograd/operations.h"
 #include "autograd/tape.h"
 #include "base/run.h"
@@ -166,7 +166,7 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
     return y;
 }
 
-/* ---- before balise 19 -------------------------------------------------------------------------------------- */
+/* ---- before lab 19 -------------------------------------------------------------------------------------- */
 
 __attribute__((weak)) Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw,
                                                 const Mesh *mesh)

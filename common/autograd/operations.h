@@ -60,7 +60,7 @@ Tensor *swiglu(Tensor *gate, Tensor *up);
  *  rows of all micro-batches of the step. `losses` [B] receives each row's loss; it may be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
-/** Runs a segment, and runs it again in the backward pass: by recompute_forward() and recompute_backward() of balise 19. Of
+/** Runs a segment, and runs it again in the backward pass: by recompute_forward() and recompute_backward() of lab 19. Of
  *  the first run, only x [B,S,H] and the result [B,S,H] are kept. `draw` numbers the calls of a segment in a pass, so that each
  *  draws masks of its own; call 0 draws those that dropout draws without this. */
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);

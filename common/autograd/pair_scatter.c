@@ -1,4 +1,4 @@
-/* The scatter on the tape: the student writes the pair in balise 20. It is in its own object file
+/* The scatter on the tape: the student writes the pair in lab 20. It is in its own object file
  * because the labs before it do not define the pair. */
 #include "autograd/placement.h"
 

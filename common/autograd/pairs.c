@@ -1,4 +1,4 @@
-/* f, g and the gather on the tape: the student writes these pairs in balises 1 and 9. They are in
+/* f, g and the gather on the tape: the student writes these pairs in labs 1 and 9. They are in
  * their own object file because the serial model does not call them. */
 #include "autograd/placement.h"
 

@@ -42,7 +42,7 @@ void group_must_exist(const Group *group, const char *function)
 {
     if (!group)
         misuse(
-            "balise 8 makes mesh->tp and balise 10 mesh->dp; until then the ranks that split the model are mesh->world. Before balise 14, mesh->pp is NULL if there is only one stage",
+            "lab 8 makes mesh->tp and lab 10 mesh->dp; until then the ranks that split the model are mesh->world. Before lab 14, mesh->pp is NULL if there is only one stage",
             "%s: this group does not exist yet", function);
 }
 

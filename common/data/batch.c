@@ -65,7 +65,7 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
     for (int64_t b = 0; b < count; b++) {
         int64_t row = rows[b];
         if (row < 0 || row >= set->rows)
-            misuse("sampler_set_epoch (balise 11) must return the number of rows in `mine`, all of "
+            misuse("sampler_set_epoch (lab 11) must return the number of rows in `mine`, all of "
                    "them rows of the data",
                    "a batch uses row %lld, but the data has rows 0 to %lld", (long long)row,
                    (long long)set->rows - 1);

@@ -22,15 +22,15 @@ static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].changed)
-            misuse(makes_tp ? N_("balise 8 sets tp, tp_rank and tp_degree, and leaves the rest of "
+            misuse(makes_tp ? N_("lab 8 sets tp, tp_rank and tp_degree, and leaves the rest of "
                                  "the mesh as it is")
-                            : N_("balise 10 sets dp, dp_rank and dp_degree; the tp group stays the "
-                                 "one that balise 8 has made"),
+                            : N_("lab 10 sets dp, dp_rank and dp_degree; the tp group stays the "
+                                 "one that lab 8 has made"),
                    "%s changed mesh->%s", makes_tp ? "mesh_init_tp" : "mesh_init_dp",
                    fields[i].name);
 }
 
-/* Before balise 14. Consecutive ranks split a layer, consecutive replicas form a stage. Balises 8 and
+/* Before lab 14. Consecutive ranks split a layer, consecutive replicas form a stage. Labs 8 and
  * 10 see one stage as their world. */
 __attribute__((weak)) void mesh_init_3d(Mesh *mesh, int tp, int pp)
 {
@@ -56,6 +56,6 @@ void mesh_open(Mesh *mesh, Group *world, int tp, int pp)
     *mesh = (Mesh){.world = world, .tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
     mesh_init_3d(mesh, tp, pp);
     if (mesh->world != world)
-        misuse(N_("balise 14 sets tp, dp and pp, and leaves the world as it is"),
+        misuse(N_("lab 14 sets tp, dp and pp, and leaves the world as it is"),
                "mesh_init_3d changed mesh->world");
 }

@@ -1,7 +1,7 @@
 /** @file
  * Layers that the blocks of BERT and GPT-2 share: norms with the model's epsilon, and linear layers
  * with biases of attention and feed-forward, split over the tp ranks. Weak versions of the
- * functions of balise 20 are in parallel_linear.c, for training before that lab.
+ * functions of lab 20 are in parallel_linear.c, for training before that lab.
  */
 #pragma once
 

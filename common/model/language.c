@@ -45,7 +45,7 @@ void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v)
     *v = append_rows(cache->values, *v);
 }
 
-/* ---- before balise 21 ------------------------------------------------------------------------------------ */
+/* ---- before lab 21 ------------------------------------------------------------------------------------ */
 
 __attribute__((weak)) Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)
 {

@@ -1,4 +1,4 @@
-/* Sequence parallelism before balise 18. */
+/* Sequence parallelism before lab 18. */
 #include "autograd/operations.h"
 #include "comm/comm.h"
 #include "mesh/mesh.h"

@@ -1,4 +1,4 @@
-/* Attention and feed-forward layers of a block without f and g, which balise 18 is given. */
+/* Attention and feed-forward layers of a block without f and g, which lab 18 is given. */
 #include "model/sequence_block.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@ typedef struct SequenceDropout {
     double inner;    /**< between the two feed-forward layers */
 } SequenceDropout;
 
-/** Makes the layers. The parameters have the names, shapes and placements of those of balise 7's
+/** Makes the layers. The parameters have the names, shapes and placements of those of lab 7's
  *  block, so both begin with the same numbers. */
 SequenceBlock *sequence_block_new(Builder *b, int hidden, int heads, int inner,
                                   SequenceDropout dropout);

@@ -10,7 +10,7 @@
 /** The kinds of parts that a transformer is made of; see below. */
 typedef struct Architecture Architecture;
 
-/** What a backward pass computes again, by balise 19. */
+/** What a backward pass computes again, by lab 19. */
 typedef enum Recompute {
     RECOMPUTE_NOTHING,   /**< everything that it needs is kept */
     RECOMPUTE_BLOCKS,    /**< each block: of a forward pass, only its input is kept */
@@ -32,7 +32,7 @@ typedef struct TransformerConfig {
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
     Recompute recompute; /**< not a size: what a backward pass computes again */
-    /** no size: blocks get and return a shard of the positions, by balise 18; tp divides S */
+    /** no size: blocks get and return a shard of the positions, by lab 18; tp divides S */
     bool sequence_parallel;
 } TransformerConfig;
 
@@ -132,7 +132,7 @@ Tensor *split_positions(Tensor *x, const Mesh *mesh);
 Tensor *all_positions(Tensor *x, const Mesh *mesh);
 
 /** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With RECOMPUTE_ATTENTION, it is a segment of
- *  balise 19; otherwise it is called as it is. The labs' BERT calls attention_forward() of lab 4, from lab 7: link it with
+ *  lab 19; otherwise it is called as it is. The labs' BERT calls attention_forward() of lab 4, from lab 7: link it with
  *  --wrap=attention_forward. */
 Tensor *attention_segment(Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask,
                                          const Mesh *mesh),

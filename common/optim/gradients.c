@@ -18,7 +18,7 @@ static double square_sum(Run run)
     return run.begin ? kernel_vector_square_sum(run.end - run.begin, run.begin) : 0;
 }
 
-/* Before balise 14. */
+/* Before lab 14. */
 __attribute__((weak)) double gradient_norm(double shards, double whole, const Mesh *mesh)
 {
     double sum = mesh->tp_rank == 0 ? whole : 0;

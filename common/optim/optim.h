@@ -27,7 +27,7 @@ typedef struct OptimizerConfig {
 struct Optimizer {
     Model *model;           /**< the model that it updates; the caller's */
     OptimizerConfig config; /**< the settings */
-    /** the numbers of the model's arena that it updates: all, unless replicas share them out (balise
+    /** the numbers of the model's arena that it updates: all, unless replicas share them out (lab
      *  17) */
     Range part;
     bool is_sharded; /**< is `part` that of optimizer_part()? */
@@ -44,7 +44,7 @@ struct Optimizer {
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Makes an optimiser for `part` of the weights in an arena, with state for this part only. */
 Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config);
-/** This replica's part of `count` weights, by optimizer_part() of balise 17; misuse if the replicas' parts do not
+/** This replica's part of `count` weights, by optimizer_part() of lab 17; misuse if the replicas' parts do not
  *  follow each other. */
 Range own_optimizer_part(int64_t count, const Mesh *mesh);
 /** Makes an optimiser for this replica's part of the parameters. */
@@ -62,10 +62,10 @@ void optimizer_begin(Optimizer *optimizer, double rate);
  *  part is empty. */
 void optimizer_end(const Optimizer *optimizer);
 
-/** Makes the model's gradients those of the whole batch in this replica's part, by balise 17. `tape` is that of the
+/** Makes the model's gradients those of the whole batch in this replica's part, by lab 17. `tape` is that of the
  *  step's tensors. Collective over the replicas. */
 void sharded_reduce(Model *model, Tape *tape);
-/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by balise 17.
+/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by lab 17.
  *  Collective over the replicas. */
 void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape);
 
@@ -75,11 +75,11 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps);
 /* ---- clipping by the norm of all gradients together ---- */
 
 /** The norm of the full model's gradient: each shard of a parameter counts once, and so does a
- *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Balise 14 adds up what the
+ *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Lab 14 adds up what the
  *  ranks hold. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
 double model_gradient_norm(Model *model);
-/** The same norm, from the squares of each replica's own part of the gradients: balise 17 adds them up. Every rank of
+/** The same norm, from the squares of each replica's own part of the gradients: lab 17 adds them up. Every rank of
  *  the world gets the same number. Collective over the world. */
 double sharded_gradient_norm(const Optimizer *optimizer);
 

@@ -1,4 +1,4 @@
-/* An optimiser whose state the replicas share out (ZeRO stage 1), by balise 17. */
+/* An optimiser whose state the replicas share out (ZeRO stage 1), by lab 17. */
 #include <stdlib.h>
 
 #include "autograd/operations.h"
@@ -7,7 +7,7 @@
 #include "mesh/mesh.h"
 #include "optim/optim.h"
 
-/* Before balise 17: as many numbers in each part, but fewer in the last ones. */
+/* Before lab 17: as many numbers in each part, but fewer in the last ones. */
 __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 {
     const int64_t each = (count + n - 1) / n, begin = k * each, end = begin + each;
@@ -37,7 +37,7 @@ static Tensor *part_of_replica(Tensor *x, const Mesh *mesh)
     return slice(x, r.begin, r.end);
 }
 
-/* Before balise 17. */
+/* Before lab 17. */
 __attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
 {
     const Tensor *own = part_of_replica(gradients, mesh);
@@ -45,7 +45,7 @@ __attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mes
     kernel_vector_scale(tensor_count(own), 1.0 / mesh->dp_degree, reals(own));
 }
 
-/* Before balise 17. */
+/* Before lab 17. */
 __attribute__((weak)) void squares_over_parts(double *shards, double *whole, const Mesh *mesh)
 {
     double both[] = {*shards, *whole};
@@ -55,7 +55,7 @@ __attribute__((weak)) void squares_over_parts(double *shards, double *whole, con
     *whole = both[1];
 }
 
-/* Before balise 17. */
+/* Before lab 17. */
 __attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients,
                                         const Mesh *mesh)
 {

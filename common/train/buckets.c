@@ -105,7 +105,7 @@ void table_rows_unpack(TableRows *t)
 
 /* ---- buckets ------------------------------------------------------------------------------------------- */
 
-/* Data about a bucket that balise 11 does not see. */
+/* Data about a bucket that lab 11 does not see. */
 typedef struct Filling {
     Tensor gradients; /* a range of the arena, or the front of it */
     int64_t range;    /* numbers */
@@ -174,7 +174,7 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
-/* Before balise 14: the last pass completes the gradients. */
+/* Before lab 14: the last pass completes the gradients. */
 __attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
     const int passes_left = passes - 1 - pass;
@@ -211,7 +211,7 @@ void bucket_hold(Bucket *bucket, Tensor *gradients)
 {
     if (bucket->gradients != gradients)
         misplaced("an in-place function leaves its result where the optimiser reads it: which "
-                  "function of balise 11 is one?",
+                  "function of lab 11 is one?",
                   "after buckets_finish, bucket->gradients is a different tensor: the optimiser "
                   "reads the original one");
     bucket->gradients = gradients;

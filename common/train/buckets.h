@@ -2,8 +2,8 @@
  * A model's gradients in buckets, reduced over the replicas during the backward pass (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2). A bucket is a range of the gradient arena, so no
  * copy is needed. A large embedding table has its own bucket, which is complete last and holds the
- * rows that some replica has used. Balise 14 decides after which backward pass a bucket is reduced,
- * and balise 11 how.
+ * rows that some replica has used. Lab 14 decides after which backward pass a bucket is reduced,
+ * and lab 11 how.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
  * hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);
 
-/** Makes the bucket hold `gradients` again, which the optimiser reads; reports it if balise 11 has
+/** Makes the bucket hold `gradients` again, which the optimiser reads; reports it if lab 11 has
  *  replaced that tensor. */
 void bucket_hold(Bucket *bucket, Tensor *gradients);
 

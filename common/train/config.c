@@ -75,7 +75,7 @@ static bool read_all_reduce(const char *value, void *target, Problem *problem)
 {
     *(bool *)target = !strcmp(value, "ring");
     return !strcmp(value, "ring") || !strcmp(value, "library") ||
-           option_refused(problem, "allreduce", value, _("ring (balise 15) or library"));
+           option_refused(problem, "allreduce", value, _("ring (lab 15) or library"));
 }
 
 static bool read_recompute(const char *value, void *target, Problem *problem)

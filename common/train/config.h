@@ -6,7 +6,7 @@
 #include "model/transformer.h"
 #include "optim/optim.h"
 
-/** How micro-batches go through a pipeline (balise 13). */
+/** How micro-batches go through a pipeline (lab 13). */
 typedef enum Pipeline {
     ONE_F_ONE_B, /**< PipeDream-Flush (arXiv:2104.04473, section 2.2) */
     GPIPE,       /**< arXiv:1811.06965 */
@@ -33,7 +33,7 @@ typedef struct TrainConfig {
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
     /** the replicas' weights are averaged every so many steps, in place of their gradients; 0: never */
     int64_t average;
-    int zero;    /**< 1: the replicas share out the optimiser's state (balise 17) */
+    int zero;    /**< 1: the replicas share out the optimiser's state (lab 17) */
     int map;     /**< print where each rank runs */
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */
@@ -43,7 +43,7 @@ typedef struct TrainConfig {
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< of matrix products; everything else is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
-    bool ring;                 /**< ALLREDUCE=ring: balise 15 sums over the replicas */
+    bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: computed, too, if 0 */
     const char *pretrained; /**< whose weights the model starts from (MODEL=hf:FOLDER), or NULL */

@@ -82,11 +82,11 @@ static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (config->labs >= 5 && config->labs < 9 && config->tp != ranks)
         return problem_set(problem, NULL, "choose TP equal to NTASKS",
-                           "NTASKS=%d and TP=%d: before balise 9 all ranks split one model", ranks,
+                           "NTASKS=%d and TP=%d: before lab 9 all ranks split one model", ranks,
                            config->tp);
     return !config->labs || config->labs >= 12 || config->pp == 1 ||
-           problem_set(problem, NULL, "leave out PP, or go on to balise 12",
-                       "PP=%d: before balise 12 the model is one stage", config->pp);
+           problem_set(problem, NULL, "leave out PP, or go on to lab 12",
+                       "PP=%d: before lab 12 the model is one stage", config->pp);
 }
 
 /* Two blocks, unless there are more stages. */

@@ -103,7 +103,7 @@ static bool stages_fit(const Trainer *t, Problem *problem)
     const int64_t begin = mesh->pp_rank > 0 ? all[mesh->pp_rank - 1].end : 0;
     free(all);
     const char *hint =
-        N_("stage_blocks of balise 12 gives each block to one stage: make grade LAB=12 checks it");
+        N_("stage_blocks of lab 12 gives each block to one stage: make grade LAB=12 checks it");
     if (mine.begin != begin)
         return problem_set(problem, NULL, hint,
                            "stage %d begins with block %lld, but the stages before it end before "
@@ -126,7 +126,7 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
                        "the model has %d tokens, but its tokenizer %d", of_model, of_data);
 }
 
-/* Without balise 15 there is none. */
+/* Without lab 15 there is none. */
 __attribute__((weak)) void ring_reduce_scatter(Group *group, Tensor *x);
 __attribute__((weak)) void ring_all_gather(Group *group, Tensor *x);
 
@@ -144,9 +144,8 @@ static bool take_ring(const Trainer *t, Problem *problem)
     if (!t->config->ring)
         return true;
     if (!ring_reduce_scatter || !ring_all_gather)
-        return problem_set(problem, NULL,
-                           N_("solve balise 15 and leave out UPTO, or leave out STACK"),
-                           "ALLREDUCE=ring, but this stack has no balise 15");
+        return problem_set(problem, NULL, N_("solve lab 15 and leave out UPTO, or leave out STACK"),
+                           "ALLREDUCE=ring, but this stack has no lab 15");
     if (!replicas)
         return problem_set(problem, NULL,
                            N_("choose NTASKS larger than TP times PP: the ring sums gradients over "
@@ -155,7 +154,7 @@ static bool take_ring(const Trainer *t, Problem *problem)
     if (!group_is_over_mpi(replicas))
         return problem_set(problem, NULL,
                            N_("leave out ALLREDUCE, or start more ranks than there are GPUs"),
-                           "ALLREDUCE=ring: balise 15 sends messages through MPI, but the replicas "
+                           "ALLREDUCE=ring: lab 15 sends messages through MPI, but the replicas "
                            "communicate by NCCL");
     group_sum_by(replicas, sum_around_ring);
     return true;

@@ -49,7 +49,7 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     problem_set(
         &problem, NULL,
         "solve it first (make grade LAB=n shows how far it is), or train with STACK=solutions",
-        "balise %d is still to do: %s", balise, function);
+        "lab %d is still to do: %s", balise, function);
     run_ends(&problem, address);
 }
 

@@ -15,7 +15,7 @@ check_ranks() {
     must_be_ranks "$ranks"
     if [ "$stage" -lt 5 ] && [ "$ranks" -gt 1 ]; then
         give_up "$(said 'at stage %s (STACK=%s) the feed-forward layers are whole on every rank: NTASKS=%s would not split the model' "$stage" "$stack" "$ranks")" \
-            "$(say 'NTASKS=1 TP=1, or go on to balise 5')"
+            "$(say 'NTASKS=1 TP=1, or go on to lab 5')"
     fi
     if [ "$stack" = mine ]; then
         tell 'stage     after lab %s' "$stage"

@@ -11,7 +11,7 @@
 #include "tensor/pool.h"
 #include "train/config.h"
 
-/** What this rank has sent: over the ranks that split a model (before balise 8, the world), over
+/** What this rank has sent: over the ranks that split a model (before lab 8, the world), over
  *  the replicas, to other stages, and in total. */
 typedef struct Sent {
     Counter tp, dp, pp, all; /**< with the time spent in communication */

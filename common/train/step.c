@@ -96,7 +96,7 @@ void trainer_watch_stage(Trainer *t)
     t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 
-/* Before balise 14. */
+/* Before lab 14. */
 __attribute__((weak)) void metrics_over_stages(Metrics *metrics, const Mesh *mesh)
 {
     Metrics *m = metrics;
@@ -255,7 +255,7 @@ Metrics trainer_evaluate(Trainer *t)
                   rows - first < most ? rows - first : most, false);
         fill_stage(t, 0, false, (double)t->local_batch); /* which the sum is multiplied by again */
         forward_step(t->stage, 0, &t->mesh);
-        stage_sends_finish(t->stage); /* a step of balise 13 does so itself */
+        stage_sends_finish(t->stage); /* a step of lab 13 does so itself */
         trainer_moved(t);
     }
     backend_range_end();

@@ -101,14 +101,14 @@ void trainer_close(Trainer *t);
 
 /* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
 
-/** With SP: completes the gradients of the norms, which are partial sums over tp, by balise 18. Call it
+/** With SP: completes the gradients of the norms, which are partial sums over tp, by lab 18. Call it
  *  once a step, when all other gradients are complete. Collective over the ranks that split the model. */
 void trainer_sum_norms(Trainer *t);
 
 /** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
 void trainer_stepped_alone(Trainer *t, double targets);
 
-/** Averages the weights after `step` if balise 16 says so. `last`: before the next step, the model is evaluated or
+/** Averages the weights after `step` if lab 16 says so. `last`: before the next step, the model is evaluated or
  *  saved, or the run ends. Does nothing if the replicas have the same weights. Collective.
  *  @return the seconds that this took */
 double trainer_average(Trainer *t, int64_t step, bool last);

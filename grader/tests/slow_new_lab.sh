@@ -12,14 +12,14 @@ done
 # 1. The text, the solution and the start file.
 mkdir {labs,solutions,grader/start}/99-part-of-sum
 cat > labs/99-part-of-sum/README.md << 'MD'
-# Balise 99: a part of the sum
+# Lab 99: a part of the sum
 
 > **Predict, then measure.** Three ranks run part_of_sum on x of 6 x 40 fp32 elements. How many bytes
 > do the ranks send in all? `make predict LAB=99 IS=12345`, then `make measure LAB=99`.
 MD
 cp labs/99-part-of-sum/README.md labs/99-part-of-sum/README.fr.md
 cat > solutions/99-part-of-sum/part-of-sum.c << 'C'
-/* Balise 99: each rank gets its rows of the sum over the world. */
+/* Lab 99: each rank gets its rows of the sum over the world. */
 #include "balise.h"
 
 /* x [B,H] -> [B/tp,H] */
@@ -32,7 +32,7 @@ sed 's/    return .*/    TODO(99); \/* 1 line *\//' solutions/99-part-of-sum/par
 # 2. A line in grader/labs.mk.
 echo "\$(call add_lab,99,99-part-of-sum/part-of-sum.c,,8 10,part_of_sum)" >> grader/labs.mk
 # 3. The declaration of the function to write.
-printf '\n/** Balise 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' >> common/balise.h
+printf '\n/** Lab 99. x [B,H], of which each rank has its own -> [B/tp,H], rows of the sum. */\nTensor *part_of_sum(Tensor *x, const Mesh *mesh);\n' >> common/balise.h
 # 4. The record.
 cat > grader/labs/lab99.c << 'C'
 /* Lab 99, Part of the sum: a reduce-scatter over the world. */

@@ -30,7 +30,7 @@ blocks_over() { # blocks_over STAGES EXPRESSION WORDS: a stage whose blocks are 
     copy_solution 12
     sed -i "s|return (Range){.*|return (Range){$2};|" "$(lab_file 12)"
     ! make --silent train STACK=mine UPTO=12 "PP=$1" LAYERS=4 STEPS=1 > out 2>&1 &&
-        [ "$(grep -c '^error: ' out)" = 1 ] && says "$3" && says "HINT: stage_blocks of balise 12"
+        [ "$(grep -c '^error: ' out)" = 1 ] && says "$3" && says "HINT: stage_blocks of lab 12"
 }
 check "a block of no stage ends the training with one error" blocks_over 2 "mesh->pp_rank == 0 ? 0 : 3, mesh->pp_rank == 0 ? 2 : 4" \
     "stage 1 begins with block 3, but the stages before it end before block 2"
@@ -45,7 +45,7 @@ copy_solution 12
 sed -i 's/[.]pp_degree = pp/.pp_degree = 1/' "$(lab_file 14)"
 wrong_degree() {
     ! make --silent train STACK=mine UPTO=14 NTASKS=2 PP=2 STEPS=1 > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] &&
-        says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d of balise 14"
+        says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d of lab 14"
 }
 check "a grid with other degrees than the run ends the training with one error" wrong_degree
 

@@ -1,4 +1,4 @@
-/* Balise 1: f and g of Megatron-LM, figure 3. Here the ranks that split the model are the whole world. */
+/* Lab 1: f and g of Megatron-LM, figure 3. Here the ranks that split the model are the whole world. */
 #include "balise.h"
 
 /* f, forward: x is the same on every rank  ->  y, the same on every rank */

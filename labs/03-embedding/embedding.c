@@ -1,4 +1,4 @@
-/* Balise 3: an embedding whose table is split over the ranks. */
+/* Lab 3: an embedding whose table is split over the ranks. */
 #include "balise.h"
 
 struct Embedding {

@@ -1,4 +1,4 @@
-/* Balise 4: multi-head self-attention, A/tp heads on each rank. Megatron-LM, figure 3b. */
+/* Lab 4: multi-head self-attention, A/tp heads on each rank. Megatron-LM, figure 3b. */
 #include <math.h>
 
 #include "balise.h"

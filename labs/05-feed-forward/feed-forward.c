@@ -1,4 +1,4 @@
-/* Balise 5: the feed-forward block. It works, with two plain linear layers that every rank holds and computes in full.
+/* Lab 5: the feed-forward block. It works, with two plain linear layers that every rank holds and computes in full.
  * TODO(5): build it from ColWiseLinear instead; 5 lines change. */
 #include "balise.h"
 

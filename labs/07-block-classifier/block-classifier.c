@@ -1,4 +1,4 @@
-/* Balise 7: Block and Classifier. They work, with the feed-forward block of balise 5 in Block and two plain linear
+/* Lab 7: Block and Classifier. They work, with the feed-forward block of lab 5 in Block and two plain linear
  * layers in Classifier. TODO(7): replace each of these by one ColRowLinearPair; 3 lines change in Block, and the
  * Classifier becomes shorter. Its parameters are "head.up.weight" and "head.down.weight", before and after. */
 #include "balise.h"

@@ -1,4 +1,4 @@
-/* Balise 8: the world is split into groups of tp consecutive ranks. Each group holds one model. */
+/* Lab 8: the world is split into groups of tp consecutive ranks. Each group holds one model. */
 #include "balise.h"
 
 /*  world 6, tp 2:   {0 1} {2 3} {4 5}  */

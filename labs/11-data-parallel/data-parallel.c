@@ -1,4 +1,4 @@
-/* Balise 11: data parallelism. Until now every replica reads every row and steps alone. */
+/* Lab 11: data parallelism. Until now every replica reads every row and steps alone. */
 #include "balise.h"
 
 /* Deals this epoch's rows to the replicas, like PyTorch's DistributedSampler: sampler->order gets

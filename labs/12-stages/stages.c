@@ -1,4 +1,4 @@
-/* Balise 12: stages of a pipeline, one batch at a time. It works where one rank holds the whole model. */
+/* Lab 12: stages of a pipeline, one batch at a time. It works where one rank holds the whole model. */
 #include "balise.h"
 
 Range stage_blocks(int blocks, const Mesh *mesh)

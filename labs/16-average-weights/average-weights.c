@@ -1,4 +1,4 @@
-/* Balise 16: the replicas train alone; every few steps, their weights are averaged. */
+/* Lab 16: the replicas train alone; every few steps, their weights are averaged. */
 #include "balise.h"
 
 /* Called after each step of the optimiser; `step` steps are done, from 1 on. */

@@ -1,4 +1,4 @@
-/* Balise 18: outside the products, each rank holds S/tp positions. */
+/* Lab 18: outside the products, each rank holds S/tp positions. */
 #include "balise.h"
 
 /*  this rank's positions [B,S/tp,H] -> all positions [B,S,H]  */
@@ -28,7 +28,7 @@ Tensor *reduce_scatter_sequence_backward(Tensor *dy, const Mesh *mesh)
 /*  x [B,S/tp,H] -> [B,S/tp,H]  */
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
-    TODO(18); /* the block of balise 7: what takes all positions, and what only this rank's? */
+    TODO(18); /* the block of lab 7: what takes all positions, and what only this rank's? */
 }
 
 /*  gradients [P]: those of all norms, summed in place  */

@@ -64,7 +64,7 @@ def check_text():
     check("slides/README.md says how many slides there are", f" {sum(map(len, FRAMES.values()))} slides " in text_of("slides/README.md"))
     listed = re.findall(r"\\chapterfile\{(.*)\}", text_of("slides/balise.tex"))
     check("every chapter is in the deck", [f"slides/{name}.tex" for name in listed] == CHAPTERS, listed)
-    labs = re.findall(r"\\labnow\{\\wBalise~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))
+    labs = re.findall(r"\\labnow\{\\wLab~(\d+)\}\{([^}]*)\}", "".join(map(text_of, CHAPTERS)))
     files = {str(n): f"labs/{lab['folder']}/{lab['file']}" for n, lab in formulas.labs().items()}
     wrong = [one for one in labs if one[0] in files and one[1] not in (files[one[0]], f"make start LAB={one[0]}")]
     check("each lab is announced once, in order, with its file; labs to come may follow", [n for n, _ in labs][:len(files)] == list(files) and not wrong, labs)

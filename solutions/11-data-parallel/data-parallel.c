@@ -1,4 +1,4 @@
-/* Balise 11: each replica reads its own rows, and all of them take the same step. */
+/* Lab 11: each replica reads its own rows, and all of them take the same step. */
 #include "balise.h"
 
 /* PyTorch's DistributedSampler: shuffle the rows, then deal them out to the replicas like cards. */

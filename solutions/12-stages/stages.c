@@ -1,4 +1,4 @@
-/* Balise 12: stages of a pipeline, one batch at a time. */
+/* Lab 12: stages of a pipeline, one batch at a time. */
 #include "balise.h"
 
 static bool is_first(const Mesh *mesh)

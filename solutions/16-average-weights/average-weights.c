@@ -1,4 +1,4 @@
-/* Balise 16: the replicas train alone; every few steps, their weights are averaged. */
+/* Lab 16: the replicas train alone; every few steps, their weights are averaged. */
 #include "balise.h"
 
 bool average_is_due(int64_t step, int64_t every, bool last)

@@ -1,4 +1,4 @@
-/* Balise 18: outside the products, each rank holds S/tp positions. Megatron-LM, arXiv:2205.05198, figure 5. */
+/* Lab 18: outside the products, each rank holds S/tp positions. Megatron-LM, arXiv:2205.05198, figure 5. */
 #include "balise.h"
 
 /* The paper's g. Every rank contributes its positions and gets all of them. */

@@ -1,4 +1,4 @@
-/* Balise 19: a segment keeps its input only; the backward pass runs it again. */
+/* Lab 19: a segment keeps its input only; the backward pass runs it again. */
 #include "balise.h"
 
 /* x [B,S,H] -> [B,S,H] */

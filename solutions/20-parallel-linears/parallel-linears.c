@@ -1,4 +1,4 @@
-/* Balise 20: the linear layers of Megatron-LM, with biases. */
+/* Lab 20: the linear layers of Megatron-LM, with biases. */
 #include "balise.h"
 
 /* Each rank takes its part; the gradients of all parts are joined. */

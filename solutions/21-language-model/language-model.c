@@ -1,4 +1,4 @@
-/* Balise 21: a language model whose vocabulary is split over the ranks. */
+/* Lab 21: a language model whose vocabulary is split over the ranks. */
 #include "balise.h"
 
 /* Each rank looks up the ids whose rows it holds, and has zeros for the others. */

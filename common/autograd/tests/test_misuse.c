@@ -212,7 +212,7 @@ START_TEST(a_group_that_does_not_exist_yet_is_refused)
     Tensor *x = reals_of(2, 3, 4);
     double number = 1;
     ASSERT_MISUSE(group_all_reduce(mesh.tp, x), "group_all_reduce", "does not exist yet");
-    ck_assert_ptr_nonnull(strstr(expectation.problem.hint, "balise 8"));
+    ck_assert_ptr_nonnull(strstr(expectation.problem.hint, "lab 8"));
     ASSERT_MISUSE(group_all_gather(mesh.tp, x, 0), "group_all_gather");
     ASSERT_MISUSE(group_reduce_scatter(mesh.tp, x, 0), "group_reduce_scatter");
     ASSERT_MISUSE(group_broadcast(mesh.tp, x, 0), "group_broadcast");

@@ -16,7 +16,7 @@ static void group_up(int of_first)
     group = group_of_first(of_first);
     size = group_size(group), rank = group_rank(group);
     rank_up(rank, size);
-    mesh.world = group; /* as before balise 8 */
+    mesh.world = group; /* as before lab 8 */
 }
 
 static Placement if_split(Placement placement)

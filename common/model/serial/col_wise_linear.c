@@ -1,4 +1,4 @@
-/* ColWiseLinear on one rank: a plain linear layer, with which the judge compares balise 2. */
+/* ColWiseLinear on one rank: a plain linear layer, with which the judge compares lab 2. */
 #include "balise.h"
 
 struct ColWiseLinear {

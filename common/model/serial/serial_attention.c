@@ -1,4 +1,4 @@
-/* Attention with every head on every rank: for the slot `attention` before balise 4, and for the
+/* Attention with every head on every rank: for the slot `attention` before lab 4, and for the
  * serial stack. */
 #include <math.h>
 

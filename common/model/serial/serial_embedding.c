@@ -1,4 +1,4 @@
-/* An embedding with the full table on every rank: for the slot `embedding` before balise 3, and for
+/* An embedding with the full table on every rank: for the slot `embedding` before lab 3, and for
  * the serial stack. */
 #include "balise.h"
 

@@ -1,4 +1,4 @@
-/* ColRowLinearPair on one rank: two plain linear layers, with which the judge compares balise 6. */
+/* ColRowLinearPair on one rank: two plain linear layers, with which the judge compares lab 6. */
 #include "balise.h"
 
 struct ColRowLinearPair {

@@ -1,4 +1,4 @@
-/* One micro-batch after the other through all stages: for the slots of balise 13 before it. */
+/* One micro-batch after the other through all stages: for the slots of lab 13 before it. */
 #include "balise.h"
 
 void one_f_one_b_step(Stage *stage, const Mesh *mesh)

@@ -1,4 +1,4 @@
-/* Balise 18's block on one rank, which has all positions and whole sums. */
+/* Lab 18's block on one rank, which has all positions and whole sums. */
 #include "balise.h"
 
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask,

@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("a batch that the replicas cannot share is refused", ["BATCH_SIZE=5", "2 replicas"], 2, "--tp", 1, "--batch-size", 5)
     refused("micro-batches that do not divide a replica's rows are refused", ["4 rows", "3 micro-batches"], 1, "--micro", 3)
     refused("a ring without replicas is refused", ["ALLREDUCE=ring", "one replica"], 2, "--tp", 2, "--allreduce", "ring")
-    refused("another name for the sum over the replicas is refused", ["tree", "ring (balise 15) or library"], 1, "--allreduce", "tree")
+    refused("another name for the sum over the replicas is refused", ["tree", "ring (lab 15) or library"], 1, "--allreduce", "tree")
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("AVERAGE without other replicas is refused", ["AVERAGE=4", "one replica"], 2, "--tp", 2, "--average", 4)
     for every in ("0", "-1", "often"):
@@ -133,12 +133,12 @@ for flag, limit, words in ("v", 300000, "address space"), ("n", 20, "open files"
     check(done.returncode == 2 and f"ulimit -{flag} is {limit}" in done.stderr and words in done.stderr and done.stderr.count("\n") == 2,
           f"ulimit -{flag} {limit} is refused before anything starts", done.stderr)
 unsplit = subprocess.run(command(2, "--pp", 2, stage=11), cwd=ROOT, capture_output=True, text=True)
-check(unsplit.returncode == 2 and "before balise 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
-      "before balise 12, more than one stage is refused", unsplit.stderr)
+check(unsplit.returncode == 2 and "before lab 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
+      "before lab 12, more than one stage is refused", unsplit.stderr)
 early = subprocess.run(command(2, "--tp", 1, stage=7), cwd=ROOT, capture_output=True, text=True)
-check(early.returncode == 2 and "before balise 9" in early.stderr, "before balise 9, TP smaller than NTASKS is refused",
+check(early.returncode == 2 and "before lab 9" in early.stderr, "before lab 9, TP smaller than NTASKS is refused",
       early.stderr)
 computed = subprocess.run(command(2, "--dp", 1, *SMALL, stage=7), cwd=ROOT, capture_output=True, text=True)
-check(computed.returncode == 0 and "tensor parallel 2, data" in computed.stdout, "before balise 9, DP=1 leaves all ranks to TP", computed.stderr)
+check(computed.returncode == 0 and "tensor parallel 2, data" in computed.stdout, "before lab 9, DP=1 leaves all ranks to TP", computed.stderr)
 stages = subprocess.run(command(2, "--tp", 2, stack="serial", stage=0), cwd=ROOT, capture_output=True, text=True)
 check(stages.returncode == 2 and "STACK=serial" in stages.stderr, "the serial stack on two ranks is refused", stages.stderr)

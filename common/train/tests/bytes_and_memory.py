@@ -44,7 +44,7 @@ check((tp_bytes, dp_bytes) == formula(2, 2, 12, parameters), "with three micro-b
       f"{tp_bytes}, {dp_bytes}")
 
 tp_bytes, dp_bytes, parameters, _ = sums(2, 3, 12, "--allreduce", "ring")
-check((tp_bytes, dp_bytes) == formula(2, 3, 12, parameters), "the ring of balise 15 sends over the replicas what the formula says",
+check((tp_bytes, dp_bytes) == formula(2, 3, 12, parameters), "the ring of lab 15 sends over the replicas what the formula says",
       f"{tp_bytes}, {dp_bytes}")
 
 alone, replicas = sums(2, 1, 6)[3], sums(2, 2, 12)[3]

@@ -20,7 +20,7 @@ check(deviation(whole, parts) <= 8 * moved, "three micro-batches per step give t
       f"{deviation(whole, parts)} apart, {8 * moved} allowed")
 
 ring = losses_of(4, *SMALL, *ADAMW, "--tp", 1, "--allreduce", "ring")
-check(deviation(whole, ring) <= 8 * moved, "gradients summed by the ring of balise 15 give the losses of the whole batch",
+check(deviation(whole, ring) <= 8 * moved, "gradients summed by the ring of lab 15 give the losses of the whole batch",
       f"{deviation(whole, ring)} apart, {8 * moved} allowed")
 
 CLIP = [*ADAMW, "--clip", 0.05]

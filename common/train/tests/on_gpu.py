@@ -35,10 +35,10 @@ def as_on_the_cpu(folder):
         ring = run(2, *MODEL, "--tp", 1, "--allreduce", "ring")
         refused = ring.returncode == 2 and "communicate by NCCL" in ring.stderr
         check(refused == (name == "over NCCL"),
-              f"the ring of balise 15 sums over MPI, and is refused over NCCL: {name}", ring.stderr)
+              f"the ring of lab 15 sums over MPI, and is refused over NCCL: {name}", ring.stderr)
         if name != "over NCCL":
             far = deviation(cpu, losses_of(2, *MODEL, "--tp", 1, "--allreduce", "ring"))
-            check(far <= allowed[0], f"the ring of balise 15 on GPUs, {name}, gives the CPU's losses", f"{far} apart, {allowed[0]} allowed")
+            check(far <= allowed[0], f"the ring of lab 15 on GPUs, {name}, gives the CPU's losses", f"{far} apart, {allowed[0]} allowed")
     on("the CPU")
     averaged = losses_of(2, *MODEL, "--tp", 1, "--average", 2)
     for name in ON_GPUS:

@@ -90,7 +90,7 @@ def refusals(slurm):
     for sentence, expected, words in [
             ("grading on something else is refused", "make grade cannot run on 'pbs'", ["grade", "ON=pbs"]),
             ("training ON=slurm is told of make sbatch", "make sbatch", ["train", "ON=slurm"]),
-            ("a job whose labs cannot split the model like this is refused", "before balise 12", ["sbatch", "PP=2", "UPTO=11"]),
+            ("a job whose labs cannot split the model like this is refused", "before lab 12", ["sbatch", "PP=2", "UPTO=11"]),
             ("a site's file that is not there is refused", "nowhere.mk", ["sbatch", "SITE=nowhere.mk"])]:
         text = slurm.submitted(*words)
         check(expected in text and text.count("HINT") == 1, sentence, text)

@@ -20,7 +20,7 @@ _Noreturn void run_ends(Problem *problem, void *address)
 _Noreturn void run_todo(int balise, const char *function, void *address)
 {
     Problem problem;
-    problem_set(&problem, NULL, "report it", "the judge reached balise %d in %s", balise, function);
+    problem_set(&problem, NULL, "report it", "the judge reached lab %d in %s", balise, function);
     run_ends(&problem, address);
 }
 

@@ -1,4 +1,4 @@
-/* Balise 2: a linear layer whose weight is split along its output dimension ("column-parallel"). */
+/* Lab 2: a linear layer whose weight is split along its output dimension ("column-parallel"). */
 #include "balise.h"
 
 struct ColWiseLinear {

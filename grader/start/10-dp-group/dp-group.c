@@ -1,4 +1,4 @@
-/* Balise 10: the ranks that hold the same shard, one in each replica. */
+/* Lab 10: the ranks that hold the same shard, one in each replica. */
 #include "balise.h"
 
 /*  world 6, tp 2:   {0 2 4} {1 3 5}  */

@@ -1,4 +1,4 @@
-/* Balise 14: the grid in three dimensions, and what a step sums over which of them. */
+/* Lab 14: the grid in three dimensions, and what a step sums over which of them. */
 #include <math.h>
 
 #include "balise.h"
@@ -11,7 +11,7 @@ void mesh_init_3d(Mesh *mesh, int tp, int pp)
 
 void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
-    TODO(14); /* balise 11 starts the sum over the replicas: bucket_ready */
+    TODO(14); /* lab 11 starts the sum over the replicas: bucket_ready */
 }
 
 void metrics_over_stages(Metrics *metrics, const Mesh *mesh)

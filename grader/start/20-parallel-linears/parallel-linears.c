@@ -1,4 +1,4 @@
-/* Balise 20: the linear layers of Megatron-LM, with biases. */
+/* Lab 20: the linear layers of Megatron-LM, with biases. */
 #include "balise.h"
 
 /*  x, whole -> this rank's part of it along dim  */
@@ -23,7 +23,7 @@ ColumnParallelLinear column_parallel_linear_new(Builder *b, int in, int out, boo
 /*  x [..,in], whole -> [..,out], whole, if gather_output; otherwise this rank's [..,out/tp]  */
 Tensor *column_parallel_linear_forward(const ColumnParallelLinear *layer, Tensor *x, const Mesh *mesh)
 {
-    TODO(20); /* balise 2 with a bias; the gather is optional */
+    TODO(20); /* lab 2 with a bias; the gather is optional */
 }
 
 RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel)

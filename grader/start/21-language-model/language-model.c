@@ -1,4 +1,4 @@
-/* Balise 21: a language model whose vocabulary is split over the ranks. */
+/* Lab 21: a language model whose vocabulary is split over the ranks. */
 #include "balise.h"
 
 /*  table [V/tp,H], ids [B,S] -> [B,S,H], whole  */
