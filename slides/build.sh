@@ -43,7 +43,7 @@ say_error() { # LOG
         give_up "LaTeX: ${BASH_REMATCH[2]}" "the whole log: $1" \
             "slides/${BASH_REMATCH[1]##*/slides/}"
     fi
-    give_up "LaTeX: ${line:-it ended without a word}" "the whole log: $1"
+    give_up "LaTeX: ${line:-it printed no error}" "the whole log: $1"
 }
 
 # What must not appear in the last pass's log, with its chapter.
@@ -72,7 +72,7 @@ accept() { # NAME
     found=$(warnings "$log")
     if [[ -n $found ]]; then
         printf '%s\n' "$found" | head -20 >&2
-        give_up "LaTeX warns of the slides" \
+        give_up "LaTeX printed warnings about the slides" \
             "the lines above name the lines of a chapter; the whole log: $log"
     fi
 }

@@ -83,7 +83,7 @@ static void parts_must_follow(const char *function, int64_t count, int n, Partit
     for (int64_t k = 0, end = 0; k < n; k++) {
         const Range r = cut(count, (int)k, n);
         if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
-            misuse("parts follow each other, the first begins with 0 and the last ends with count",
+            misuse("parts follow each other, the first begins at 0 and the last ends at count",
                    "%s: part %lld of %d of %lld numbers is %lld to %lld, but the parts before it "
                    "end at %lld",
                    function, (long long)k, n, (long long)count, (long long)r.begin,

@@ -55,8 +55,8 @@ Tensor *repeat_heads(Tensor *x, int heads, int times)
     must_be_real("repeat_heads", x);
     must_have_heads("repeat_heads", x, heads);
     if (times < 1)
-        misuse("it is the number of query heads that share a key head", "repeat_heads: %d times",
-               times);
+        misuse("it is the number of query heads that share a key-value head",
+               "repeat_heads: %d times", times);
     Tape *tape = tape_of("repeat_heads", x, NULL);
     const Placement placement = place_heads(tape, "repeat_heads", x);
     if (times == 1)

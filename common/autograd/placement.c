@@ -47,8 +47,8 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
         misplaced("put it through duplication (f) first",
-                  "linear: x %s meets the weight %s: each rank holds some outputs, so its gradient "
-                  "of x is only a partial sum",
+                  "linear: x %s and the weight %s: each rank computes only some outputs, so its "
+                  "gradient of x is only a partial sum",
                   TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
@@ -302,7 +302,7 @@ Placement place_slice(const Tape *tape, const Tensor *x, int dim)
     if (!is(x, SHARD))
         return x->placement;
     if (x->placement.dim == dim) {
-        misplaced("split each of them: a weight [3,out,in] in shard(1)",
+        misplaced("split each of them: a weight [3,out,in] with shard(1)",
                   "take along dimension %d: x %s: other ranks hold the rest", dim, TENSOR_TEXT(x));
         return of(UNKNOWN);
     }

@@ -48,7 +48,8 @@ static void bring_to_host(Tensor *x)
     if (backend_on_host(x->data))
         return;
     if (x->buffer->category != ACTIVATIONS)
-        misuse("use the functions (group_all_reduce, scale, ...), or train with BACKEND=cpu",
+        misuse("use the functions of balise.h (group_all_reduce, scale, ...), or train with "
+               "BACKEND=cpu",
                "tensor_data: when training on a GPU, the host cannot read weights and their "
                "gradients, such as %s",
                TENSOR_TEXT(x));

@@ -197,7 +197,7 @@ def verdicts(rounds):
 def wanted(only, sections):
     section, _, part = only.partition("/")
     if section and section not in sections:
-        fail(f"there is no section '{section}'" + (" on a GPU" if sections is ON_GPU else ""), f"ONLY is one of {', '.join(sections)}, or such as steps/tp2")
+        fail(f"there is no section '{section}'" + (" on a GPU" if sections is ON_GPU else ""), f"ONLY is one of {', '.join(sections)}, or a row such as steps/tp2")
     return [section] if section else list(sections), part
 
 
@@ -208,7 +208,7 @@ def torches(build, given, chosen, backend):
     if given("VS") != "torch":
         fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
     if not {"steps", "pipeline", "language"} & set(chosen):
-        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, ONLY=language, or such as ONLY=steps/tp2")
+        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, ONLY=language, or a row such as ONLY=steps/tp2")
     pythons = (given("TORCH") or "").split()
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 

@@ -60,7 +60,7 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
         fail(f"SP=1 splits the positions of the labs' BERT, not those of MODEL={name}", "leave out SP or MODEL")
     model.sequence_parallel = split == "1"
     if model.hidden % model.heads:
-        fail(f"HIDDEN_DIM={model.hidden} cannot be shared out over HEADS={model.heads}", "choose a multiple")
+        fail(f"HIDDEN_DIM={model.hidden} is not divisible by HEADS={model.heads}", "choose HIDDEN_DIM as a multiple of HEADS")
     return model
 
 

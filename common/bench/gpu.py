@@ -101,7 +101,7 @@ class Bench:
         self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
                         and ("nccl" not in name or one[0] <= there)}
         if not self.layouts:
-            fail("nothing was built that trains there", f"make bench BACKEND={self.backend} builds what it runs")
+            fail(f"no training program was built for BACKEND={self.backend}", f"make bench BACKEND={self.backend} builds what it runs")
 
     def program(self, layout):
         return f"{self.build}/{LAYOUTS[layout][4].format(self.backend)}"
@@ -113,7 +113,7 @@ class Bench:
                  if layout == alone or amp == (SHARED if SHARED in amps else amps[0])]
         found = {case.name(): case for case in every if any(set(words.split()) <= set(case.name().split()) for words in part.split(","))}
         if not found:
-            fail(f"no training step on a GPU is called '{part}'", f"words of one of: {', '.join(case.name() for case in every)}")
+            fail(f"no training step on a GPU is called '{part}'", f"choose words of one of these: {', '.join(case.name() for case in every)}")
         return found
 
     def run(self, case, before=()):
@@ -163,9 +163,9 @@ class Bench:
         rows = {name: self.row(cases[name], name, runs["kit"]) for name, runs in found.items()}
         sizes = "; ".join(f"{name}: {one[0]} layers, hidden {one[1]}, {one[2]} heads, SEQ {one[3]}, BATCH_SIZE {one[4]}" for name, one in self.models.items())
         show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB a rank")
-        print(f"  {sizes}\n  MFU: 2 operations a multiply-add that the model needs (backward twice forward; of the last block, where one position has a\n"
-              "  gradient, keys and values alone), over the median and the data sheet's dense peak"
-              + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's is not known: PEAK="))
+        print(f"  {sizes}\n  MFU: two operations for each multiply-add that the model needs (backward counts twice forward; in the last block, only\n"
+              "  keys and values have gradients at all positions), divided by the median time and the data sheet's dense peak"
+              + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's peak is not known: PEAK= sets it"))
         others = [self.row(cases[name], f"{name}, {who}", runs[who]) for name, runs in found.items() for who in list(runs)[1:]]
         if others:
             table("against PyTorch, in alternating runs", ["", "best ms", "median", "tokens/s", "MFU", "MB", "its time / the kit's", "target", ""],
@@ -184,7 +184,7 @@ class Bench:
             before = rows.get(Case(case.model, "before the labs", case.amp).name())
             if case.layout == "one rank" and before:
                 ratio = rows[name].median() / before.median()
-                lines.append([f"{name}, time in that of the model before the labs (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
+                lines.append([f"{name}, its time / that of the model before the labs (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
                               *aims.most(ratio, aims.LABS_OVER_SERIAL)])
             share = self.share(case, rows[name])
             if name in aims.MFU and share is not None:
@@ -207,6 +207,6 @@ class Bench:
         for name, case in cases.items():
             seconds = self.run(case, [*program, f"{self.work}/idle"])["seconds"][steps.WARM_UP:]
             found.append(Row("idle", name, "%", [idle.share(program[0], f"{self.work}/idle.nsys-rep", sum(seconds))]))
-        table("of a step neither kernels nor copies run, by nsys (whose own work is in it)", ["", "%", "target", ""],
+        table("share of a step in which neither kernels nor copies run, by nsys (its overhead included)", ["", "%", "target", ""],
               [[row.name, f"{row.median():.1f}", *aims.most(row.median(), aims.IDLE)] for row in found])
         return found

@@ -39,7 +39,7 @@ def slope(points, values):
 def measure(build, work, rounds, part):
     axes = [axis for axis in SIZES if part.upper() in axis]
     if not axes:
-        fail(f"nothing that grows is called '{part}'", f"a part of one of: {', '.join(SIZES)}")
+        fail(f"no size to vary is called '{part}'", f"choose one of: {', '.join(SIZES)}")
     found, base = {}, model_of(BASE)
     for turn in range(rounds):
         for axis in axes:

@@ -163,7 +163,7 @@ def with_compute_of_here(build, work, model, cluster):
     """The cluster with its own links and memory, and with the rates of this machine's GPU."""
     prepare(work)
     found = rates_here(build, work, model)
-    print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; all else is the file's")
+    print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; everything else is from the cluster's file")
     return dataclasses.replace(cluster, **found)
 
 
@@ -190,7 +190,7 @@ def main():
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
     if os.environ.get("WEAK") and isinstance(model, LanguageModel):
-        fail("WEAK=1 predicts the models of Megatron-LM's paper, and no other", "leave out WEAK, or MODEL and TASK")
+        fail("WEAK=1 predicts only the models of Megatron-LM's paper", "leave out WEAK, or MODEL and TASK")
     print(f"model     {clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)

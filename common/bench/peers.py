@@ -50,8 +50,8 @@ def newest(build):
     error."""
     folder = f"{build}/venv-torch"
     if not os.path.exists(f"{folder}/complete"):
-        print(f"PyTorch   the newest is being installed in {folder}, once: 0.2 GB to download, or 3 GB where pytorch.org "
-              "cannot be reached, since PyPI's has CUDA in it", flush=True)
+        print(f"PyTorch   installing the newest version in {folder}, once: 0.2 GB to download, or 3 GB from PyPI, "
+              "whose version includes CUDA, if pytorch.org cannot be reached", flush=True)
         trouble = install(folder)
         if trouble:
             return None, trouble
@@ -79,7 +79,7 @@ def find(build, given):
         if version:
             found[version] = python
         else:
-            print(f"PyTorch   the newest cannot be had: {trouble}")
+            print(f"PyTorch   the newest version cannot be installed: {trouble}")
     if not found:
         fail("there is no PyTorch here to compare with", HINT)
     return found

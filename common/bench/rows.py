@@ -132,7 +132,7 @@ def compare(path, machine, rows):
         lines.append([row.key(), row.unit, number(then.median()), number(row.median()), f"{ratio:.3f}", f"{100 * noise:.0f} %",
                       ("worse" if worse else "better") if apart else ""])
     if not lines:
-        print(f"\n{path} has nothing of what was measured now")
+        print(f"\n{path} has none of the rows measured now")
         return
-    table(f"now against {path}" + ("" if other == machine else " (of another machine or setting)"),
+    table(f"now against {path}" + ("" if other == machine else " (from another machine or setting)"),
           ["", "unit", "then", "now", "now/then", "noise", ""], lines)

@@ -166,7 +166,7 @@ def wanted(part, amps=AMPS):
     found = {name: case for name, case in names().items() if name in chosen and case[2] in amps}
     if not found:
         fail(f"no training step is called '{part}'" + (f" where AMP is {amps[0]}" if amps != AMPS else ""),
-             f"words of one of: {', '.join(name for name, case in names().items() if case[2] in amps)}")
+             f"choose words of one of these: {', '.join(name for name, case in names().items() if case[2] in amps)}")
     return found
 
 
@@ -277,5 +277,5 @@ def show_profiles(found):
             shown = number(sum(spent_in(left).values()))
         whole = sum(spent)
         lines.append([name, number(whole), *(f"{100 * ms / whole:.1f} %" for ms in spent), shown])
-    table("where the time goes, on rank 0 (waiting: for other ranks, until all are there; not hidden: of the gradients' reduction)",
+    table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; not hidden: the part of the gradients' reduction that backward did not overlap)",
           ["", "ms a step", *ALL_KINDS, "not hidden, ms"], lines)

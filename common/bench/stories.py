@@ -194,7 +194,7 @@ def wanted(part):
     if not layouts:
         fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
     if count and os.environ.get("VS"):
-        fail("STEPS draws the kit's curve, and no other beside it", "leave out STEPS or VS")
+        fail("STEPS draws only the kit's curve", "leave out STEPS or VS")
     return layouts, count
 
 

@@ -54,7 +54,7 @@ static Group *child_of(Group *parent, MPI_Comm comm)
     if (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD)
         misuse("a group frees the communicator that it adopts: pass one that you created with "
                "MPI_Comm_dup or MPI_Comm_split",
-               "group_adopt: this communicator is MPI's own");
+               "group_adopt: this is a predefined communicator of MPI");
     Group *group = group_over(comm);
     group->next_sibling = parent->first_child;
     parent->first_child = group;
@@ -78,7 +78,7 @@ Group *group_split(Group *group, int color, int key)
     MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (color < 0)
         misuse("every rank belongs to a group: use a color of 0 or more",
-               "group_split: the color is %d, and none may be negative", color);
+               "group_split: the color is %d, but it must not be negative", color);
     Group *part = child_of(group, comm);
     snprintf(part->name, sizeof part->name, "%.20s/%d", group->name, color);
     transport_join(part, group, color, key);

@@ -110,7 +110,8 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
 {
     if (begin[group->size] > INT_MAX)
         misuse("split the model over more ranks (TP, PP), or train without ZERO",
-               "%lld numbers in parts are more than MPI can count", (long long)begin[group->size]);
+               "the parts have %lld numbers in all, more than MPI can count",
+               (long long)begin[group->size]);
 }
 
 /* Numbers i to i + PIECE of each part: what a rank sends to each other, and receives from each. */

@@ -36,7 +36,7 @@ void *new_layer(Builder *b, int64_t bytes)
     enum { MOST = 256 << 20 };
     must_be_making(named(b)->model, "new_layer", "");
     if (bytes < 0 || bytes > MOST)
-        misuse("NEW(b, Type) asks for the size of the type; parameter() makes a layer's numbers",
+        misuse("NEW(b, Type) passes the size of the type; parameter() creates a layer's parameters",
                "new_layer: a layer cannot have %lld bytes", (long long)bytes);
     return model_piece(named(b)->model, (size_t)bytes);
 }

@@ -101,12 +101,11 @@ static bool llama_check(const TransformerConfig *c, int tp, Problem *problem)
 {
     if (c->kv_heads < 1 || c->heads % c->kv_heads)
         return problem_set(problem, NULL, "choose a number of key-value heads that divides HEADS",
-                           "%d heads cannot share %d heads of keys and values", c->heads,
-                           c->kv_heads);
+                           "%d heads cannot share %d key-value heads", c->heads, c->kv_heads);
     if (c->kv_heads % tp)
         return problem_set(
             problem, NULL, "each rank takes the same number of them: choose a TP that divides it",
-            "%d heads of keys and values cannot be split evenly over %d ranks", c->kv_heads, tp);
+            "%d key-value heads cannot be split evenly over %d ranks", c->kv_heads, tp);
     if (c->hidden / c->heads % 2)
         return problem_set(
             problem, NULL, "choose HIDDEN_DIM and HEADS so that HIDDEN_DIM / HEADS is even",

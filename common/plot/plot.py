@@ -61,7 +61,7 @@ def curves_of(runs, field, terminal):
         marks = [(one["step"], one[OF_AN_EVALUATION[field]]) for one in evaluations if is_number(one["step"]) and is_number(one.get(OF_AN_EVALUATION[field]))] if field in OF_AN_EVALUATION else []
         if not points:
             known = sorted(key for key, value in steps[0].items() if is_number(value) and key not in ("step", "epoch"))
-            give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y is some of: {fields}").format(fields=" ".join(known)))
+            give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y takes one or more of: {fields}").format(fields=" ".join(known)))
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
         width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # if runs agree, as layouts do, each is visible under the next
         name, quoted = f"{field}{i}", title.replace('"', "'")

@@ -173,11 +173,11 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
         return false;
     if (head_size != c->hidden / c->heads || c->kv_heads < 1 || c->heads % c->kv_heads ||
         head_size % 2)
-        return problem_set(
-            problem, from->path, "use a model whose heads share the hidden size evenly",
-            "%d heads of %d numbers, which share %d heads of keys and values, do not "
-            "fit a hidden size of %d",
-            c->heads, head_size, c->kv_heads, c->hidden);
+        return problem_set(problem, from->path,
+                           "use a model whose heads share the hidden size evenly",
+                           "%d heads of %d numbers, which share %d key-value heads, do not fit a "
+                           "hidden size of %d",
+                           c->heads, head_size, c->kv_heads, c->hidden);
     return has_only(from, "hidden_act", "silu", "swish", problem) &&
            is_false(from, "attention_bias", problem) && is_false(from, "mlp_bias", problem);
 }

@@ -104,7 +104,7 @@ say_why_not() {
     say 'error: '
     case $1 in
     no-apt) said '%d packages are missing, and this system has no apt-get:' "$count" ;;
-    no-root) said '%d packages are missing, but this is not root and sudo does not work here:' "$count" ;;
+    no-root) said '%d packages are missing, but you are not root and sudo does not work here:' "$count" ;;
     *) said '%d packages are still missing after the installation:' "$count" ;;
     esac
     echo

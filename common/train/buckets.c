@@ -210,8 +210,8 @@ static void give_out(BucketSet *set, int i, Tensor *last)
 void bucket_hold(Bucket *bucket, Tensor *gradients)
 {
     if (bucket->gradients != gradients)
-        misplaced("an in-place function leaves its result where the optimiser reads it: which "
-                  "function of lab 11 is one?",
+        misplaced("leave the result in the tensor that the optimiser reads: which function of lab "
+                  "11 works in place?",
                   "after buckets_finish, bucket->gradients is a different tensor: the optimiser "
                   "reads the original one");
     bucket->gradients = gradients;

@@ -104,11 +104,10 @@ static bool check_layers(TrainConfig *config, Problem *problem)
 static bool check_positions(const TrainConfig *config, Problem *problem)
 {
     return !config->model.sequence_parallel || config->seq % config->tp == 0 ||
-           problem_set(
-               problem, NULL,
-               N_("each rank takes as many positions: choose SEQ as a multiple of TP, or leave "
-                  "out SP"),
-               "SP=1, but SEQ=%d is not divisible by TP=%d", config->seq, config->tp);
+           problem_set(problem, NULL,
+                       N_("each rank takes the same number of positions: choose SEQ as a multiple "
+                          "of TP, or leave out SP"),
+                       "SP=1, but SEQ=%d is not divisible by TP=%d", config->seq, config->tp);
 }
 
 static bool check_average(const TrainConfig *config, Problem *problem)
@@ -131,7 +130,8 @@ static bool check_zero(const TrainConfig *config, Problem *problem)
                            "optimiser's state with");
     if (config->average)
         return problem_set(
-            problem, NULL, "leave out AVERAGE, with which replicas step alone; or leave out ZERO",
+            problem, NULL,
+            "leave out AVERAGE, which lets each replica step on its own; or leave out ZERO",
             "ZERO=1 cannot be combined with AVERAGE=%lld", (long long)config->average);
     return !config->ring ||
            problem_set(problem, NULL,

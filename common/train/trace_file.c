@@ -149,14 +149,12 @@ static void put_head(FILE *file, const Trace *t)
             "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise",
             "ranks", group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "pp",
             mesh->pp_degree, "steps", t->steps, "kernels", backend_description(), "device", device,
-            "clocks", "each rank has a clock of its own, set to 0 as it left one barrier", "times",
-            device
-                ? "of the host: what is queued for the device counts where the host waits for it, "
-                  "and not where it was computed"
-                : "of the work itself",
+            "clocks", "each rank has its own clock, set to 0 as all ranks left a barrier", "times",
+            device ? "of the host: queued work counts where the host waits for it, not where it ran"
+                   : "of the work itself",
             "waiting",
-            "of each exchange, what a rank spent on it above the least that a rank of the group did; "
-            "it is drawn first"));
+            "in each exchange, the time beyond that of the fastest rank in the group; it is "
+            "drawn first"));
     fputs(",\n\"traceEvents\":[", file);
 }
 

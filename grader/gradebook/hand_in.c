@@ -64,11 +64,10 @@ static HandIn options_of(int argc, char **argv)
         give_up(&h, &problem);
     }
     if (!is_name(h.name)) {
-        problem_set(
-            &problem, NULL,
-            "letters, digits, blanks and - _ . ' between them, at most 64: make hand-in NAME=\"Ada "
-            "Lovelace\"",
-            "this is not a valid NAME");
+        problem_set(&problem, NULL,
+                    "letters, digits, spaces and - _ . ' between them, at most 64: make hand-in "
+                    "NAME=\"Ada Lovelace\"",
+                    "this is not a valid NAME");
         give_up(&h, &problem);
     }
     return h;

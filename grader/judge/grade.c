@@ -63,9 +63,10 @@ typedef struct Batch {
 static void append_why_not_alone(CheckResult *r, int lab)
 {
     if (r->in_calls)
-        append(
-            r->reason, sizeof r->reason, "\n%s",
-            _("On its own, this case succeeds: the result depends on which rank comes first, or on something kept from an earlier case, perhaps a communicator in a static variable (each case has its own groups)"));
+        append(r->reason, sizeof r->reason, "\n%s",
+               _("When run alone, this case passes: the result depends on which rank comes first, "
+                 "or on something kept from an earlier case, perhaps a communicator in a static "
+                 "variable (each case has its own groups)"));
     else
         append(r->reason, sizeof r->reason,
                _("\nThis case passes when run alone. Either something is kept from one case to the "

@@ -162,12 +162,11 @@ static bool read_size(Reader *r, const char *word)
         append(names, sizeof names, " %s", size->key);
         if (strncmp(word, size->key, length) || word[length] != '=')
             continue;
-        if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value)
-            return refuse(
-                r,
-                _("sizes are whole numbers: B up to 16, S and A up to 64, H F OUT up to 512, V "
-                  "up to 4096"),
-                _("'%.60s' is not a size"), word);
+        if (!read_number(word + length + 1, (uint64_t)size->largest, &value) || !value) {
+            snprintf(hint, sizeof hint, _("%s is a whole number from 1 to %d"), size->key,
+                     size->largest);
+            return refuse(r, hint, _("'%.60s' is not a size"), word);
+        }
         *case_size_in(&shape->sizes, size) = (int32_t)value;
         return true;
     }

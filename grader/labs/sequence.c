@@ -56,7 +56,7 @@ static void must_be_own_positions(const Scenario *run, const char *function, con
     if (!y)
         misuse("return a tensor", "%s returned NULL", function);
     if (!shape_equal(y->shape, own))
-        misuse("of the sum, each rank keeps its positions: reduce_scatter_sequence",
+        misuse("each rank keeps its own positions of the sum: reduce_scatter_sequence",
                "%s returned %s, expected %s, the positions of this rank", function, TENSOR_TEXT(y),
                SHAPE_TEXT(own));
     if (run->mesh->tp_degree > 1 && y->placement.kind != UNKNOWN &&

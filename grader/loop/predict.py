@@ -15,7 +15,7 @@ if not text:
     give_up(_("what do you predict? ") + lab.question, example)
 number = float(text) if re.fullmatch(r"\d{1,30}(\.\d{0,30})?([eE][+-]?\d{1,3})?", text, re.ASCII) else math.inf
 if math.isinf(number):
-    give_up(_("'{text}' is not a number").format(text=text), _("digits, without blanks and commas: {example}, or IS=1.5e6").format(example=example))
+    give_up(_("'{text}' is not a number").format(text=text), _("write digits, without spaces or commas: {example}, or IS=1.5e6").format(example=example))
 kept = kept_of_labs(PREDICTIONS)
 mine = kept.setdefault(lab.number, {})
 mine["predicted"], mine["late"] = number, "measured" in mine

@@ -90,7 +90,7 @@ static const Kind undefined[] = {
     {"out-of-bounds-index", NULL, range_hint},
     {"integer-divide-by-zero", NULL, N_("which of the sizes is 0 here?")},
     {"null-pointer", NULL, N_("which pointer of this line has not been set?")},
-    {"shift", NULL, N_("shift by less than the number of bits, and not into the sign")},
+    {"shift", NULL, N_("shift by less than the number of bits, and not into the sign bit")},
     {"", NULL, N_("this is undefined behaviour in C: the compiler may do anything")},
 };
 

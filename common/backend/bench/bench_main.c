@@ -215,7 +215,9 @@ static void *given(void *host, int64_t bytes)
 {
     void *memory = backend_memory(bytes, DEVICE_MEMORY);
     if (!host || !memory) {
-        fprintf(stderr, "error: there are no %.0f MB\n  HINT: name fewer samples or positions\n",
+        fprintf(stderr,
+                "error: no memory for %.0f MB of tensors\n"
+                "  HINT: name fewer samples or positions\n",
                 1e-6 * (double)bytes);
         exit(2);
     }
@@ -280,10 +282,11 @@ int main(int argc, char **argv)
         const int64_t hidden = atol(size[0]), positions = atol(size[1]), samples = atol(size[2]);
         if (hidden < HEAD_SIZE || hidden % HEAD_SIZE || positions < 1 || samples < 1 ||
             samples > MOST_SAMPLES) {
-            fprintf(stderr,
-                    "error: no kernels of hidden %s, %s positions, %s samples\n"
-                    "  HINT: a multiple of %d, 1 or more, 1 to %d\n",
-                    size[0], size[1], size[2], HEAD_SIZE, MOST_SAMPLES);
+            fprintf(
+                stderr,
+                "error: there are no kernels for hidden %s, %s positions, %s samples\n"
+                "  HINT: hidden is a multiple of %d, positions are 1 or more, samples 1 to %d\n",
+                size[0], size[1], size[2], HEAD_SIZE, MOST_SAMPLES);
             return 2;
         }
         measure_model(hidden, positions, samples);

@@ -253,7 +253,7 @@ START_TEST(a_communicator_of_the_caller_becomes_a_group_of_its_parent)
     MPI_Comm comm;
     int rank = group_rank(world);
     MPI_Comm_split(group_comm(world), rank / 2, -rank, &comm);
-    ASSERT_MISUSE(group_adopt(world, MPI_COMM_SELF), "MPI's own");
+    ASSERT_MISUSE(group_adopt(world, MPI_COMM_SELF), "predefined communicator");
     Group *pair = group_adopt(world, comm);
     ck_assert(group_comm(pair) == comm);
     ck_assert_int_eq(group_size(pair), 2);

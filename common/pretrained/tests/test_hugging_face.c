@@ -118,7 +118,7 @@ static const struct {
     {"llama", "{\"rope_scaling\": {\"rope_type\": \"llama3\"}}", "of type llama3"},
     {"llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\"}}", "of type yarn"},
     {"llama", "{\"rope_scaling\": 2}", "rope_scaling of type ?"},
-    {"llama", "{\"num_key_value_heads\": 3}", "heads of keys and values"},
+    {"llama", "{\"num_key_value_heads\": 3}", "key-value heads"},
     {"llama", "{\"head_dim\": 4}", "8 heads of 4 numbers"},
     {"llama", "{\"hidden_act\": \"gelu\"}", "hidden_act=gelu"},
     {"llama", "{\"attention_bias\": true}", "attention_bias"},

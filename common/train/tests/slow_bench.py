@@ -76,7 +76,7 @@ for wrong, text in {"no JSON": "ms", "a list": "[]", "no rows": '{"machine": {}}
     refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
 with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
-check("a COMPARE file without any measured row is reported", "nothing of what was measured" in said.getvalue(), said.getvalue())
+check("a COMPARE file without any measured row is reported", "none of the rows measured" in said.getvalue(), said.getvalue())
 
 # Rows are selected by words; each comma-separated part adds its own.
 for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],

@@ -87,8 +87,8 @@ bool averaged_at_wrong_step(const Evidence *e)
         return false;
     if (left_out < 0)
         snprintf(why, sizeof why,
-                 _("an average was taken after step %d, but none is due there: %d is no multiple "
-                   "of every=%d, and `last` is not set"),
+                 _("an average was taken after step %d, but none is due there: %d is not a "
+                   "multiple of every=%d, and `last` is not set"),
                  step, step, every);
     else
         snprintf(why, sizeof why,
@@ -185,8 +185,8 @@ static bool rounded(const Evidence *e)
     for (int i = 0; i < 3; i++)
         if (!(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
             return false;
-    return says(e, _("the sums have lost digits: add and keep them as double, since float and int "
-                     "are shorter number formats"));
+    return says(e, _("the sums have lost precision: add and keep them as double, since float has "
+                     "fewer digits and int has no fraction"));
 }
 
 static bool in_other_order(const Evidence *e)

@@ -142,11 +142,11 @@ static void append_ring_of_sends(const Trial *t, char *text, size_t size)
         append(text, size,
                call_of_rank(calls, first)->rule == LOCAL
                    ? _("\nthe sends go around the ring: each of %d ranks waits until the next one "
-                       "receives, and none does before its own send is over. Wait for the send "
-                       "(pending_wait) after the receive")
+                       "receives, and none receives before its own send completes. Wait for the "
+                       "send (pending_wait) after the receive")
                    : _("\nthe sends go around the ring: each of %d ranks waits until the next one "
-                       "receives, and none does before its own send is over. A send that is only "
-                       "started (group_send_start) does not wait"),
+                       "receives, and none receives before its own send completes. A send that is "
+                       "only started (group_send_start) does not wait"),
                length);
         return;
     }
@@ -185,9 +185,9 @@ void append_variables(const Trial *t, char *text, size_t size)
         return;
     append(text, size,
            alike_on_ranks(t->c) && !t->result->lab->over_stages
-               ? _("\nkept from call to call, and the same for all layers: %s, static or "
-                   "file-scope variables")
-               : _("\nkept from call to call: %s, static or file-scope variables"),
+               ? _("\nstatic or file-scope variables keep their values from call to call, and all "
+                   "layers share them: %s")
+               : _("\nstatic or file-scope variables keep their values from call to call: %s"),
            t->result->variables);
 }
 

@@ -94,7 +94,7 @@ void left_over(Trial *t, const Entry *entry)
              line, t->rank, t->sizes);
     else
         fail(t, check_of_calls(t), EXPLAINED,
-             _("%.0f times a %s was created%s%s and never freed: each pass leaks more of them, and "
-               "MPI has a limited number (rank %d, %s)"),
-             times, _(name), at, line, t->rank, t->sizes);
+             _("a %s was created %.0f times%s%s and never freed: each pass leaks more of them, and "
+               "MPI has only a limited number (rank %d, %s)"),
+             _(name), times, at, line, t->rank, t->sizes);
 }

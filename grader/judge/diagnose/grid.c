@@ -73,7 +73,7 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
     if (shards == LEFT_OUT || whole == LEFT_OUT)
         return says(e, _("%s are left out"), which(shards == LEFT_OUT, whole == LEFT_OUT));
     if (no_pp || no_pp_whole)
-        return says(e, _("%s are not summed over mesh->pp: each stage holds other parameters"),
+        return says(e, _("%s are not summed over mesh->pp: each stage holds different parameters"),
                     which(no_pp, no_pp_whole));
     if ((shards | whole) & DATA)
         return says(e,
@@ -122,8 +122,8 @@ bool norm_is_wrong(const Evidence *e)
                          sqrt(summed(e, grid_whole, PIPELINE))))
         return says(e, _("norms are added: add the squares, and take the root at the end"));
     return fabs(e->is[0] - right) <= 1e-6 * right &&
-           says(e, _("the norm has lost digits: add and keep the squares as double, since float is "
-                     "a shorter number format"));
+           says(e, _("the norm has lost precision: add and keep the squares as double, since float "
+                     "has fewer digits"));
 }
 
 /* ---- the gradients ------------------------------------------------------------------------------------------- */

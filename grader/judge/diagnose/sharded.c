@@ -19,14 +19,15 @@ static bool are_no_parts(int64_t count, int n, const double *numbers, char why[3
             continue;
         }
         snprintf(why, 300,
-                 follows ? _("of %lld numbers in %d parts, part %d is %lld to %lld: longer than "
-                             "count / n, rounded up, and so is the optimiser's state")
-                         : _("of %lld numbers in %d parts, part %d is %lld to %lld: the parts must "
-                             "follow each other"),
+                 follows
+                     ? _("with %lld numbers in %d parts, part %d is %lld to %lld: longer than "
+                         "count / n, rounded up, which also makes the optimiser's state too large")
+                     : _("with %lld numbers in %d parts, part %d is %lld to %lld: the parts must "
+                         "follow each other"),
                  (long long)count, n, k, (long long)begin, (long long)behind);
         return true;
     }
-    snprintf(why, 300, _("of %lld numbers in %d parts, the last part ends at %lld"),
+    snprintf(why, 300, _("with %lld numbers in %d parts, the last part ends at %lld"),
              (long long)count, n, (long long)end);
     return end != count;
 }
@@ -167,8 +168,8 @@ static bool made_otherwise(const Evidence *e, Members dp)
                              "*shards over mesh->tp, but not *whole"));
     return fabs(e->is[0] - e->right[0]) <= 1e-6 * e->right[0] &&
            fabs(e->is[1] - e->right[1]) <= 1e-6 * e->right[1] &&
-           says(e, _("the squares have lost digits: add and keep them as double, since float is a "
-                     "shorter number format"));
+           says(e, _("the squares have lost precision: add and keep them as double, since float "
+                     "has fewer digits"));
 }
 
 /* Are the squares those of other ranks, or is their sum not what it should be? */
@@ -207,8 +208,8 @@ bool squares_are_wrong(const Evidence *e)
         return false;
     const Members dp = group_members(e->c, DP, e->trial->rank);
     if (e->is[2] != 0)
-        return says(e, _("a number next to *shards or *whole has changed: the two need not lie "
-                         "side by side, so sum each of them as one number, or copy both into an "
-                         "array first"));
+        return says(
+            e, _("a number next to *shards or *whole has changed: the two need not be adjacent in "
+                 "memory, so sum each of them as one number, or copy both into an array first"));
     return summed_otherwise(e, dp) || made_otherwise(e, dp);
 }

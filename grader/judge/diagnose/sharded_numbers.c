@@ -102,8 +102,8 @@ static bool divided_by_rank(const Evidence *e)
         differ = differ || fabs(factor - first) > 1e-3;
         first = isnan(first) ? factor : first;
     }
-    return differ && says(e, _("it is the sum over the replicas, but each replica divides it by "
-                               "another number: it is mesh->dp_degree on all of them"));
+    return differ && says(e, _("it is the sum over the replicas, but each replica divides it by a "
+                               "different number: the divisor is mesh->dp_degree on all of them"));
 }
 
 bool gradients_are_elsewhere(const Evidence *e)
@@ -144,8 +144,8 @@ bool shards_in_other_group(const Evidence *e)
         if (label_equal(&call->where, &call_of) && call->members != replicas &&
             (call->rule == REDUCTION || call->rule == EXCHANGE))
             return says(e,
-                        _("%s exchanges with other ranks than those that hold the same weights: "
-                          "the group is mesh->dp"),
+                        _("%s does not exchange with exactly the ranks that hold the same weights: "
+                          "use the group mesh->dp"),
                         sharded_functions[l.index]);
     }
     return false;
@@ -174,7 +174,7 @@ static bool is_stale(const Evidence *e, const double *before, int64_t i)
     return !is_right(e, i) && fabs(e->is[i] - before[i]) <= e->tolerance;
 }
 
-/* How many weights of begin..end are wrong because they are those before the step. */
+/* How many weights of begin..end are wrong because they still have their old values. */
 static int64_t stale(const Evidence *e, const double *before, int64_t begin, int64_t end)
 {
     int64_t found = 0;
@@ -196,17 +196,17 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
                       old = stale(e, before, part->begin, part->end);
         if (old > 0 && old < count)
             return says(e,
-                        _("%lld of the %lld weights that replica %d has stepped are those before "
-                          "the step, and the others are right: the gather must cut as "
-                          "optimizer_part does"),
+                        _("%lld of the %lld weights that replica %d has stepped still have their "
+                          "values from before the step, and the others are right: the gather must "
+                          "cut as optimizer_part does"),
                         (long long)old, (long long)count, k);
         missing = old > 0 && missing < 0 ? k : missing;
         arrived += old == 0 && count > 0 && dp.first + k * dp.stride != e->trial->rank;
     }
     return missing >= 0 && arrived > 0 &&
            says(e,
-                _("the weights that replica %d has stepped do not arrive here: they are those "
-                  "before the step, and those of other replicas are right"),
+                _("the weights that replica %d has stepped do not arrive here: they still have "
+                  "their values from before the step, and those of other replicas are right"),
                 missing);
 }
 
@@ -215,16 +215,18 @@ static bool says_stale(const Evidence *e, const double *before)
     if (stale(e, before, 0, e->count) < e->wrong)
         return false;
     if (e->wrong == e->count)
-        return says(e, _("all weights are those before the step: optimizer_update changes the "
-                         "numbers of the tensor that it is given, so give it a slice, not a copy"));
+        return says(
+            e,
+            _("all weights still have their values from before the step: optimizer_update changes "
+              "the numbers of the tensor that it is given, so give it a slice, not a copy"));
     if (!is_exchanged(e))
-        return says(e,
-                    _("outside of this replica's part, the weights are those before the step: "
-                      "the replicas that made it must give them to all, group_all_gather_parts"));
+        return says(e, _("outside this replica's part, the weights still have their values from "
+                         "before the step: each replica must give its new weights to all others, "
+                         "group_all_gather_parts"));
     return arrives_in_pieces(e, before) ||
            says(e,
-                _("%lld of %lld weights are those before the step: the parts must be gathered "
-                  "after optimizer_update, into `weights` itself"),
+                _("%lld of %lld weights still have their values from before the step: the parts "
+                  "must be gathered after optimizer_update, into `weights` itself"),
                 (long long)e->wrong, (long long)e->count);
 }
 
@@ -242,9 +244,8 @@ static bool says_mixed(const Evidence *e, const double *before)
 {
     const double n = replicas_of(e->c);
     if (n > 1 && are_mixed(e, before, 1 / n))
-        return says(e, _("these are the mean of all replicas' weights, of which only one is that "
-                         "after the step: an all-gather takes each weight from the replica that "
-                         "has stepped it"));
+        return says(e, _("these are the mean of all replicas' weights, but only one replica has "
+                         "stepped each weight: an all-gather takes each weight from that replica"));
     return n > 1 && are_mixed(e, before, 1) &&
            says(e, _("these are the sum of all replicas' weights: an all-gather takes each weight "
                      "from the replica that has stepped it"));
@@ -299,8 +300,8 @@ static bool says_other_gradient(const Evidence *e)
          N_("the step is made with the mean divided by the number of replicas once more: "
             "`gradients` has the mean already, which reduce_scatter_gradients has made")},
         {0, n,
-         N_("the step is made with the sum of the gradients: `gradients` has the mean, which is "
-            "what it takes")},
+         N_("the step is made with the sum of the gradients: it must take their mean, which "
+            "`gradients` holds")},
         {1, 1,
          N_("the gradients are reduced in sharded_step once more: in this replica's part, "
             "`gradients` has the mean already, which reduce_scatter_gradients has made")},

@@ -282,7 +282,7 @@ static const char *wrong_rank_of_grid(const Trial *t, Label label)
         return text;
     }
     if (label.index == DP && all_are(t, label, REPLICA))
-        return _("it goes on counting from stage to stage: take it modulo dp");
+        return _("the numbers continue from stage to stage: take them modulo dp");
     if (all_are(t, label, IN_WORLD))
         return _("the rank number is that of the world: it exceeds the size of its group");
     const char *order = of_another_order(t, label, false);

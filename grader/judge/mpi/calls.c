@@ -128,9 +128,9 @@ static const char *reduction_name(int32_t reduction)
                                                   N_("logical and"),
                                                   N_("logical or"),
                                                   N_("logical exclusive or"),
-                                                  N_("bits and"),
-                                                  N_("bits or"),
-                                                  N_("bits exclusive or"),
+                                                  N_("bitwise and"),
+                                                  N_("bitwise or"),
+                                                  N_("bitwise exclusive or"),
                                                   N_("max and its place"),
                                                   N_("min and its place")};
     return _(names[reduction]);

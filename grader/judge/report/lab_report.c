@@ -52,7 +52,7 @@ static void print_reason(FILE *out, Page page, const LabResult *lab, Check check
             first = earlier;
     if (first >= 0) {
         fprintf(out, "      ");
-        fprintf(out, _("the same cause as above, of %s"), _(check_names[first]));
+        fprintf(out, _("the same cause as above (%s)"), _(check_names[first]));
         fprintf(out, "\n");
         reason += common_lines(reason, lab->check[first].reason);
     }
