@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTE_HINT "put the review in quotes, and double each quote within it (\"\")"
+#define QUOTE_HINT N_("put the review in quotes, and double each quote within it (\"\")")
 
 /* The state shared by libcsv's callbacks. */
 typedef struct Parse {
@@ -147,12 +147,12 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
         if (!within_row)
             parse->row_line = parse->line;
         if (csv_parse(csv, bytes, size, on_field, on_row_end, parse) != size && !parse->failed)
-            fail(parse, QUOTE_HINT, "a quote stands within a field, or is not closed");
+            fail(parse, QUOTE_HINT, _("a quote stands within a field, or is not closed"));
         within_row = parse->row_count == rows_before && (within_row || !blank);
         bytes += size;
     }
     if (!parse->failed && csv_fini(csv, on_field, on_row_end, parse) != 0)
-        fail(parse, QUOTE_HINT, "the file ends within a quoted field");
+        fail(parse, QUOTE_HINT, _("the file ends within a quoted field"));
 }
 
 Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)

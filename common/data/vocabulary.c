@@ -66,11 +66,11 @@ static bool add_token(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *
     while (length > 0 && strchr(" \t\v\f\r", token[length - 1]) && token[length - 1] != '\0')
         length--; /* as Hugging Face does; no word ends with a blank */
     if (length == 0)
-        return bad_line(path, id, "the vocabulary has an empty line", problem);
+        return bad_line(path, id, _("the vocabulary has an empty line"), problem);
     if (utf8_valid_length(token, length) < length)
-        return bad_line(path, id, "the token is not valid UTF-8", problem);
+        return bad_line(path, id, _("the token is not valid UTF-8"), problem);
     if (length > UINT16_MAX)
-        return bad_line(path, id, "the token is longer than 65535 bytes", problem);
+        return bad_line(path, id, _("the token is longer than 65535 bytes"), problem);
     bool continues = length >= 2 && memcmp(token, "##", 2) == 0;
     int bytes = (int)length - (continues ? 2 : 0);
     token += continues ? 2 : 0;

@@ -74,7 +74,7 @@ judge_stages() {
         row good "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once, unbuffered')"
     else
         row bad "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once does not arrive')"
-        hint "$(say 'labs 12 to 14 send both ways at once; check the row of /dev/shm')"
+        hint "$(say 'labs 13 to 15 send both ways at once; check the row of /dev/shm')"
         problems+=(MPI)
     fi
 }

@@ -70,7 +70,7 @@ NO_SENTENCE = re.compile(r"^(--|#|/|make [a-z]+ LAB=|set \w+ off|shell )|\.c$|^n
 def literals_of(path):
     """The string literals of a C file, adjacent ones joined, each with the code before it."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text_of(path), flags=re.S)
-    for match in re.finditer(r'((?:"(?:[^"\\\n]|\\.)*"[ \t\n]*(?:PRI[dux]\d+[ \t\n]*)?)+)', code):
+    for match in re.finditer(r'((?:"(?:[^"\\\n]|\\.)*"[ \t\n\\]*(?:PRI[dux]\d+[ \t\n]*)?)+)', code):
         yield code[max(0, match.start() - 60):match.start()], match[1], code.count("\n", 0, match.start()) + 1
 
 
@@ -80,10 +80,10 @@ COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|
 
 
 def nothing_is_unmarked(said):
-    """Each text of several words in the grader's sources is in the catalogue, unless it is compared
-    with something."""
+    """Each text of several words in these sources is in the catalogue, unless it is compared with
+    something."""
     unmarked = []
-    for path in sorted(glob.glob("grader/judge/*.c")):
+    for path in sorted(path for pattern in ("grader/judge/*.c", "grader/judge/*/*.c", "grader/gradebook/*.c", "common/data/*.c") for path in glob.glob(pattern)):
         for before, literal, line in literals_of(path):
             try:
                 text = unquoted(literal)
@@ -92,7 +92,7 @@ def nothing_is_unmarked(said):
             words = re.findall(r"(?<![%\w.=-])[a-z]{2,}(?= )", re.sub(r"%[-+ #0-9.*]*[hlzjt]*[a-zA-Z]", "%", text))
             if len(words) >= 2 and text not in said and not COMPARED.search(before) and not NO_SENTENCE.search(text) and "#include" not in before[-12:]:
                 unmarked.append(f"{path}:{line}: {text[:100]!r}")
-    check("every sentence of the judge is marked for translation", unmarked)
+    check("every sentence of the judge, the gradebook and the data is marked for translation", unmarked)
 
 
 def is_sentence(text):
