@@ -28,7 +28,8 @@ void accumulate(Tensor *sum, Tensor *x)
     must_be_real("accumulate", sum);
     must_be_real("accumulate", x);
     if (tensor_count(sum) != tensor_count(x))
-        misuse("chunks of a tensor may have different sizes: add a chunk to the same chunk",
+        misuse("chunks of a tensor may have different sizes: add each chunk to the one with the "
+               "same number",
                "accumulate: the sum is %s, but what is added is %s", SHAPE_TEXT(sum->shape),
                SHAPE_TEXT(x->shape));
     begin_change(sum);

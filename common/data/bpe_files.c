@@ -155,8 +155,8 @@ static const char *add_merge(Bpe *bpe, json_t *vocabulary, const char *line, siz
     const int32_t id = id_of(vocabulary, both, left + right);
     free(both);
     if (left_id < 0 || right_id < 0 || id < 0)
-        return N_("the merge does not fit the vocabulary, which lacks one of the symbols or both "
-                  "together");
+        return N_(
+            "the vocabulary lacks one of the two symbols of this merge, or the merged symbol");
     Merge *slot = bpe_slot(bpe, left_id, right_id);
     if (slot->left >= 0)
         return N_("an earlier line has the same merge");

@@ -79,9 +79,9 @@ static bool used_on_another_rank(const Evidence *e)
         for (int64_t i = 0; rank != t->rank && other && i < other->count; i++)
             if (numbers_of(other)[i] != 0)
                 return says(e,
-                            _("it is zero on rank %d, and not on rank %d: the ranks do not compute "
-                              "the same. Each of them must use a parameter that all hold (a bias: "
-                              "after the sum)"),
+                            _("it is zero on rank %d, but not on rank %d: the ranks do not compute "
+                              "the same values. Every rank must use a parameter that all ranks "
+                              "hold (a bias: after the sum)"),
                             t->rank, rank);
     }
     return false;
