@@ -317,7 +317,7 @@ static rlim_t bytes_of_data(void)
 
 START_TEST(a_cache_is_found_without_the_whole_text_in_memory)
 {
-    const size_t size = 32 << 20;
+    const size_t size = 8 << 20;
     char *text = malloc(size + 1);
     memset(text, 'b', size);
     memcpy(text, csv_text, strlen(csv_text));
