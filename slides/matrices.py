@@ -166,6 +166,32 @@ def collectives():
     return found
 
 
+def ring(ranks=3):
+    """What each rank has after each round of a ring, and what it sends in the next one: chunk a is
+    rank 0's when added up. A digit is a rank whose term is in a sum, a + says that all are."""
+    has = [[{r} for _ in range(ranks)] for r in range(ranks)]
+    found = {}
+
+    def named(c, terms):
+        return "abc"[c] + ("+" if len(terms) == ranks else "".join(map(str, sorted(terms))))
+
+    def style(c, terms):
+        return f"r{c}" if len(terms) == ranks else f"p{min(terms)}" if len(terms) == 1 else "w"
+    for k in range(2 * ranks - 1):
+        for r, chunks in enumerate(has):
+            found[f"ring.{k}.{r}"] = drawn([[named(c, terms) for c, terms in enumerate(chunks)]], lambda i, j, chunks=chunks: style(j, chunks[j]))
+        sent = [(r - 1 - k if k < ranks - 1 else r + ranks - 1 - k) % ranks for r in range(ranks)]
+        messages = [(c, set(has[r][c])) for r, c in enumerate(sent)]
+        for r, (c, terms) in enumerate(messages):
+            found[f"ring.sent.{k}.{r}"] = drawn([[named(c, terms)]], style(c, terms))
+        for r, (c, terms) in enumerate(messages):
+            has[(r + 1) % ranks][c] = has[(r + 1) % ranks][c] | terms if k < ranks - 1 else terms
+        if k == ranks - 2:
+            must(all(len(has[r][r]) == ranks for r in range(ranks)), "rank k has chunk k after the reduce-scatter")
+    must(all(len(terms) == ranks for chunks in has for terms in chunks), "all ranks have all sums")
+    return found
+
+
 def deals():
     """Which replica reads which row: the order, the replica of each row, and the rows of each
     replica with each tail."""
@@ -305,7 +331,7 @@ def vocabulary():
 
 
 def drawings():
-    return {**column_split(), **row_split(), **row_bias()[0], **pair(), **embedding(), **attention(), **collectives(), **deals(), **split(),
+    return {**column_split(), **row_split(), **row_bias()[0], **pair(), **embedding(), **attention(), **collectives(), **ring(), **deals(), **split(),
             **pipeline(), **grid(), **next_token()[0], "gelu": gelu_curve()}
 
 

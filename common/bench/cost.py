@@ -257,6 +257,16 @@ def message(link, size):
     return link.latency + size / link.bandwidth
 
 
+def link_of_tp(cluster, tp, ranks):
+    """The slowest link of a ring over the ranks of a tp group, which are consecutive. A ring leaves
+    a node once, so a group that fills whole nodes has their uplinks to itself; of other groups that
+    span nodes, two can share one."""
+    if ranks <= cluster.node or cluster.node % tp == 0:
+        return cluster.near
+    groups = 1 if tp % cluster.node == 0 else 2
+    return Link(cluster.far.latency, min(cluster.near.bandwidth, cluster.far.bandwidth / groups))
+
+
 def over_replicas(cluster, tp, dp, size):
     """An all-reduce over the replicas: first within a node, then among nodes. All groups of a node
     share its uplink."""
@@ -275,7 +285,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
     stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
     optimiser = 2 * cluster.state * model.stepped(tp, dp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
-    link = cluster.near if tp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
+    link = link_of_tp(cluster, tp, tp * dp * pp)
     block = tokens * model.hidden * cluster.width
     sums = model.sums()
     # The kit gathers the result of its embedding. A language model splits its embedding and its

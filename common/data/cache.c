@@ -29,15 +29,14 @@ enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer change
 
 /* What the tokens depend on. */
 typedef struct Source {
-    const char *path; /* of the reviews, or of the text */
-    FileBytes file;
+    const char *path;        /* of the reviews, or of the text */
+    const char *what, *hint; /* for a message about this file */
     const Tokenizer *tokenizer;
     int64_t seq; /* 0 for a text */
 } Source;
 
-static XXH128_hash_t key_of(const Source *from)
+static XXH128_hash_t key_of(const Source *from, XXH128_hash_t file)
 {
-    const XXH128_hash_t file = XXH3_128bits(from->file.bytes, from->file.length);
     const XXH128_hash_t tokenizer = from->tokenizer->key;
     uint64_t parts[] = {file.low64,       file.high64,         tokenizer.low64,
                         tokenizer.high64, (uint64_t)from->seq, FORMAT};
@@ -188,9 +187,9 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Source *from,
            replacement_end(file, hint, N_("the token cache cannot be written: %s"), problem);
 }
 
-static bool cache_build(const char *path, XXH128_hash_t key, const Source *from, Problem *problem)
+static bool cache_build(const char *path, XXH128_hash_t key, const Source *from,
+                        const FileBytes *file, Problem *problem)
 {
-    const FileBytes *file = &from->file;
     Content content = content_new(0);
     bool ok;
     if (from->seq == 0) {
@@ -210,36 +209,58 @@ static bool cache_build(const char *path, XXH128_hash_t key, const Source *from,
     return ok;
 }
 
-static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
+static char *path_of(const char *folder, const Source *from, XXH128_hash_t key)
 {
-    XXH128_hash_t key = key_of(from);
     char *path;
     if (asprintf(&path, "%s/%s-%016llx%016llx.tokens", folder, from->seq ? "reviews" : "text",
                  (unsigned long long)key.high64, (unsigned long long)key.low64) < 0)
         abort();
-    TokenSet *set = cache_open(path, key);
-    if (!set && cache_build(path, key, from, problem) && !(set = cache_open(path, key)))
+    return path;
+}
+
+/* Reads the whole text. Its key is computed again, because the file may have changed. */
+static TokenSet *build_and_open(const char *folder, const Source *from, Problem *problem)
+{
+    FileBytes file;
+    if (!file_read(from->path, from->what, from->hint, &file, problem))
+        return NULL;
+    const XXH128_hash_t key = key_of(from, XXH3_128bits(file.bytes, file.length));
+    char *path = path_of(folder, from, key);
+    TokenSet *set = NULL;
+    if (cache_build(path, key, from, &file, problem) && !(set = cache_open(path, key)))
         problem_set(problem, path,
                     "find what removes or changes it, or choose another cache folder",
                     "the token cache was written, but is missing or differs when it is read back");
     free(path);
+    free(file.bytes);
     return set;
+}
+
+/* The text is read whole only where there is no cache of it yet: a rank does not hold a large one. */
+static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
+{
+    XXH128_hash_t sum;
+    if (!file_checksum(from->path, from->what, from->hint, &sum, problem))
+        return NULL;
+    const XXH128_hash_t key = key_of(from, sum);
+    char *path = path_of(folder, from, key);
+    TokenSet *set = cache_open(path, key);
+    free(path);
+    return set ? set : build_and_open(folder, from, problem);
 }
 
 static TokenSet *set_open(const char *path, const char *what, const char *hint,
                           const char *tokenizer_path, int64_t seq, const char *cache_folder,
                           Problem *problem)
 {
-    Source from = {.path = path, .seq = seq};
-    Tokenizer *tokenizer = NULL;
-    const bool found = folder_make(cache_folder, problem) &&
-                       file_read(path, what, hint, &from.file, problem) &&
-                       (tokenizer = tokenizer_open(tokenizer_path, problem));
-    from.tokenizer = tokenizer;
-    TokenSet *set = found ? open_or_build(cache_folder, &from, problem) : NULL;
+    Tokenizer *tokenizer =
+        folder_make(cache_folder, problem) ? tokenizer_open(tokenizer_path, problem) : NULL;
+    if (!tokenizer)
+        return NULL;
+    const Source from = {path, what, hint, tokenizer, seq};
+    TokenSet *set = open_or_build(cache_folder, &from, problem);
     if (set)
         memcpy(set->special, tokenizer->special, sizeof set->special);
-    free(from.file.bytes);
     tokenizer_free(tokenizer);
     return set;
 }

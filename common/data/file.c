@@ -75,35 +75,84 @@ static double memory_of_machine(void)
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* Opens a file that fits into memory. Returns -1 with `problem` if there is none. */
+static int open_whole(const char *path, const char *what, const char *hint, size_t *size,
+                      Problem *problem)
+{
+    const char *reason;
+    int fd = file_open(path, &reason);
+    if (fd < 0) {
+        problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), reason);
+        return -1;
+    }
+    const off_t end = lseek(fd, 0, SEEK_END);
+    *size = (size_t)end;
+    if ((double)end < memory_of_machine())
+        return fd;
+    problem_set(problem, path, hint,
+                "%s cannot be read: %.0f GB are more than this machine's memory", _(what),
+                (double)end / 1e9);
+    close(fd);
+    return -1;
+}
+
+/* Reads up to `size` bytes at `begin`, fewer only at the end of the file. Returns how many; or -1 with
+ * `problem`. */
+static ssize_t read_part(int fd, size_t begin, size_t size, char *bytes, const char *path,
+                         const char *what, const char *hint, Problem *problem)
+{
+    size_t length = 0;
+    ssize_t got = 0;
+    while (length < size &&
+           (got = pread(fd, bytes + length, size - length, (off_t)(begin + length))) > 0)
+        length += (size_t)got;
+    if (got >= 0)
+        return (ssize_t)length;
+    problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
+    return -1;
+}
+
 bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
                Problem *problem)
 {
     *file = (FileBytes){0};
-    const char *reason;
-    int fd = file_open(path, &reason);
+    size_t size;
+    const int fd = open_whole(path, what, hint, &size, problem);
     if (fd < 0)
-        return problem_set(problem, path, hint, "%s cannot be opened: %s", _(what), reason);
-    const off_t size = lseek(fd, 0, SEEK_END);
-    bool ok = (double)size < memory_of_machine() ||
-              problem_set(problem, path, hint,
-                          "%s cannot be read: %.0f GB are more than this machine's memory", _(what),
-                          (double)size / 1e9);
-    if (ok) {
-        file->bytes = allocate((size_t)size);
-        ssize_t got = 0;
-        while (file->length < (size_t)size &&
-               (got = pread(fd, file->bytes + file->length, (size_t)size - file->length,
-                            (off_t)file->length)) > 0)
-            file->length += (size_t)got;
-        ok = got >= 0 ||
-             problem_set(problem, path, hint, "%s cannot be read: %s", _(what), strerror(errno));
-    }
-    if (!ok) {
-        free(file->bytes);
-        file->bytes = NULL;
-    }
+        return false;
+    char *bytes = allocate(size);
+    const ssize_t got = read_part(fd, 0, size, bytes, path, what, hint, problem);
     close(fd);
-    return ok;
+    if (got >= 0)
+        *file = (FileBytes){bytes, (size_t)got};
+    else
+        free(bytes);
+    return got >= 0;
+}
+
+bool file_checksum(const char *path, const char *what, const char *hint, XXH128_hash_t *sum,
+                   Problem *problem)
+{
+    enum { BLOCK = 1 << 20 };
+    size_t size, begin = 0;
+    const int fd = open_whole(path, what, hint, &size, problem);
+    if (fd < 0)
+        return false;
+    char *bytes = allocate(BLOCK);
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        abort();
+    XXH3_128bits_reset(state);
+    ssize_t got;
+    while ((got = read_part(fd, begin, BLOCK, bytes, path, what, hint, problem)) > 0) {
+        XXH3_128bits_update(state, bytes, (size_t)got);
+        begin += (size_t)got;
+    }
+    *sum = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    free(bytes);
+    close(fd);
+    return got == 0;
 }
 
 bool folder_make(const char *folder, Problem *problem)

@@ -45,6 +45,9 @@ unset OPENBLAS_CORETYPE # a preset one forces kernels that are not the node's
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Rabenseifner's algorithm: Open MPI's own choice for sums that are started is slower.
 export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
+# Open MPI names the memory that ranks share after the job, and a requeued job keeps its number. Each
+# start has its own folder, because what still ends of the last one would remove its files.
+export OMPI_MCA_btl_vader_backing_directory=${OMPI_MCA_btl_vader_backing_directory:-/dev/shm}/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
 END
 }
 
@@ -66,9 +69,11 @@ END
 write_look() {
     cat << END
 
+on_each_node() {
+    srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none "\$@" 2> /dev/null
+}
 # Does every node see the program?
-blind=\$(srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none \\
-    sh -c 'test -x "\$0" || hostname'$(words "$PROGRAM") 2> /dev/null)
+blind=\$(on_each_node sh -c 'mkdir -p "\$1"; test -x "\$0" || hostname'$(words "$PROGRAM") "\$OMPI_MCA_btl_vader_backing_directory")
 if [ -n "\$blind" ]; then
     printf $(words "$(say 'error: ')$(say '%s does not exist on node %s')\n$(say '  HINT: ')%s\n" "$PROGRAM" | cut -c 2-) "\$blind" \\
        $(words "$(say 'keep the kit in a folder that all nodes share')")
@@ -103,6 +108,7 @@ ranks=$!
 while kill -0 "$ranks" 2> /dev/null; do wait "$ranks"; done
 wait "$ranks"
 status=$?
+on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"
 END
 }
 

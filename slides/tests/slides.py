@@ -52,7 +52,8 @@ def frames_of(path):
 
 
 FRAMES = {path: frames_of(path) for path in CHAPTERS}
-NOTE = re.compile(r"\\say\{(\d+)\}\{")
+NOTE = re.compile(r"\\say(?:<\d+>)?\{(\d+)\}\{")
+STEPS = sum(int(last or 1) for frames in FRAMES.values() for frame in frames for last in re.findall(r"\\say(?:<(\d+)>)?\{", frame))
 
 
 def check_text():
@@ -238,11 +239,11 @@ def check_pages(folder):
         print("skip - pages are counted, and fonts are embedded: poppler-utils is not installed")
         return
     count = sum(map(len, FRAMES.values()))
-    for name in ("balise", "balise-notes"):
+    for name, pages in (("balise", STEPS), ("balise-notes", count)):
         path = f"{folder}/slides/{name}.pdf"
         about = dict(re.findall(r"^([\w ]+): +(.*)$", said("pdfinfo", path).stdout, re.M))
         width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
-        check(f"{name}.pdf has one 16:9 page per frame", int(about["Pages"]) == count and abs(width / height - 16 / 9) < 0.01, about)
+        check(f"{name}.pdf has one 16:9 page per {'note' if 'notes' in name else 'step of a frame'}", int(about["Pages"]) == pages and abs(width / height - 16 / 9) < 0.01, about)
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)

@@ -305,6 +305,39 @@ START_TEST(one_cache_file_serves_every_seq_of_a_text)
 }
 END_TEST
 
+/* The bytes of memory that this process may write, other than what files back. */
+static rlim_t bytes_of_data(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert_int_eq(fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages), 1);
+    fclose(file);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+START_TEST(a_cache_is_found_without_the_whole_text_in_memory)
+{
+    const size_t size = 8 << 20;
+    char *text = malloc(size + 1);
+    memset(text, 'b', size);
+    memcpy(text, csv_text, strlen(csv_text));
+    memcpy(text + size - 2, ",1", 3);
+    csv = write_text("films.csv", text);
+    free(text);
+    TokenSet *set = open_set(5);
+    ck_assert_msg(set != NULL, "%s", problem.what);
+    token_set_close(set);
+    struct rlimit limit, lower;
+    getrlimit(RLIMIT_DATA, &limit);
+    lower = (struct rlimit){bytes_of_data() + size / 2, limit.rlim_max};
+    setrlimit(RLIMIT_DATA, &lower);
+    set = open_set(5);
+    setrlimit(RLIMIT_DATA, &limit);
+    ck_assert_msg(set != NULL, "%s", problem.what);
+    token_set_close(set);
+}
+END_TEST
+
 static void assert_no_text(const char *path, const char *what, const char *where)
 {
     problem = (Problem){0};
@@ -357,6 +390,7 @@ Suite *suite(void)
     tcase_add_test(text, documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tokens);
     tcase_add_test(text, windows_do_not_overlap_and_targets_are_the_next_tokens);
     tcase_add_test(text, one_cache_file_serves_every_seq_of_a_text);
+    tcase_add_test(text, a_cache_is_found_without_the_whole_text_in_memory);
     tcase_add_test(text, texts_that_are_empty_or_short_or_no_text_are_problems);
     suite_add_tcase(s, text);
     return s;

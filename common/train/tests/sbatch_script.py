@@ -2,6 +2,7 @@
 """What make sbatch requests from Slurm. Uses a fake Slurm made of scripts: it accepts any job, has
 two nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
 import os
+import re
 import subprocess
 import tempfile
 
@@ -64,6 +65,13 @@ def of_the_layout(slurm):
         "    scontrol requeue ")
     has("other jobs cannot", slurm.submitted("sbatch", "SAVE=a", *TINY), "#SBATCH --no-requeue\n", without=["scontrol requeue"])
     check("--save 'a b' --resume 'a b'" in again, "values keep their blanks", again)
+    has("a job that starts again shares memory in another folder", again, "export OMPI_MCA_btl_vader_backing_directory=",
+        'blind=$(on_each_node sh -c \'mkdir -p "$1"; ', 'on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"\n')
+    folders = [subprocess.run(["bash", "-c", f"{shared}; echo $OMPI_MCA_btl_vader_backing_directory"], capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", **count}).stdout
+               for shared in re.findall("^export OMPI_MCA_btl_vader_backing_directory=.*$", again, re.M)
+               for count in ({}, {"SLURM_RESTART_COUNT": "1"}, {"SLURM_RESTART_COUNT": "2"})]
+    check(len(set(folders)) == 3 and all(folders), "each start of a job has its own folder", str(folders))
 
 
 def of_the_site(slurm):
