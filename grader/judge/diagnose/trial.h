@@ -97,7 +97,7 @@ void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
-/** The rank with the largest of these numbers of a WORK entry, which it sets `most` to; or -1 if a rank has none. */
+/** The rank whose WORK entry has the largest number `number`, to which it sets *most; -1 if a rank has no entry. */
 int rank_with_most(const Trial *t, Label label, int number, double *most);
 /** Lab 18: compares what the ranks multiply and keep with 1/tp of what one rank does. */
 void compare_work_of_positions(Trial *t, const Entry *want);

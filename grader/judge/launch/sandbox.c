@@ -42,7 +42,7 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* The parent cannot set the user numbers of a non-dumpable process, so it sets them first, and then
+/* The parent cannot set the user IDs of a non-dumpable process, so it sets them first, and then
  * the process becomes non-dumpable. */
 static int be_born(void *argument)
 {
