@@ -74,7 +74,7 @@ static bool is_world(int n)
     return (n >= 1 && n <= 4) || n == 6 || n == 8;
 }
 
-/* "4" or "8x2", as in grader/labs.mk. */
+/* "4" or "8x2", as in Lab.layouts. */
 static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
 {
     const char *digits = "0123456789";

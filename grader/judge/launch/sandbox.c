@@ -68,7 +68,7 @@ static bool write_file(pid_t pid, const char *name, const char *text)
     return good;
 }
 
-/* User numbers are the same inside and outside: for an ordinary user only its own, for root all of
+/* User IDs are the same inside and outside: for an ordinary user only its own, for root all of
  * root's. */
 static bool tell_who(pid_t pid, const char *name, unsigned own)
 {
