@@ -22,7 +22,7 @@ typedef struct Replay {
     Parts together;
     Meeting *meeting[MAX_RANKS]; /* of each call */
     double *made[MAX_RANKS];     /* the time at which each call was made, or UNKNOWN */
-    double *over; /* [together.count] by begin: the time at which the collective was over, or UNKNOWN */
+    double *over; /* [together.count] by begin: when the collective was over, or UNKNOWN */
     int64_t next[MAX_RANKS]; /* call */
     int next_pass[MAX_RANKS];
     int64_t multiplied[MAX_RANKS]; /* up to now */
