@@ -36,7 +36,7 @@ enum {
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
-    SHARDED_MANY = 49 /**< the number of parts, except for the case's count: 2.0 / 49 * 49 is less than 2 */
+    SHARDED_MANY = 49 /**< the parts, except of the case's count: 2.0 / 49 * 49 is less than 2 */
 };
 /** These counts: that of the case (0 here), fewer than there are parts, not a multiple of their number, and more than an int holds. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
