@@ -50,7 +50,7 @@ typedef struct Trainer {
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */
     bool check_is_due; /**< CHECK waits for the replicas to have the same weights */
-    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since the last average */
+    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since all had equal weights */
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
