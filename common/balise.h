@@ -273,8 +273,8 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
 /** Runs backward from the result of stage_run(); dy is its gradient, or NULL on the last stage,
  * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
-/** Sends x [B,S,H] to stage `to`. In lab 12 it may return only when that stage has begun to
- * receive it; in lab 13 you write one that returns at once. An evaluation calls it too, through
+/** Sends x [B,S,H] to stage `to`. Lab 12's is given: it may wait until that stage has begun to
+ * receive it. In lab 13 you write one that returns at once. An evaluation calls it too, through
  * forward_step(). */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
@@ -284,7 +284,7 @@ Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
 void forward_step(Stage *stage, int micro, const Mesh *mesh);  /**< this stage's part of a forward pass */
-void backward_step(Stage *stage, int micro, const Mesh *mesh); /**< and of the backward pass */
+void backward_step(Stage *stage, int micro, const Mesh *mesh); /**< this stage's part of the backward pass */
 void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradients are complete after it */
 
 /* ---- Lab 13: micro-batches -------------------------------------------------------------------------- */
@@ -349,13 +349,13 @@ void ring_all_gather(Group *group, Tensor *x);
 
 /* ---- Lab 16: averages of weights --------------------------------------------------------------------- */
 
-/** Called after each step of the optimiser, which every replica makes with its own gradients: is an average due now?
- * `step` counts the steps done, so it is 1 in the first call of a new run; an average is due every `every` steps, and
- * if `last` is set: then the model is evaluated or saved before the next step, or the run ends, so all replicas must
- * have the same weights. */
+/** Is an average due now? Called after each step of the optimiser, which every replica makes with its own gradients.
+ * `step` counts the steps done, so it is 1 in the first call of a new run. An average is due every `every` steps, and
+ * whenever `last` is set: the model is then evaluated or saved before the next step, or the run ends, so all replicas
+ * must have the same weights. */
 bool average_is_due(int64_t step, int64_t every, bool last);
-/** Called when an average is due: afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
- * [P] are all weights of this rank, changed in place; `rows` is the number of rows (with TASK=mlm, of tokens) that this
+/** Called when an average is due. Afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
+ * [P] are all weights of this rank, changed in place. `rows` is the number of rows (with TASK=mlm, of tokens) that this
  * replica has trained on since the last average; it may be 0 on some replicas. (Federated
  * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
@@ -365,10 +365,11 @@ void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 /** Which of the numbers 0..count-1 are part k of n: parts follow each other, none is missing, and none is longer than
  * count / n, rounded up. Where count is less than n, some parts are empty. */
 typedef Range Partition(int64_t count, int k, int n);
-/** In place: rank k of the group afterwards has, in part k of x as `cut` cuts it, the sum of this part over
- * the ranks, added in their order. The rest of x is undefined. Every rank of the group calls it. Not on the tape. */
+/** In place: afterwards, part k of x on rank k of the group is the sum of this part over the ranks, added in rank
+ * order. `cut` determines the parts. The rest of x is undefined. Every rank of the group calls it. Not on the tape. */
 void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut);
-/** In place: rank k of the group brings part k of x; afterwards every rank has all parts. Likewise. */
+/** In place: rank k of the group brings part k of x; afterwards every rank has all parts. Every rank of the group calls
+ * it. Not on the tape. */
 void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
@@ -383,20 +384,20 @@ Range optimizer_part(int64_t count, int k, int n);
 /** Called once a step, after the backward pass. `gradients` [P] are this replica's gradients of all weights of this
  * rank, changed in place: its own part becomes the mean over the replicas. The rest is undefined afterwards. */
 void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
-/** Called before gradients are clipped. The arguments of gradient_norm() (lab 14), summed over this replica's own
- * part: the squares of its gradients of split parameters, and of those that every rank of its tp group holds whole.
+/** Called before gradients are clipped, with the arguments of gradient_norm() (lab 14) for this replica's own part: the
+ * sums of squares of its gradients of split parameters, and of parameters that every rank of its tp group holds whole.
  * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
 /** Called last: makes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
- * rank, the same on all replicas, and so they are afterwards, each after its step. In its own part, `gradients` [P] has
- * the mean over the replicas, clipped. */
+ * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has made its
+ * step. In this replica's part, `gradients` [P] are the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 18: sequence parallelism ---------------------------------------------------------------------- */
 
-/** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. What follows uses all positions on every rank, so
- * the gradient is a sum over the ranks, of which each gets its positions. The runtime puts your pair on the tape. It
- * does not keep the result: the backward pass gathers again. (The paper's g: V. Korthikanti and others,
+/** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. What follows uses all positions on every rank. So
+ * the gradient is a sum over the ranks, and each rank gets its positions of that sum. The runtime puts your pair on the
+ * tape. It does not keep the result: the backward pass gathers again. (The paper's g: V. Korthikanti and others,
  * arXiv:2205.05198, section 4.2.2.) */
 Tensor *gather_sequence(Tensor *x, const Mesh *mesh);
 /** Partial sums -> this rank's positions of the sum: x [B,S,H] -> [B,S/tp,H]. tp must divide S. (The paper's g-bar.) */
@@ -419,7 +420,7 @@ typedef struct PartialFeedForward PartialFeedForward;
 Tensor *feed_forward_partial(const PartialFeedForward *layer, Tensor *x);
 
 /** Given: the layers of a block of BERT. Norm, dropout and residual also take a shard of the positions. The masks of
- * dropout are those of the undivided block. */
+ * dropout are those of the same block on one rank. */
 typedef struct SequenceBlock {
     LayerNorm *norm1, *norm2;         /**< before the attention; before the feed-forward layers */
     PartialAttention *attention;      /**< the attention */
@@ -517,8 +518,8 @@ Tensor *row_sum_exp(Tensor *x, Tensor *most);
 /** x[b,s,ids[b,s]] - most[b,s], and 0 for NO_ID: [B,S,V/tp] -> [B,S]; for a shard, a partial sum, in which one rank
  * has the only term. ids [B,S] are columns of this rank: see own_ids(). */
 Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids);
-/** Turns ids of the whole vocabulary into columns of this rank's logits, which linear() has made; into NO_ID where the
- * column is another rank's. An id outside the vocabulary is misuse. */
+/** Turns ids of the whole vocabulary into columns of this rank's logits, which linear() has made. An id whose column is
+ * on another rank becomes NO_ID. An id outside the vocabulary is misuse. */
 Tensor *own_ids(Tensor *ids, const Tensor *logits);
 Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
 Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
@@ -540,7 +541,7 @@ Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
 
 /** Your own differentiable operation: a pair of plain functions, which apply() puts on the tape.
- * backward gets only dy, so the operation must be linear in x, like sums and joins. (Do not keep x
+ * backward gets only dy, so the operation must be linear in x, like a sum or a gather. (Do not keep x
  * in a static variable: backward would see the x of the last call.) */
 typedef struct Op {
     const char *name;                                  /**< for messages */
@@ -549,9 +550,9 @@ typedef struct Op {
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
-/** x's numbers, row by row, to read and write until the next call of the kit. The kit then no
- * longer knows the placement of x; placed() can declare it. Ids and masks are integers: (int32_t
- * *)tensor_data(ids). */
+/** x's numbers, row by row, to read and write until you next call a function of the kit. The kit
+ * then no longer knows the placement of x; placed() can declare it. Ids and masks are integers:
+ * (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
 Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you declare; on the tape */
 Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
@@ -564,10 +565,10 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
  * yourself. */
 
-/* ---- Unfinished exercises -------------------------------------------------------------------------------- */
+/* ---- Unfinished labs -------------------------------------------------------------------------------------- */
 
-/** Ends the case because this part of the balise is still to do. TODO(n) calls it with the name of
+/** Ends the case because this part of the lab is still to do. TODO(n) calls it with the name of
  *  the function. */
 _Noreturn void todo(int balise, const char *function);
-/** Marks a part of the balise that is still to do. */
+/** Marks a part of the lab that is still to do. */
 #define TODO(balise) todo((balise), __func__)

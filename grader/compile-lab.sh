@@ -170,8 +170,8 @@ if [ "$status" != 0 ]; then
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
-    # A file that the compiler has not read to its end may be no text: of the messages about it,
-    # only one line is kept, about a limit or about the lab.
+    # A file that the compiler has not read to its end may not be text. So only one line of the
+    # messages about it is kept, about a limit or about the lab.
     [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi

@@ -50,8 +50,8 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-# compile-lab.sh has refused most of it: what is left is a function of a lab on which this one does not build, a name that fits a
-# pattern of lab-calls.txt and is nowhere, a variable declared as what it is not, a program without end.
+# compile-lab.sh has refused most causes. Left are: a function of a lab on which this one does not build, a name that matches a
+# pattern of lab-calls.txt and is defined nowhere, a variable declared as what it is not, a link that exceeds a limit.
 tell_failed() { # STATUS
     local name owner needs strange=()
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")

@@ -93,7 +93,7 @@ typedef enum EntryKind {
     TRAFFIC,   /**< the elements charged to this rank, and its calls */
     NOTE,      /**< a broken placement rule: text */
     REFUSED,   /**< a function ended the case: text */
-    NOT_STARTED, /**< a TODO ended the case: its balise and function */
+    NOT_STARTED, /**< a TODO ended the case: its lab and function */
     LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */
     FINISHED,  /**< the case is complete */
     WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
@@ -130,8 +130,8 @@ static inline Rings *rings_of(const Launch *launch, int rank)
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
 }
 
-/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but not for
- *  longer than so many microseconds: nobody has to call it. */
+/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but at most for
+ *  so many microseconds. So a missing wake() only delays. */
 static inline void sleep_while(const _Atomic int32_t *number, int32_t old, long microseconds)
 {
     const struct timespec longest = {0, microseconds * 1000};

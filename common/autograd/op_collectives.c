@@ -130,7 +130,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
     return y;
 }
 
-/* A sum that a lab does out of messages. */
+/* A sum that a lab makes from messages: see group_sum_by(). */
 static struct {
     Group *group;
     void (*sum)(Group *group, Tensor *x);
@@ -174,7 +174,7 @@ void pending_wait(Pending *pending)
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",
                "pending_wait: this exchange has already been waited for");
-    if (x->sum) /* a lab's is over when it was started */
+    if (x->sum) /* a sum by a lab is complete once it has started */
         comm_wait(x->sum);
     x->summing = NULL;
 }

@@ -1,7 +1,7 @@
 /** @file
- * The differentiable operations behind those functions of balise.h that take a layer. Each checks
- * shapes and placements, runs its kernel and records its backward on the tape. Parameters are
- * passed as tensors; results belong to the tape.
+ * The operations that balise.h does not declare: those behind its layers, and those of the kit's own
+ * models. A differentiable one checks shapes and placements, runs its kernel and records its backward
+ * on the tape. Parameters are passed as tensors; results belong to the tape.
  */
 #pragma once
 
@@ -17,15 +17,16 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
  *  y = x / sqrt(mean of x² + epsilon) · weight [H]. */
 Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
 
-/** Dropout, drawn by (seed, step, name) of the batch and by sample, position and global column. */
+/** Dropout. Seed and step of the batch and `name` key its mask, whose elements are drawn by sample,
+ *  position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
 /** y [B,S,H] = x [B,S,H] + row past + s of table [positions,H] for position s; `past` is that of
  *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
-/** The rows of x [B,S,H] that have a target, [1,N,H]; `targets`, which are [B,S] with NO_ID where
- *  there is none, become theirs, [1,N]. N is at least 1: without targets, the first row stays. */
+/** The rows of x [B,S,H] that have a target: [1,N,H]. Replaces *targets [B,S], NO_ID where there is
+ *  none, by the targets of these rows [1,N]. N is at least 1: without targets, the first row stays. */
 Tensor *rows_with_targets(Tensor *x, Tensor **targets);
 
 /** Causal attention(): q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose last S rows are the
@@ -62,11 +63,11 @@ Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step
 
 /** Runs a segment, and runs it again in the backward pass: by recompute_forward() and recompute_backward() of lab 19. Of
  *  the first run, only x [B,S,H] and the result [B,S,H] are kept. `draw` numbers the calls of a segment in a pass, so that each
- *  draws masks of its own; call 0 draws those that dropout draws without this. */
+ *  draws masks of its own; call 0 draws those of a run without recomputation. */
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 
-/** From now on group_all_reduce_start() sums over this group by `sum`, in place, and returns when it is done. What `sum`
- *  puts on the tape is released. NULL: the usual way. */
+/** From now on group_all_reduce_start() on this group calls `sum`, which sums in place, and returns when that is done.
+ *  What `sum` puts on the tape is released. NULL restores the usual sum. */
 void group_sum_by(Group *group, void (*sum)(Group *group, Tensor *x));
 
 /** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */

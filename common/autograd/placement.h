@@ -15,7 +15,7 @@ bool is_split(const Tape *tape);
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight);
 
 /** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
- *  split in the same way; one that is split along another gives columns. */
+ *  split in the same way; a weight split along another dimension gives columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
 /** The placement of x + bias: a split bias takes columns of x, a whole one all of x, or this rank's rows: see
  *  place_rows(). */
@@ -34,8 +34,8 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
  *  positions. */
 Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
 
-/** For a function of each row with weights that every rank holds: x is whole, or holds this rank's rows. Of these, the
- *  weights' gradients are partial sums: marks the `weights`. */
+/** For a function of each row with weights that every rank holds: x is whole, or holds this rank's rows. In the second
+ *  case the gradients of the weights are partial sums, so it marks `weights`. */
 Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
                      Tensor *const *weights, int count);
 

@@ -37,7 +37,7 @@ typedef struct PairCall {
      *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim;         /**< that dimension */
-    bool resizes;    /**< the result of op's forward has another shape than its argument */
+    bool resizes;    /**< the result of op's forward differs in shape from its argument */
     bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
 } PairCall;
 
@@ -113,13 +113,13 @@ void tape_reset(Tape *tape, TapeBatch batch);
 /** Switches recording on or off; returns the previous setting. */
 bool tape_record(Tape *tape, bool record);
 
-/** Differentiates y. Adds up the gradient of every tensor that y was computed from and that needs
- * one; parameters' gradients are added to. Releases what the pass has used. `dy` is the gradient of
+/** Differentiates y. Computes the gradient of every tensor that y was computed from and that needs
+ * one; adds to the gradients of parameters. Releases what the pass has used. `dy` is the gradient of
  * y, of y's shape, or NULL for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
-/** The same for the operations recorded after `floor`, within the backward pass of an operation. Other operations must
- *  not use their parameters. */
+/** The same for the operations recorded after `floor`, within the backward pass of an operation. No other operation may
+ *  use the parameters of these. */
 void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy);
 
 /** Observes gradients that become complete during the backward pass, to reduce them. */

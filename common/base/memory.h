@@ -22,8 +22,7 @@ typedef enum Category {
 /** Adds `bytes` to the memory that a category's tensors hold; may be negative. */
 void memory_holds(Category category, int64_t bytes);
 
-/** Adds `bytes` to the part of the weights that is copies in 16 bits, which AMP=off does not need;
- *  may be negative. */
+/** Adds `bytes` to the weights' copies in 16 bits, which AMP=off does not need; may be negative. */
 void memory_holds_rounded(int64_t bytes);
 
 /** Ends the run with an error: how much was requested, what this process's tensors hold, and which

@@ -1,8 +1,9 @@
 /** @file
- * Replaces a file atomically: writes a file without a name, and puts that in its place once all of
- * it is on disk. It has a name beside the old one only for an instant, so a killed process leaves no
- * piece of it. Where the file system has no such files (NFS, older overlays), it is named
- * `path.partial` from the beginning, and the next process replaces what a killed one has left.
+ * Replaces a file atomically: writes a new file that has no name, and puts it in the old one's place
+ * once all of it is on disk. The new file has a name of its own only for an instant, so a killed
+ * process leaves no piece of it. Where the file system has no files without a name (NFS, older
+ * overlays), it is `path.partial` from the beginning, and the next process replaces what a killed one
+ * has left.
  */
 #pragma once
 

@@ -40,7 +40,7 @@ _Noreturn void run_ends(Problem *problem, void *address);
 /** Notes a broken placement rule; without this function, the program ends the run. `address` as in
  *  run_ends(). */
 void run_noted(Problem *problem, void *address);
-/** Ends the run or the case: `function`, called from `address`, reached a TODO of this balise. */
+/** Ends the run or the case: `function`, called from `address`, reached a TODO of this lab. */
 _Noreturn void run_todo(int balise, const char *function, void *address);
 
 END_C

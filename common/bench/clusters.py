@@ -3,7 +3,7 @@
 
     clusters.py     with CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE in the environment
 
-prints what the clock of make trace CLUSTER= needs (grader/judge/report/schedule_table.c): ranks of
+prints what the clock of make trace CLUSTER= needs (grader/judge/report/on_cluster.c): ranks of
 a node; latency and bandwidth of a rank near and far; seconds of a step's passes on one rank; bytes
 of activations between two blocks, and of gradients that replicas sum; and a text about all this.
 """

@@ -101,7 +101,7 @@ class Model:
         return 12 * self.hidden ** 2
 
     def passes(self):
-        """The passes of a step, in forward passes, as which a backward pass counts two: of the linear
+        """The passes of a step, counted in forward passes (a backward pass counts as two): of the linear
         layers of a block, and of its attention."""
         own = 4 * self.hidden ** 2 / self.weights()  # of the weights, those of attention
         return {"": (3, 3), "block": (4, 4), "attention": (3 + own, 4)}[self.recompute]
@@ -155,8 +155,8 @@ class Model:
         return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
-        """Numbers per token that a block keeps from its forward to its backward pass: what is read, but
-        of what runs again only its input, which after a norm is computed from the norm's."""
+        """Numbers per token that a block keeps from its forward to its backward pass: what is read. Of
+        what runs again, only the input is kept; if a norm made that, only the norm's input."""
         attention = (4 * self.hidden + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 

@@ -29,8 +29,8 @@ typedef enum Fitting {
     FIT_CLASSES,    /**< of the answer */
     FIT_POSITIONS,  /**< rows of learned positions */
     FIT_KV_HEADS,   /**< heads of keys and values; 0 unless the architecture has them */
-    FIT_INNER,      /**< the width of its feed-forward layers; the same */
-    FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own; the same */
+    FIT_INNER,      /**< the width of its feed-forward layers; 0 likewise */
+    FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own; 0 likewise */
     FIT_ROWS,       /**< of the data */
     FIT_BATCH,      /**< BATCH_SIZE */
     FIT_SEQ,        /**< SEQ */
@@ -67,7 +67,7 @@ typedef struct CheckpointIndex {
     Checksum read_checksum;         /**< as read from the file; empty if an older kit wrote it */
 } CheckpointIndex;
 
-/** Of everything above except the checksum itself. The shards of a checkpoint repeat it. */
+/** The checksum of everything above except read_checksum. The shards of a checkpoint repeat it. */
 Checksum checkpoint_index_checksum(const CheckpointIndex *index);
 
 /** Writes FOLDER/index.json. When it returns true, the file is on disk. */
@@ -132,7 +132,7 @@ void checkpoint_abandon(const char *folder, int64_t step);
 typedef struct SavedModel {
     CheckpointIndex index; /**< the contents of index.json */
     Safetensors **file;    /**< [index.pp * index.tp] */
-    char *folder;          /**< that it was opened in */
+    char *folder;          /**< the folder that it was opened from */
 } SavedModel;
 
 /** The prefixes of a parameter's tensors in the files: "weight"; with AdamW there are three. */

@@ -89,7 +89,7 @@ Path checkpoint_before(const char *checkpoint)
     return found;
 }
 
-/* Leaves other people's files alone, and then the folder too. */
+/* Files of other names are left alone, and then the folder stays too. */
 static bool is_ours(const char *name)
 {
     return !fnmatch("index.json*", name, 0) || !fnmatch("rank-*-of-*.safetensors*", name, 0);

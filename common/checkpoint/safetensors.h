@@ -33,7 +33,7 @@ typedef struct SafeTensor {
     int64_t bytes;     /**< its length; ignored in writing */
 } SafeTensor;
 
-/** The metadata of a tensor's checksum has this prefix before the tensor's name. */
+/** In the metadata, the key of a tensor's checksum is this prefix and the tensor's name. */
 #define SAFETENSORS_CHECKSUM "xxh3:"
 /** The header's key that is not a tensor. */
 #define SAFETENSORS_METADATA "__metadata__"

@@ -44,7 +44,7 @@ bool group_is_over_mpi(const Group *group);
 Counter group_total(const Group *group);
 
 /** Ends the run, with the line in the student's file, if the group does not exist until a later
- *  balise. */
+ *  lab. */
 void group_must_exist(const Group *group, const char *function);
 
 /** Sums x [count] over the ranks; every rank gets the result. result may be x itself. */
@@ -63,9 +63,9 @@ void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, in
  *  must not overlap x. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
-/** Adds up parts of different sizes, in place: part k of x, of the numbers begin[k] to begin[k+1]-1, becomes on rank k
- * the sum over the ranks, added in their order: so the sum of a number does not depend on the part that it is in. The
- * rest of x does not change. begin [size+1], the same on every rank, begins with 0. */
+/** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1; on rank k, it
+ * becomes its sum over the ranks. The ranks' terms are added in rank order, so the sum of a number does not depend on
+ * the part that it is in. The rest of x does not change. begin [size+1], the same on every rank, begins with 0. */
 void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin);
 /** Copies part k of x, see comm_reduce_scatter_parts(), from rank k to every rank, in place. */
 void comm_all_gather_parts(Group *group, real *x, const int64_t *begin);

@@ -114,7 +114,7 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
                (long long)begin[group->size]);
 }
 
-/* Numbers i to i + PIECE of each part: what a rank sends to each other, and receives from each. */
+/* Numbers i to i + PIECE of each part: what a rank sends to each other rank, and receives from it. */
 typedef struct Exchange {
     int *counts, *offsets, *blocks, *block_offsets; /* [size] */
 } Exchange;
@@ -140,7 +140,8 @@ static void add_blocks(const real *blocks, int ranks, int64_t count, real *sum)
             sum[j] += blocks[k * count + j];
 }
 
-/* An all-to-all, which sends as much as a reduce-scatter: that of MPI may add in another order for each part. */
+/* By an all-to-all, which sends as much as a reduce-scatter. MPI's reduce-scatter may add in a different order for each
+ * part. */
 static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const int n = group->size;

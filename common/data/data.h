@@ -1,9 +1,9 @@
 /** @file
- * Turns text into ids, and reviews into batches of them.
+ * Turns text into ids, and reviews or a long text into batches of them.
  *
  *     CSV ──> reviews ──Tokenizer──> ids ──> token cache (mmap) ──> batches [B,S] with sample numbers
  *
- * Letters in shapes: B batch, S sequence (SEQ), rows of the data set.
+ * In shapes: B is the batch, S the sequence (SEQ), `rows` the number of rows of the data set.
  */
 #pragma once
 
@@ -137,7 +137,7 @@ typedef struct Batch {
     int32_t *ids;     /**< [B,S] padded with [PAD] */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
     int32_t
-        *targets; /**< [B,S] for a text: the token that follows each of `ids`, or that it hides */
+        *targets; /**< [B,S] for a text: the token after each of `ids`; see batch_mask_tokens() */
     int32_t *labels;  /**< [B] for reviews */
     int64_t *samples; /**< [B] row numbers in the data set: dropout is keyed by them */
 } Batch;

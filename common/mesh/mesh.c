@@ -4,7 +4,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* A balise sets the fields of its own group, and leaves those of the other one and the world
+/* A lab sets the fields of its own group, and leaves those of the other one and the world
  * alone. */
 static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
 {

@@ -16,9 +16,9 @@ typedef struct MaskedHead {
     Tensor *table;   /* [V,H] the embedding's */
 } MaskedHead;
 
-/* A token's logit with itself as the input begins at about the norm of its vector times sqrt(H). Of
-   BERT's 768 columns, those of N(0, 0.02) are long enough for the head to recognise a token that is
-   visible, or whose vector attention has brought; a narrow model's are not. */
+/* A token's logit with itself as the input begins at about the norm of its vector times sqrt(H). With
+   BERT's 768 columns, vectors of N(0, 0.02) are long enough for the head to recognise a token that is
+   visible, or whose vector attention has brought; those of a narrow model are not. */
 static Tensor *begin_long(Tensor *table, const TransformerConfig *c)
 {
     table->parameter->deviation = 1 / sqrt((double)c->hidden);

@@ -111,7 +111,7 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
 /** Does an earlier stage hold it, too? Then that one saves it and counts it, in sizes and norms. */
 bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
 
-/** Adds to the gradient of each tied parameter that of the other stage which holds it. Call it once
+/** Makes the gradient of each tied parameter the sum over the two stages that hold it. Call it once
  *  a step, when this stage's gradients are complete. Collective over the stages. */
 void model_sum_tied(Model *model);
 

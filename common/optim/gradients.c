@@ -30,7 +30,7 @@ __attribute__((weak)) double gradient_norm(double shards, double whole, const Me
     return sqrt(sum);
 }
 
-/* Sums of squares over parameters that are split and that every tp rank holds whole; copies of tied ones count on
+/* Sums of squares over parameters that are split, and over those that every tp rank holds whole; copies of tied ones count on
    another stage. */
 typedef struct Squares {
     double shards, whole, copies;
@@ -71,8 +71,8 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* The replicas of a shard add up other parts than those of the next one. Their sums may differ in the last bit, and
-   then so would the weights that every rank holds whole: all take the norm of rank 0. */
+/* The replicas of one shard add up different parts from those of another. So their sums may differ in the last bit,
+   and the weights that every rank holds whole would then differ too. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

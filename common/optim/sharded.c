@@ -64,7 +64,7 @@ __attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, T
     over_replicas(mesh, weights, comm_all_gather_parts);
 }
 
-/* A part that the others do not have would leave weights without a step, or make two of them. */
+/* A gap between two parts would leave weights without a step; an overlap would step them twice. */
 Range own_optimizer_part(int64_t count, const Mesh *mesh)
 {
     const int n = mesh->dp_degree;

@@ -14,7 +14,7 @@ typedef struct Expectation {
     jmp_buf back;
     bool misuse;     /**< run_ends() and run_todo() return to `back` */
     bool notes;      /**< run_noted() counts */
-    int noted, todo; /**< notes so far; the balise of the TODO that was reached */
+    int noted, todo; /**< notes so far; the lab of the TODO that was reached */
     Problem problem; /**< the last one */
 } Expectation;
 

@@ -83,7 +83,7 @@ $(DUMP_MODEL):
 	mkdir -p $(@D)
 	$(link_test) $(LDLIBS)
 
-# The program that common/pretrained/tests/transformers.py compares with Hugging Face's library.
+# The program that common/pretrained/tests/slow_transformers.py compares with Hugging Face's library.
 COMPARED = common/pretrained/tests/hugging_face_main.c common/tests/stop_at_misuse.c
 $(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
 	mkdir -p $(@D)

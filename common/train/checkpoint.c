@@ -26,7 +26,7 @@ static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 
 /* A parameter as the stages tell each other about it. */
 typedef struct Listed {
-    char name[200]; /* "" behind the last one */
+    char name[200]; /* "" after the last one */
     Shape shape;
     Placement placement;
     bool is_copy;
@@ -151,7 +151,7 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
     return !writes || (writer && safetensors_end(writer, problem));
 }
 
-/* The first parameter with a number that is none, or NULL. */
+/* The first parameter with a number that is not finite, or NULL. */
 static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *index)
 {
     for (int state = 0; state < saved_states(index); state++)
@@ -187,7 +187,7 @@ static bool save(Trainer *t, Problem *problem)
         report_sync(t->report); /* who resumes from it finds the metrics up to it */
     const Path partial = checkpoint_path(folder, t->step, true);
     Checksum checksum = checkpoint_index_checksum(&index);
-    /* That of rank 0, which writes the index: the sums of the epoch are those of each replica. */
+    /* All take that of rank 0, which writes the index: the sums of the epoch differ between replicas. */
     MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
     good =
         agree(t->world, write_shard(t, &index, &checksum, partial.text, writes, problem), problem);

@@ -75,7 +75,7 @@ void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, 
         put(writer, state_of(t, p, state), tensor_count(p->value));
 }
 
-/* Reads this rank's shard of a parameter's state; with ZERO, keeps of AdamW's the part of this rank. */
+/* Reads this rank's shard of a parameter's state; with ZERO, keeps only this rank's part of AdamW's m and v. */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem)
 {

@@ -7,14 +7,14 @@
 
 #include "train/trainer.h"
 
-/** Are all numbers finite that this rank has of it? */
+/** Are all of this rank's numbers of a parameter's state finite? */
 bool state_is_finite(const Trainer *t, const Parameter *p, int state);
 
 /** Writes this rank's shard; does nothing if `writer` is NULL. Collective over the replicas, which
  *  bring their parts together. */
 void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state);
 
-/** Reads this rank's shard, or its part of it, of `found`.
+/** Reads this rank's shard of `found`; with ZERO, only its replica's part of m and v.
  *  @return true; or false with `problem`, as saved_model_read() */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem);

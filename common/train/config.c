@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "pretrained/pretrained.h"
 
-/* Models by name; 0: the size that BERT has without a name. The LLaMA is that of the course's last lab. */
+/* Models by name; 0: the size that a run without MODEL has. The LLaMA is that of the course's last lab. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;

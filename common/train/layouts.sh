@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
-# them by averages of weights, with recomputation, with a sharded optimiser and, a BERT, with sequence
-# parallelism, and with all of these but the averages. Measures how large a difference rounding may
+# them by averages of weights, with recomputation and with a sharded optimiser; a BERT also with
+# sequence parallelism, and with the last three together. Measures how large a difference rounding may
 # cause: 8 times that of serial runs whose initial weights are moved by one unit in the last place,
 # and for a loss at least 8 such units. Exit status 1 if a layout differs by more.
 # OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make train.

@@ -66,7 +66,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     return true;
 }
 
-/* For tests of layout invariance: how far apart do runs drift that start one rounding apart? */
+/* For tests of layout invariance: how far do runs that start one rounding apart drift apart? */
 static void perturb(Trainer *t)
 {
     for (Parameter *p = t->model->parameters; p; p = p->next) {
@@ -126,7 +126,7 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
                        "the model has %d tokens, but its tokenizer %d", of_model, of_data);
 }
 
-/* Without lab 15 there is none. */
+/* NULL without lab 15. */
 __attribute__((weak)) void ring_reduce_scatter(Group *group, Tensor *x);
 __attribute__((weak)) void ring_all_gather(Group *group, Tensor *x);
 

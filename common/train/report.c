@@ -96,7 +96,7 @@ bool report_is_complete(Report *report, const TrainConfig *config, Problem *prob
                                         "the metrics file lacks lines that could not be written");
 }
 
-/* What stands beside the loss: of a language model its perplexity, otherwise the accuracy. */
+/* The measure beside the loss: a language model's perplexity, otherwise the accuracy. */
 static double measure(const Report *report, double loss, double accuracy)
 {
     return report->is_language ? exp(loss) : accuracy;

@@ -13,7 +13,7 @@
 #include "base/language.h"
 #include "train/trainer.h"
 
-/* A rank of this machine, and all that a signal handler needs in order to speak of it. */
+/* A rank of this machine, and all that a signal handler needs to report it. */
 typedef struct Neighbour {
     int rank;
     char path[64];
@@ -24,7 +24,7 @@ enum { MOST = 256 };
 static Neighbour neighbours[MOST];
 static int neighbour_count = -1, own_rank;
 
-/* The rank of a process, as mpirun or Slurm has told it; -1 if it is none. */
+/* The rank of a process, according to mpirun or Slurm; -1 if it is not one. */
 static int rank_of(int process)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="};

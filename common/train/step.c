@@ -20,8 +20,8 @@ static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t 
 }
 
 /* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
- * but each hides another number of tokens, so each divides by the mean. With AVERAGE, each divides
- * by its own number, perhaps none, by which its weights count. */
+ * but each hides a different number of tokens, so each divides by the mean. With AVERAGE, each
+ * divides by its own number, which may be 0 and is also what its weights count for. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -135,10 +135,10 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
-/* With ZERO, one reduce-scatter of all gradients follows the backward pass, which hides nothing of it; a table sends
-   all of its rows. A tied parameter is in other parts of the arenas of its two stages, and so may a norm be on two tp
-   ranks: each replica adds up their gradients first, and the replicas' sums are in one order everywhere. So all copies
-   of a weight stay the same. */
+/* With ZERO, one reduce-scatter of all gradients follows the backward pass, which does not hide any of it; a table
+   sends all of its rows. A tied parameter is in different parts of its two stages' arenas, and a norm may be in
+   different parts on two tp ranks. So each replica adds up their gradients first, and the replicas' sums are taken in
+   the same order everywhere: all copies of a weight stay the same. */
 static double reduce_by_parts(Trainer *t)
 {
     const double begin = MPI_Wtime();

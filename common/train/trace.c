@@ -27,7 +27,7 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
     return backward ? SPAN_BACKWARD : SPAN_FORWARD;
 }
 
-/* The micro-batch whose pass runs: the model's tape is its own. */
+/* The micro-batch whose pass runs: its tape is the one that the model uses. */
 static int micro_of(const Stage *stage, const char *what, SpanKind kind)
 {
     const Parameter *any = stage->model->parameters;

@@ -50,7 +50,7 @@ typedef struct Trainer {
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */
     bool check_is_due; /**< CHECK waits for the replicas to have the same weights */
-    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since they had */
+    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since all had equal weights */
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
@@ -96,14 +96,16 @@ enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, its end included
  *  Collective. */
 Metrics trainer_evaluate(Trainer *t);
 
-/** Frees everything that was opened, however far that came. */
+/** Frees everything that was opened, even if a function above failed half-way. */
 void trainer_close(Trainer *t);
 
-/* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
+/* ---- sequence.c: SP -------------------------------------------------------------------------------------- */
 
 /** With SP: completes the gradients of the norms, which are partial sums over tp, by lab 18. Call it
  *  once a step, when all other gradients are complete. Collective over the ranks that split the model. */
 void trainer_sum_norms(Trainer *t);
+
+/* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
 
 /** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
 void trainer_stepped_alone(Trainer *t, double targets);
@@ -159,8 +161,8 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 
 /** Call this after a step or a batch of an evaluation. If the next one takes longer than `patience`
  *  seconds and ten times the longest so far, says so on stderr, with the ranks of this machine that
- *  are stopped; ranks other than 0 only if rank 0 is stopped. The run continues: it may just be
- *  slow. */
+ *  are stopped. Ranks other than 0 do so only if rank 0 is stopped. The run continues: it may just
+ *  be slow. */
 void stall_moved(int patience);
 
 /** Call this when nothing more is expected. */

@@ -74,7 +74,7 @@ static bool is_world(int n)
     return (n >= 1 && n <= 4) || n == 6 || n == 8;
 }
 
-/* "4" or "8x2", as in grader/labs.mk. */
+/* "4" or "8x2", as in Lab.layouts. */
 static bool read_layout(const Lab *lab, const char *word, int *world, int *tp)
 {
     const char *digits = "0123456789";
@@ -106,7 +106,7 @@ static bool add_layout(Reader *r, const char *word)
     if (!read_layout(r->lab, word, &world, &tp))
         return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), r->lab->number, word);
     if (has_layout(r->lab, world, tp))
-        return refuse(r, _("choose other layouts; grader/labs.mk lists those of the kit"),
+        return refuse(r, _("choose other layouts; grader/labs/labNN.c has those of the kit"),
                       _("lab %d is graded at %s already"), r->lab->number, word);
     snprintf(layouts, sizeof layouts, "%s %s", r->lab->layouts, word);
     lab_set_layouts(r->lab->number, layouts);

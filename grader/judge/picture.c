@@ -77,7 +77,7 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
 
 /* ---- the schedule ---------------------------------------------------------------------------------------- */
 
-/* The passes of a step on the first rank of each stage; those to which the clock did not come are left out. */
+/* The passes of a step on the first rank of each stage; those that the replay did not reach are left out. */
 static json_t *stages_json(const Case *c, const StepSchedule *s, double unit)
 {
     json_t *stages = json_array();

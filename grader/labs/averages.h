@@ -35,7 +35,7 @@ double averages_rows(const Scenario *run, int replica, int which, int step);
 double averages_decay(const Scenario *run, int replica, int which, int step);
 /** The gradient of a rank in a step, without the decay. */
 Tensor *averages_gradient(Scenario *run, int rank, int which, int step);
-/** The weights of a rank before a run: those of the other replicas. */
+/** The weights of a rank before a run, the same on all replicas. */
 Tensor *averages_first_weights(Scenario *run, int rank, int which);
 
 /** The label of what happens after a step. */

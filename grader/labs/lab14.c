@@ -1,4 +1,4 @@
-/* Lab 14, The grid in three dimensions: its groups, and what a step sums over which of them. */
+/* Lab 14, The grid in three dimensions: its groups, and what a step sums over each. */
 #include "grader/labs/grid.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"

@@ -46,7 +46,7 @@ static Range chunk_of_rank(const Scenario *run, Group *group, int call)
     return chunk;
 }
 
-/* Of a gather, each rank has only its own chunk; the rest is different on each rank. */
+/* For a gather, each rank gets only its own chunk; the rest is different on each rank. */
 static Tensor *given(Scenario *run, Range mine, int part, int call)
 {
     const int rank = group_rank(run->mesh->world);

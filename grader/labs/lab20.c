@@ -184,7 +184,7 @@ static Allowance sent_backward_20(int64_t n, const Sizes *z)
                        gathers + sums};
 }
 
-/* Of a row-parallel layer and a scatter, H is split; of the others, not. */
+/* H is split in a row-parallel layer and a scatter, but not in the others. */
 static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)
 {
     Case c = usual_replicas(lab, d, world, tp);

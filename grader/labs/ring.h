@@ -18,7 +18,7 @@ enum { RING_CALLS_OF_PART = 3 }; /**< of each part; the second has a tensor of a
 
 enum {
     RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
-    RING_MANY = 49,    /**< into how many chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
+    RING_MANY = 49,    /**< the number of chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
 };
 /** These counts: fewer than there are ranks, and more than an int holds. */
 static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
@@ -43,8 +43,8 @@ static inline Label ring_label(What what, int part, int call)
     return label_of(what, A_RING, part, call);
 }
 
-/** What rank `rank` of the world brings, before the call: [count]. For the all-gather: the numbers that every rank of the group must
- *  have in the end, of which it is given its own chunk. */
+/** What rank `rank` of the world has before a reduce-scatter: [count]. For the all-gather: what every rank of the group must have in
+ *  the end; before the call, a rank has only its own chunk of it. */
 Tensor *ring_input(Scenario *run, int part, int call, int rank);
 /** What it has in place of the other chunks before an all-gather: [count]. */
 Tensor *ring_rest(Scenario *run, int call, int rank);

@@ -36,9 +36,9 @@ enum {
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
-    SHARDED_MANY = 49 /**< into how many parts, but for the case's: 2.0 / 49 * 49 is less than 2 */
+    SHARDED_MANY = 49 /**< the parts, except of the case's count: 2.0 / 49 * 49 is less than 2 */
 };
-/** These counts: less than a number a replica, no multiple, and more than an int holds. */
+/** These counts: that of the case (0 here), fewer than there are parts, not a multiple of their number, and more than an int holds. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */
@@ -78,7 +78,7 @@ static inline double sharded_rate(int step)
     return SHARDED_RATE / (step + 1);
 }
 
-/** Writes what a call has sent, and taken. */
+/** Writes what a call has sent and allocated. */
 void sharded_write_call(Scenario *run, int call, int which, int step);
 /** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has changed. */
 enum { SHARDED_NUMBERS = 3 };

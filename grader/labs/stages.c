@@ -264,8 +264,8 @@ void run_stages(Scenario *run, StagesFunction *pass)
 /* ---- in the judge -------------------------------------------------------------------------------------------- */
 
 #else
-/* What must come out is what a pipeline of as many stages as blocks gives: of each boundary that a lab may choose, what
- * crosses it. (Lab 14 has one stage.) Its stages run one after the other, each with a mesh of its own. */
+/* The expected values are those of a pipeline with as many stages as blocks. So they include what crosses each boundary
+ * that a lab may choose. (Lab 14 has one stage.) Its stages run one after the other, each with a mesh of its own. */
 static struct {
     Mesh mesh[MAX_BLOCKS];
     Stage *stage[MAX_BLOCKS];

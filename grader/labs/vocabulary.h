@@ -27,7 +27,7 @@ static const char *const vocabulary_functions[] = {"vocabulary_embedding", "voca
 enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten thousands */
 
 /** This rank's columns of random logits, for the loss alone. Large ones are all negative in the
- *  second model: a maximum does not begin at 0. */
+ *  second model, to catch a maximum that starts from 0. */
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
 /** Targets in the columns of each rank in turn; that of the last position is at the end of the

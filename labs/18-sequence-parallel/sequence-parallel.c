@@ -16,7 +16,7 @@ Tensor *gather_sequence_backward(Tensor *dy, const Mesh *mesh)
 /*  a partial sum [B,S,H] -> this rank's positions of the sum [B,S/tp,H]  */
 Tensor *reduce_scatter_sequence_forward(Tensor *x, const Mesh *mesh)
 {
-    TODO(18); /* g, of which a rank needs only its positions */
+    TODO(18); /* g, but a rank needs only its positions of the sum */
 }
 
 /*  the gradient of this rank's positions [B,S/tp,H] -> the gradient of its term [B,S,H]  */

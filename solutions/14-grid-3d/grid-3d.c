@@ -1,4 +1,4 @@
-/* Lab 14: the grid in three dimensions, and what a step sums over which of them. */
+/* Lab 14: the grid in three dimensions, and what a step sums over each of its groups. */
 #include <math.h>
 
 #include "balise.h"

@@ -1,4 +1,4 @@
-/* Recomputation: the same bits, less memory, complete gradients told once. */
+/* Recomputation: the same bits, less memory, complete gradients reported once. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);

@@ -111,8 +111,8 @@ void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, int64
     device_started(name);
 }
 
-/** Launches one thread for each of `count` elements, or each of as many others; nothing if
- *  there are none. */
+/** Launches enough threads for `count` elements, or as many as fill the device; nothing if there
+ *  are no elements. */
 template <typename... P, typename... A>
 void launch_for(const char *name, int64_t count, void (*kernel)(P...), A... arguments)
 {

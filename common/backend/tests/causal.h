@@ -98,7 +98,7 @@ static inline void causal_run(Causal *c)
                                   c->x[DY], c->x[DQ], c->x[DK], c->x[DV], c->work);
 }
 
-/** Does the future change what is at or before position s, bit for bit? */
+/** Fails if the future changes a bit of what is at or before position s. */
 static inline void must_be_the_same_before(const Causal *a, const Causal *b, int64_t s)
 {
     const int64_t positions = a->shape.positions, past = (s + 1) * a->width;

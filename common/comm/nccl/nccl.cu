@@ -105,7 +105,7 @@ static void exchange_pieces(const Link *link, const real *x, const int64_t *begi
     });
 }
 
-/* ncclReduce may add in another order for each part. */
+/* ncclReduce may add in a different order for each part. */
 static void nccl_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const Link *link = link_called(group, "reduce_scatter");

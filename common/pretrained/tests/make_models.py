@@ -104,7 +104,7 @@ def loaded(library_class, folder):
 
 
 def compute(folder, what):
-    """Writes what a model computes: "hidden" (behind a BERT's last block) or "logits"."""
+    """Writes what a model computes: "hidden" (after a BERT's last block) or "logits"."""
     with open(f"{folder}/config.json", encoding="utf-8") as file:
         name = json.load(file)["architectures"][0]
     model = loaded(getattr(transformers, name), folder)

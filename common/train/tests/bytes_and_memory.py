@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A step sends what the formulas say, to the byte; replicas need no more memory per rank. The same of
-language models, as make model has them on paper."""
+"""A step sends what the formulas say, to the byte; replicas need no more memory per rank. The same for
+language models, as make model predicts them."""
 import os
 import sys
 
@@ -96,7 +96,7 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
         for stage, (rank, sent) in enumerate(stages_of(options, tp, dp, pp, micro)):
             paper, at = cost.memory_of_stage(rates, model, tp, dp, pp, micro, stage), f"{kind} at tp {tp}, dp {dp}, stage {stage} of {pp}"
             apart = max(abs(a - b) / max(b, 1) for a, b in zip(sent, cost.sent(rates, model, tp, dp, pp, stage)))
-            # On paper, BERT's pretraining hides the mean number of tokens; a run draws them.
+            # The prediction has the mean number of hidden tokens; a run draws them.
             check(rank["parameters"] == model.held(tp, pp, stage) and apart <= (0.005 if kind == "mlm" else 0),
                   f"{at}: a rank holds the parameters and sends the bytes of make model", f"{rank['parameters']}, {sent}; on paper "
                   f"{model.held(tp, pp, stage)}, {cost.sent(rates, model, tp, dp, pp, stage)}")

@@ -37,12 +37,12 @@ typedef enum Rearranged {
 /** x with its columns rearranged. */
 Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
 
-/** Lab 18: x W^T by `multiply`, with the current mistake: of each rank's positions, only the columns of
- *  that rank are summed, or have a gradient. */
+/** Lab 18: x W^T by `multiply`, with the current mistake: at each rank's positions, only that rank's
+ *  columns are summed, or have a gradient. */
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
                                 Tensor *(*multiply)(Tensor *x, Tensor *weight));
 
-/** A mask [B,S] with as many ones in each sample, moved to the beginning. */
+/** A mask [B,S] with the ones of each sample moved to its beginning. */
 Tensor *as_length(Tensor *mask);
 
 /** Makes the judge's operations commit this mistake (NO_MISTAKE: none) until suspect_end(). */

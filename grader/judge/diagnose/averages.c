@@ -53,7 +53,7 @@ bool divided_by_bucket_count(const Evidence *e)
     return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
 }
 
-/* The number of calls in which the ranks wait for each other after a step: of the expected ones, minus this rank's. */
+/* The number of calls in which the ranks wait for each other after a step: the expected number minus this rank's. */
 static double calls_left_out(const Trial *t, int which, int step)
 {
     enum { CALLS = 1 };

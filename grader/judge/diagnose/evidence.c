@@ -142,7 +142,7 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Has a sum more ranks than a tp group? */
+/* Does a sum include more ranks than a tp group? */
 static bool sums_beyond_tp(const Evidence *e)
 {
     const Calls *calls = e->trial->outcome->calls;

@@ -123,7 +123,7 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
-/* Has another rank the rows that are wrong here? */
+/* Does another rank hold the rows that are wrong here? */
 static bool another_has(const Evidence *e, const Lookup *l)
 {
     const Trial *t = e->trial;

@@ -63,7 +63,7 @@ typedef struct LabResult {
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
-    Ending cut_short;      /**< how the case ended after which no others were run, or COMPLETE */
+    Ending cut_short;      /**< the ending because of which other cases were not run, or COMPLETE */
     int not_run;           /**< number of cases that were not run */
     bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
@@ -74,7 +74,7 @@ typedef struct LabResult {
     int cases;             /**< that were run */
     int kit_cases;         /**< the first of these, everybody's; then come the instructor's */
     double seconds;        /**< that it took */
-    Times times;           /**< what of these seconds went where */
+    Times times;           /**< how these seconds divide */
 } LabResult;
 
 /** Compares an outcome with what is expected, and notes each check that fails for the first

@@ -59,7 +59,7 @@ static bool uses_collective(const Exchange *x)
     return false;
 }
 
-/* What a rank has sent to its right (0) and to its left (1) neighbour, which are the same one of two ranks. */
+/* What a rank has sent to its right (0) and to its left (1) neighbour, which are the same rank if there are only two. */
 typedef struct Sent {
     int messages[2];
     int64_t numbers;
@@ -88,7 +88,7 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
     return false;
 }
 
-/* A message to a rank of another group is none of the ring's, and whoever waits for it may wait for ever. */
+/* A message to a rank of another group is not part of the ring, and the rank that waits for it may wait for ever. */
 static void compare_receivers(const Exchange *x, Check check)
 {
     Trial *t = x->trial;
@@ -109,7 +109,7 @@ static void compare_receivers(const Exchange *x, Check check)
         }
 }
 
-/* Counts what a rank has sent. @return false if it sent to another rank than its neighbours */
+/* Counts what a rank has sent. @return false if it sent to a rank that is not its neighbour */
 static bool count_sent(const Exchange *x, int rank, Sent *sent)
 {
     *sent = (Sent){0};

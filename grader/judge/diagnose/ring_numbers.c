@@ -80,7 +80,7 @@ typedef struct Ring {
     const Evidence *e;
     Members group;
     int place, call;
-    Tensor *rest[MAX_RANKS]; /* by place: what x held before a gather, but for the chunk */
+    Tensor *rest[MAX_RANKS]; /* by place: what x held before a gather, except the chunk */
     Scenario run;
 } Ring;
 
@@ -108,7 +108,7 @@ static int rank_at(const Ring *r, int place)
     return r->group.first + place * r->group.stride;
 }
 
-/* Does this rank hold the sum of another chunk than its own? */
+/* Does this rank hold the sum of a chunk that is not its own? */
 static bool ends_at_other_chunk(const Ring *r)
 {
     const Evidence *e = r->e;
@@ -201,7 +201,7 @@ static bool was_added(Ring *r, int k, Range chunk, int direction)
     return true;
 }
 
-/* What stands where a chunk belongs after the gather? */
+/* What does x hold where the chunk belongs after the gather? */
 static bool says_instead(Ring *r, int k, Range chunk)
 {
     const Evidence *e = r->e;

@@ -118,7 +118,7 @@ static bool both_are(const Evidence *e, Members by, double factor)
     return both_are_made(e, by, itself, factor);
 }
 
-/* Has each of these ranks the largest square that any of them brings? */
+/* Does each of these ranks have the largest square that any of them brings? */
 static bool all_have_largest(const Evidence *e, Members by)
 {
     double most;
@@ -150,7 +150,7 @@ static bool one_is_summed_twice(const Evidence *e, Members own, Members dp)
     return false;
 }
 
-/* Are the sums right, but for what was made of the squares before or after, or of both sums? */
+/* Are the sums right except for what was done to the squares before or after, or to both sums? */
 static bool made_otherwise(const Evidence *e, Members dp)
 {
     if (are_roots(e) || both_are_made(e, dp, sqrt, 1))

@@ -44,7 +44,7 @@ static void weights_before(const Evidence *e, double *before)
     inputs_end(&in);
 }
 
-/* The part of a rank's replica, as the gradients that it wrote in this step; NULL if it has not. */
+/* The gradients that a rank wrote in this step for its replica's part, or NULL. */
 static const Entry *part_of(const Evidence *e, int rank)
 {
     const Label l = e->want->label;
@@ -83,7 +83,7 @@ static bool wrong_ones_are_own(const Evidence *e, double factor)
     return own;
 }
 
-/* Has each replica the sum, times a number of its own? */
+/* Does each replica have the sum, times a number of its own? */
 static bool divided_by_rank(const Evidence *e)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);
@@ -128,7 +128,7 @@ bool gradients_are_elsewhere(const Evidence *e)
 
 /* ---- groups, and parts ------------------------------------------------------------------------------------------- */
 
-/* Does this function exchange in another group than the replicas'? */
+/* Does this function exchange in a group other than the replicas'? */
 bool shards_in_other_group(const Evidence *e)
 {
     const Label l = e->want->label;
@@ -230,7 +230,7 @@ static bool says_stale(const Evidence *e, const double *before)
                 (long long)e->wrong, (long long)e->count);
 }
 
-/* Each weight is new on one replica: are these the old ones of the others and that one, times a factor? */
+/* Only one replica has stepped a weight: are these the sums of its new weight and the old ones of the others, times a factor? */
 static bool are_mixed(const Evidence *e, const double *before, double factor)
 {
     const double others = replicas_of(e->c) - 1;

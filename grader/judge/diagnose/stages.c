@@ -22,7 +22,7 @@ bool is_of_another_stage(const Trial *t, const Entry *want)
 
 /* ---- the blocks ---------------------------------------------------------------------------------------------- */
 
-/* Sets the blocks that a rank holds; false where it may not have come to that. */
+/* Sets the blocks that a rank holds; false if it may not have made them yet. */
 static bool blocks_of_rank(const Trial *t, int rank, bool holds[MAX_BLOCKS])
 {
     bool any = false;
@@ -115,7 +115,7 @@ static bool tell_torn_stage(const bool holds[][MAX_BLOCKS], const bool first[][M
     return false;
 }
 
-/* The blocks of each stage in a pipeline; false where a rank may not have come to that. */
+/* The blocks of each stage in a pipeline; false if a rank may not have made them yet. */
 static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MAX_BLOCKS])
 {
     bool all = true;
@@ -124,7 +124,7 @@ static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MAX_BL
     return all;
 }
 
-/* With blocks in wrong places nothing that comes out is right. */
+/* If blocks are in wrong places, no result is right. */
 void compare_stages(Trial *t)
 {
     const Case *c = t->c;
@@ -143,7 +143,7 @@ void compare_stages(Trial *t)
         fail(t, FORWARD, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
-/* The first block of the stage that this rank is, or -1 where it has none or is the first stage. */
+/* The first block of this rank's stage, or -1 if that has none or is the first stage. */
 static int first_block_of(const Trial *t)
 {
     bool holds[MAX_BLOCKS];
@@ -161,7 +161,7 @@ bool stage_may_lack(const Trial *t, const Entry *want)
         return true;
     if (want->label.of != A_BLOCK)
         return false;
-    /* which block is the first of a stage is the lab's to choose; behind an input comes the loss */
+    /* the lab chooses the first block of a stage; where an input is missing, so is the loss after it */
     return ranks_have_finished(t) ? want->label.index != first_block_of(t) : want->check == FORWARD;
 }
 
@@ -191,7 +191,7 @@ double share_of_stage(const Case *c)
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
 
-/* Of the stage that stands `step` further: did it write what crosses its border as it should? */
+/* Did the stage that is `step` stages further write the right numbers for what crosses its border? */
 static bool neighbour_is_right(const Evidence *e, int step, What what)
 {
     Trial other = *e->trial;
@@ -242,7 +242,7 @@ bool received_is_wrong(const Evidence *e)
         stage, stage - 1);
 }
 
-/* Of a stage that got a wrong gradient all its own are wrong: what came back to the next stage says on which side it is. */
+/* If a stage gets a wrong gradient, all of its own are wrong. What came back to the next stage shows on which side the mistake is. */
 bool gradient_received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);

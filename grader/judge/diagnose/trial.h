@@ -87,7 +87,7 @@ void compare_values(Trial *t, const Entry *got, const Entry *want);
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
-/** Does a parameter of this rank have another name than in the start file? */
+/** Does a parameter of this rank have a name that differs from the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 bool misdeclared_parameter(const Trial *t, char *text, size_t size);
@@ -97,7 +97,7 @@ void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
-/** The rank with the largest of these numbers of a WORK entry, which it sets `most` to; or -1 if a rank has none. */
+/** The rank whose WORK entry has the largest number `number`, to which it sets *most; -1 if a rank has no entry. */
 int rank_with_most(const Trial *t, Label label, int number, double *most);
 /** Lab 18: compares what the ranks multiply and keep with 1/tp of what one rank does. */
 void compare_work_of_positions(Trial *t, const Entry *want);

@@ -35,7 +35,7 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* As root, runs the ranks under an unused user number, different from other judges', so that it
+/* As root, runs the ranks under an unused user ID, different from other judges', so that it
  * alone counts and ends them. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {

@@ -30,7 +30,7 @@ typedef struct Launcher {
     bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
     int status;            /**< of the supervisor: 0 if mpirun succeeded */
     int pid[MAX_RANKS];    /**< of the ranks, as seen from outside */
-    int mpirun, ranks;     /**< mpirun's process number, from outside; number of ranks */
+    int mpirun, ranks;     /**< mpirun's process ID, from outside; number of ranks */
     int said;              /**< receives the output of mpirun and the ranks */
     int log;               /**< stores it, up to LOG_BYTES */
     int64_t logged;        /**< bytes in the log so far */

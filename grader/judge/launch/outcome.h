@@ -48,7 +48,7 @@ typedef struct Runs {
     double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
     int long_waits;   /**< cases whose ranks had to wait long before it was clear that they hang */
-    /** LOOPED, HUNG or OVERDUE: so ended the case after which no others were run; or COMPLETE */
+    /** the ending because of which other cases were not run: LOOPED, HUNG or OVERDUE; or COMPLETE */
     Ending cut_short;
 } Runs;
 

@@ -9,7 +9,7 @@
 /** The state of a process. */
 typedef struct ProcessState {
     char state;       /**< 'R' running or ready, 'S' sleeping, 'Z' dead; 0: no such process */
-    int parent;       /**< its process number */
+    int parent;       /**< its parent's process ID */
     double cpu;       /**< seconds of CPU time */
     int threads;      /**< number of threads */
     int64_t resident; /**< bytes of memory that it holds */

@@ -42,7 +42,7 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* The parent cannot set the user numbers of a non-dumpable process, so it sets them first, and then
+/* The parent cannot set the user IDs of a non-dumpable process, so it sets them first, and then
  * the process becomes non-dumpable. */
 static int be_born(void *argument)
 {
@@ -68,7 +68,7 @@ static bool write_file(pid_t pid, const char *name, const char *text)
     return good;
 }
 
-/* User numbers are the same inside and outside: for an ordinary user only its own, for root all of
+/* User IDs are the same inside and outside: for an ordinary user only its own, for root all of
  * root's. */
 static bool tell_who(pid_t pid, const char *name, unsigned own)
 {

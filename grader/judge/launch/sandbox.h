@@ -4,8 +4,8 @@
  *
  * The judge itself makes it from Linux namespaces, so nothing must be installed. It takes some
  * milliseconds, its memory file systems are bounded, and root can run the ranks under an unused
- * user number. Inside it,
- * - the family has its own process numbers: it cannot see or signal any other process. It ends with
+ * user ID. Inside it,
+ * - the family has its own process IDs: it cannot see or signal any other process. It ends with
  *   its first process, which signals from inside do not reach;
  * - every file is read-only, and everything that belongs neither to the system nor to MPI is
  *   hidden: homes, the kit, the other labs, mounted disks, sockets in /run. /tmp and /dev/shm are

@@ -8,7 +8,7 @@
 /** What is known about the ranks of a running case. */
 typedef struct Watch {
     const Launch *launch; /**< shared with the ranks */
-    const int *pid;       /**< process number of each rank */
+    const int *pid;       /**< process ID of each rank */
     Case c;               /**< the case */
     int posted;           /**< its number in this launch, from 1 */
     int64_t events;       /**< MPI calls entered and left by all ranks, at the last look */

@@ -105,8 +105,8 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
-/* Has the rank at the other end left the case? It no longer progresses MPI: it receives nothing, and of a large message
- * that it has started to send, the numbers never follow. */
+/* Has the rank at the other end left the case? It no longer progresses MPI: it receives nothing, and the numbers of a
+ * large message that it has started to send never follow. */
 static bool other_end_is_lost(const Look *look, const Part *mine)
 {
     if (!mine->receives)

@@ -12,7 +12,7 @@ typedef struct Meeting {
     int rank[2];      /* who has the other half of what it sends, of what it receives; or NOBODY */
     int64_t index[2]; /* of that call */
     int64_t begin, end; /* of a collective: the parts that belong together */
-    int64_t before;     /* of these: the part with which those of the group's last one begin */
+    int64_t before;     /* likewise: where the parts of the group's previous collective begin */
 } Meeting;
 
 typedef struct Replay {
@@ -22,7 +22,7 @@ typedef struct Replay {
     Parts together;
     Meeting *meeting[MAX_RANKS]; /* of each call */
     double *made[MAX_RANKS];     /* the time at which each call was made, or UNKNOWN */
-    double *over; /* [together.count] the time at which those of this begin were over, or UNKNOWN */
+    double *over; /* [together.count] by begin: when the collective was over, or UNKNOWN */
     int64_t next[MAX_RANKS]; /* call */
     int next_pass[MAX_RANKS];
     int64_t multiplied[MAX_RANKS]; /* up to now */
@@ -236,7 +236,7 @@ static bool make_call(Replay *r, int rank, int64_t i)
     return true;
 }
 
-/* Runs a rank as far as it comes. @return whether it has moved */
+/* Runs a rank as far as it can. @return whether it has moved */
 static bool advance(Replay *r, int rank)
 {
     const RankCalls *mine = &r->calls->rank[rank];

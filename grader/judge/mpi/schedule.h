@@ -1,6 +1,6 @@
 /** @file
- * The schedule of a step by a clock of its own. Without a pace, a pass of a stage takes one slot, messages and everything else take no
- * time. So the length of a step and the idle slots of each stage follow from the record alone, on any machine and under any load.
+ * The schedule of a step by a clock of its own. Without a pace, a pass of a stage takes one slot, and messages and everything else take
+ * no time. So the length of a step and the idle slots of each stage follow from the record alone, on any machine and under any load.
  * With a pace, the same record is replayed in seconds: multiplications, messages and collectives take their time on a cluster.
  */
 #pragma once

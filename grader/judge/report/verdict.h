@@ -60,9 +60,9 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
 
 /** Points earned in all labs. */
 int verdict_points(const Verdict *verdict);
-/** Points that there are to earn in them. */
+/** The most points that these labs can earn. */
 int verdict_of(const Verdict *verdict);
-/** Has every lab all of its points? */
+/** Does every lab have all of its points? */
 bool verdict_is_full(const Verdict *verdict);
 
 /** Has every requested lab been graded? */
