@@ -1,9 +1,9 @@
 /** @file
  * Memory in flight: what MPI owns from the start of an operation to its completion.
  *
- * What is sent must not change, and what is received is not there yet. With short messages and quiet
- * machines, violations often go unnoticed; here they never do. Received data reach the lab's buffer
- * when the lab learns that the operation is complete; until then the buffer holds NaN marks
+ * What is sent must not change, and what is received is not there yet. With short messages and
+ * quiet machines, violations often go unnoticed; here they never do. Received data reach the lab's
+ * buffer when the lab learns that the operation is complete; until then the buffer holds NaN marks
  * (UNDER_WAY, by which the judge sees where they were read). Sent data are compared at completion.
  */
 #pragma once

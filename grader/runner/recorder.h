@@ -136,8 +136,8 @@ static inline bool pieces_overlap(Piece a, Piece b)
 {
     return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
 }
-/** Ends the case if the call, which reads `piece` or (`fills`) receives into it, overlaps an operation
- *  in progress and one of the two receives (MPI 3.1, 3.7.2 and 5.12). Ignores a NULL call. */
+/** Ends the case if `piece`, which the call sends or (`fills`) receives, overlaps the memory of an
+ *  operation in progress, unless both send (MPI 3.1, 3.7.2 and 5.12). Ignores a NULL call. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills);
 /** Records that the call sends `count` elements from `in`, which must not change until it is
  *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,

@@ -75,6 +75,14 @@ void block_has_attended(Tensor *y)
     block.value[ATTENDED] = y;
 }
 
+/* An evaluation makes no sums that count, so what the last block has left may be of another pass. */
+static void enter_block(Tensor *x)
+{
+    memset(block.value, 0, sizeof block.value);
+    block.value[INPUT] = x;
+    block.norm_due = NULL;
+}
+
 static Tensor *replaced(Tensor *x, ValueOfBlock by)
 {
     return block.value[by] ? block.value[by] : x;
@@ -105,7 +113,7 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     const int half = place % HALVES;
     const Half *change = half_now(half);
     if (half == ATTENTION)
-        block.value[INPUT] = x;
+        enter_block(x);
     x = replaced(x, change->reads);
     if (change->other_norm && (place ^ 1) < block.norm_count)
         layer = block.norms[place ^ 1];

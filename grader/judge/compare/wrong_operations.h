@@ -47,7 +47,7 @@ Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
                                 Tensor *(*multiply)(Tensor *x, Tensor *weight));
 
-/** Lab 18: the norm of x, whose weights get the gradients of the first rank's positions alone. */
+/** Lab 18: the norm of x; its weights get the gradients of the first rank's positions alone. */
 Tensor *norm_with_gradients_of_first(const LayerNorm *layer, Tensor *x,
                                      Tensor *(*norm)(const LayerNorm *layer, Tensor *x));
 

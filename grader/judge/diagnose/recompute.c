@@ -6,8 +6,8 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Right answers take at most as much memory as the judge does, on its one rank, and what goes into and comes out of
- * communication. Buffers are rounded up. */
+/* Right answers take at most as much memory as the judge does, on its one rank, and what goes into
+ * and comes out of communication. Buffers are rounded up. */
 static const double slack = 1.1, small = 64;
 
 void compare_work_of_segments(Trial *t, const Entry *want)

@@ -10,8 +10,8 @@
 
 static const double slack = 1.1;
 
-/* On one rank nothing is split, and the lab's functions return their arguments. What is taken has what goes into and comes
- * out of communication, too. */
+/* On one rank nothing is split, and the lab's functions return their arguments. What is taken
+ * includes what goes into and comes out of communication. */
 void compare_work_of_positions(Trial *t, const Entry *want)
 {
     const double rounding = t->result->lab->kept(t->c, &want->label),

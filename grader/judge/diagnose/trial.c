@@ -169,8 +169,8 @@ static void fail_unfinished(Trial *t)
          why, t->sizes);
 }
 
-/* What is right with less needs no more: only wrong numbers say that an exchange is missing. A schedule says nothing of numbers,
- * and what a rank keeps for the backward pass may be kept instead of exchanged again. */
+/* What is right with less needs no more: only wrong numbers say that an exchange is missing. A
+ * schedule says nothing of numbers, and a rank that keeps more may exchange less. */
 static bool is_of_numbers(const Trial *t, int check)
 {
     const Lab *lab = t->result->lab;
