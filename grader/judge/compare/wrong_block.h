@@ -14,7 +14,7 @@ enum { ATTENTION, FEED_FORWARD, HALVES };
 /** A value of a block, which an operation takes in place of its own. */
 typedef enum ValueOfBlock {
     ITS_OWN,         /**< no other */
-    NO_VALUE,         /**< none at all */
+    NO_VALUE,        /**< none at all */
     INPUT,           /**< what the block was given */
     NORMED,          /**< the last result of a norm */
     ATTENDED,        /**< the result of the attention */
