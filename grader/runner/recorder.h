@@ -137,7 +137,8 @@ static inline bool pieces_overlap(Piece a, Piece b)
     return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
 }
 /** Ends the case if `piece`, which the call sends or (`fills`) receives, overlaps the memory of an
- *  operation in progress, unless both send (MPI 3.1, 3.7.2 and 5.12). Ignores a NULL call. */
+ *  operation that this pass has in progress, unless both send (MPI 3.1, 3.7.2 and 5.12). Ignores a
+ *  NULL call. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills);
 /** Records that the call sends `count` elements from `in`, which must not change until it is
  *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,

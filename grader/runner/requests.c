@@ -1,7 +1,6 @@
 /* Requests: which call started which, and the calls that complete them. */
 #include <stdlib.h>
 
-#include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/flight.h"
 #include "grader/runner/recorder.h"
@@ -46,16 +45,19 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
+/* What an earlier pass has started and not waited for is reported when the case ends: its memory may
+ * have another use by now. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills)
 {
     for (int i = 0; call && i < requests.count; i++) {
-        const Started *s = &requests.started[i];
-        const Call *before = call_at(s->index);
-        if (pieces_overlap(piece, s->flight.received) ||
-            (fills && pieces_overlap(piece, s->flight.sent)))
+        const Flight *flight = &requests.started[i].flight;
+        const Call *before = call_at(requests.started[i].index);
+        if (before && label_equal(&before->where, &call->where) &&
+            (pieces_overlap(piece, flight->received) ||
+             (fills && pieces_overlap(piece, flight->sent))))
             misuse("wait for it first, or use a buffer that has no other use",
                    "%s: its buffer overlaps that of a call that is not complete (%s)", call->name,
-                   before ? before->name : _("message"));
+                   before->name);
     }
 }
 
