@@ -5,7 +5,7 @@
  */
 #pragma once
 
-/** The mistakes, each with its sentence in judge/diagnose/suspects.c. */
+/** The mistakes, each with its sentence in judge/diagnose/suspects*.c. */
 typedef enum Mistake {
     NO_MISTAKE = -1,
     OWN_ONLY,
@@ -51,6 +51,7 @@ typedef enum Mistake {
     DROPOUT_REPEATED,
     RESIDUAL_1_MISSING,
     RESIDUAL_2_MISSING,
+    RESIDUALS_MISSING,
     NORM_1_MISSING,
     NORM_2_MISSING,
     NORMS_MISSING,
@@ -58,9 +59,14 @@ typedef enum Mistake {
     NORM_2_BY_1,
     RESIDUAL_1_OF_NORM,
     RESIDUAL_2_OF_NORM,
+    RESIDUALS_OF_NORM,
+    RESIDUAL_2_OF_INPUT,
     NORMS_SWAPPED,
     NORM_2_OF_INPUT,
+    NORM_2_OF_ATTENTION,
+    FEED_FORWARD_OF_NORM_1,
     NORM_AFTER,
+    NORM_OF_RESULT,
     TOKEN_LAST,
     TOKEN_MEAN,
     ACTIVATION_RELU,
@@ -153,8 +159,14 @@ typedef enum Mistake {
     RESIDUAL_DROPOUT_1_MISSING,
     RESIDUAL_DROPOUT_2_MISSING,
     RESIDUAL_DROPOUTS_MISSING,
+    RESIDUAL_DROPOUT_1_TWICE,
+    RESIDUAL_DROPOUT_2_TWICE,
+    RESIDUAL_DROPOUTS_TWICE,
+    RESIDUAL_DROPOUT_1_BY_2,
+    RESIDUAL_DROPOUT_2_BY_1,
     RESIDUAL_DROPOUTS_SWAPPED,
     RESIDUAL_DROPOUTS_OF_SUM,
+    NORM_GRADIENTS_OF_FIRST,
     MASKS_OF_FIRST_POSITIONS,
     PAIRS_OFF_TAPE,
     MISTAKES

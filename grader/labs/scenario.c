@@ -136,6 +136,18 @@ bool is_split_by_rows(const Scenario *run, const char *name)
     return p && p->placement.kind == SHARD && p->placement.dim == 0;
 }
 
+void begin_pass(Scenario *run, int step)
+{
+    const bool trains = step < STEPS;
+    tape_reset(run->tape, (TapeBatch){.seed = run->c.key,
+                                      .step = step,
+                                      .count = run->c.B,
+                                      .samples = run->samples,
+                                      .training = trains && run->c.training});
+    tape_record(run->tape, trains);
+    model_clear_gradients(run->model);
+}
+
 /* ---- inputs --------------------------------------------------------------------------------------------------------- */
 
 typedef struct Drawn {

@@ -141,6 +141,10 @@ void work_end(Scenario *run, Label label);
 /** How many calls of MPI this rank has made in the case; 0 in the judge. */
 int64_t calls_so_far(void);
 
+/** Begins a pass of run->model: empties the tape and clears the gradients. A `step` below STEPS
+ *  trains and is recorded; STEPS is an evaluation. */
+void begin_pass(Scenario *run, int step);
+
 /** Passes x into a layer. The judge can make the gradient that comes back wrong, to reproduce a
  *  mistake. */
 Tensor *into_layer(Scenario *run, Tensor *x);

@@ -65,6 +65,7 @@ static Tensor *block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mes
 typedef struct Chain {
     Scenario *run;
     const Layers *layers[MAX_BLOCKS];
+    int blocks; /* how many there are */
     Segment segment[MAX_BLOCKS];
     Tensor *x, *y;
     int step;
@@ -75,22 +76,15 @@ static void begin_step(Chain *chain, int step, bool recomputes)
 {
     Scenario *run = chain->run;
     const Case *c = &run->c;
-    const bool trains = step < STEPS;
     char key[KEY_SIZE];
     chain->step = step;
     chain->recomputes = recomputes;
-    tape_reset(run->tape, (TapeBatch){.seed = c->key,
-                                      .step = step,
-                                      .count = c->B,
-                                      .samples = run->samples,
-                                      .training = trains && c->training});
-    tape_record(run->tape, trains);
-    model_clear_gradients(run->model);
+    begin_pass(run, step);
     snprintf(key, sizeof key, "x, step %d", step);
     chain->x = random_input(run, key, -1, SHAPE(c->B, c->S, c->H), true);
     snprintf(key, sizeof key, "mask, step %d", step);
     Tensor *mask = random_mask(run, key);
-    for (int i = 0; i < c->blocks; i++)
+    for (int i = 0; i < chain->blocks; i++)
         chain->segment[i] =
             (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
 }
@@ -101,35 +95,36 @@ static int64_t draw_of(const Chain *chain, int call)
     return (int64_t)(chain->run->c.key % 7) + 2 * call;
 }
 
-static Tensor *call_segment(const Chain *chain, int call, Tensor *x)
+static Tensor *call_segment(const Chain *chain, int block, int call, Tensor *x)
 {
     const Scenario *run = chain->run;
-    const Case *c = &run->c;
-    const Layers *layers = chain->layers[call % c->blocks];
-    const Segment *segment = &chain->segment[call % c->blocks];
-    const bool alone = c->kind == SEGMENT_ATTENTION;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): run_segments() has made the layers */
-    Tensor *given = alone ? layer_norm(layers->norm[0], x) : x;
+    const Segment *segment = &chain->segment[block];
+    const bool alone = run->c.kind == SEGMENT_ATTENTION;
+    Tensor *given = alone ? layer_norm(chain->layers[block]->norm[0], x) : x;
     Tensor *y = (chain->recomputes ? recompute : segment_run)(segment, given, draw_of(chain, call),
                                                               run->mesh);
     return alone ? add(x, y) : y;
 }
 
-static void forward(Chain *chain)
+static void call_and_write(Chain *chain, int block, int call)
 {
     Scenario *run = chain->run;
-    Tensor *x = chain->x;
-    for (int call = 0; call < segment_calls(&run->c); call++) {
-        const TapeMark mark = tape_mark(run->tape);
-        if (chain->recomputes)
-            at(run, segment_label(FORWARD_PASS_OF, call, chain->step));
-        x = call_segment(chain, call, x);
-        tape_release_since(run->tape, mark, x);
-        Label label = segment_label(OUTPUT_OF, call, chain->step);
-        label.detail = !chain->recomputes;
-        write_values(run, FORWARD, label, x);
-    }
-    chain->y = x;
+    const TapeMark mark = tape_mark(run->tape);
+    if (chain->recomputes)
+        at(run, segment_label(FORWARD_PASS_OF, call, chain->step));
+    chain->y = call_segment(chain, block, call, chain->y);
+    tape_release_since(run->tape, mark, chain->y);
+    Label label = segment_label(OUTPUT_OF, call, chain->step);
+    label.detail = !chain->recomputes;
+    write_values(run, FORWARD, label, chain->y);
+}
+
+static void forward(Chain *chain)
+{
+    chain->y = chain->x;
+    for (int round = 0; round < segment_rounds(&chain->run->c); round++)
+        for (int block = 0; block < chain->blocks; block++)
+            call_and_write(chain, block, round * chain->blocks + block);
 }
 
 static Tensor *gradient_of_result(const Chain *chain)
@@ -204,17 +199,24 @@ static void evaluate(Chain *chain)
     measure_end(chain, FORWARD_OF);
 }
 
-void run_segments(Scenario *run)
+/* The chain with the layers of all blocks, in a model of their own. */
+static Chain chain_new(Scenario *run)
 {
-    Chain chain = {.run = run};
+    Chain chain = {.run = run, .blocks = run->c.blocks};
     char name[KEY_SIZE];
     run->model = model_new(run->pool, run->mesh, run->c.key);
-    for (int i = 0; i < run->c.blocks; i++) {
+    for (int i = 0; i < chain.blocks; i++) {
         snprintf(name, sizeof name, "blocks.%d", i);
         chain.layers[i] = layers_new(within(run->model->builder, name), &run->c);
     }
     model_finish(run->model);
     model_use_tape(run->model, run->tape);
+    return chain;
+}
+
+void run_segments(Scenario *run)
+{
+    Chain chain = chain_new(run);
     for (int step = 0; step < STEPS; step++) {
         fill_weights(run, step);
         if (step > 0)

@@ -14,10 +14,16 @@ typedef enum SegmentKind {
 
 enum { ALL_CALLS = -1 }; /**< the index of a label of all calls of a pass */
 
-/** How often a pass calls a segment. */
+/** How often a pass calls each segment. */
+static inline int segment_rounds(const Case *c)
+{
+    return c->kind == SEGMENT_TWICE ? 2 : 1;
+}
+
+/** How many calls a pass makes. */
 static inline int segment_calls(const Case *c)
 {
-    return c->kind == SEGMENT_TWICE ? 2 * c->blocks : c->blocks;
+    return segment_rounds(c) * c->blocks;
 }
 
 /** The label of a call in a pass, or of all. */

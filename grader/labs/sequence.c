@@ -13,6 +13,7 @@ static const double rate = 0.25;
 typedef struct Chain {
     Scenario *run;
     const SequenceBlock *block[MAX_BLOCKS];
+    int blocks; /* how many there are */
     Tensor *x, *y, *mask;
     int step; /* STEPS: the evaluation */
 } Chain;
@@ -80,17 +81,9 @@ static void must_be_all_positions(const Scenario *run, const Tensor *y)
 static void begin_step(Chain *chain, int step)
 {
     Scenario *run = chain->run;
-    const Case *c = &run->c;
-    const bool trains = step < STEPS;
     char key[KEY_SIZE];
     chain->step = step;
-    tape_reset(run->tape, (TapeBatch){.seed = c->key,
-                                      .step = step,
-                                      .count = c->B,
-                                      .samples = run->samples,
-                                      .training = trains && c->training});
-    tape_record(run->tape, trains);
-    model_clear_gradients(run->model);
+    begin_pass(run, step);
     snprintf(key, sizeof key, "x, step %d", step);
     chain->x = random_positions(run, key, 0, true);
     snprintf(key, sizeof key, "mask, step %d", step);
@@ -123,7 +116,6 @@ static Tensor *call_pairs(const Chain *chain, int call, Tensor *x)
     measure_end(chain, FORWARD_OF, gather, FORWARD_BUDGET, 1);
     must_be_all_positions(run, all);
     write_values(run, FORWARD, sequence_label(OUTPUT_OF, gather, chain->step), all);
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): run_sequence() has made the blocks */
     Tensor *term = feed_forward_partial(chain->block[call]->feed_forward, all);
     at(run, sequence_label(FORWARD_PASS_OF, scatter_sum, chain->step));
     traffic_begin(run);
@@ -159,7 +151,7 @@ static void forward(Chain *chain)
     if (is_of_blocks)
         traffic_begin(run);
     work_begin(run);
-    for (int call = 0; call < run->c.blocks; call++) {
+    for (int call = 0; call < chain->blocks; call++) {
         const TapeMark mark = tape_mark(run->tape);
         x = y[call] = (is_of_blocks ? call_block : call_pairs)(chain, call, x);
         tape_release_since(run->tape, mark, x);
@@ -167,7 +159,7 @@ static void forward(Chain *chain)
     if (is_of_blocks)
         measure_end(chain, FORWARD_OF, ALL_POSITIONS, FORWARD_BUDGET, pairs_of(&run->c));
     work_end(run, sequence_label(FORWARD_OF, ALL_POSITIONS, chain->step));
-    for (int call = 0; call < run->c.blocks; call++)
+    for (int call = 0; call < chain->blocks; call++)
         write_positions(run, FORWARD, sum_label(chain, call), y[call]);
     chain->y = x;
 }
@@ -242,19 +234,26 @@ static void one_step(Chain *chain, int step)
     write_arena(run, STEP, VALUE_OF, step);
 }
 
-void run_sequence(Scenario *run)
+/* The chain with all of its blocks, in a model of their own. */
+static Chain chain_new(Scenario *run)
 {
-    Chain chain = {.run = run};
     const Case *c = &run->c;
+    Chain chain = {.run = run, .blocks = c->blocks};
     char name[KEY_SIZE];
     run->model = model_new(run->pool, run->mesh, c->key);
-    for (int i = 0; i < c->blocks; i++) {
+    for (int i = 0; i < chain.blocks; i++) {
         snprintf(name, sizeof name, "blocks.%d", i);
         chain.block[i] = sequence_block_new(within(run->model->builder, name), c->H, c->A, c->F,
                                             (SequenceDropout){.residual = c->p, .inner = c->p / 2});
     }
     model_finish(run->model);
     model_use_tape(run->model, run->tape);
+    return chain;
+}
+
+void run_sequence(Scenario *run)
+{
+    Chain chain = chain_new(run);
     for (int step = 0; step < STEPS; step++) {
         fill_weights(run, step);
         if (step > 0) {

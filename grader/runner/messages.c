@@ -2,24 +2,35 @@
 #include <time.h>
 
 #include "base/language.h"
+#include "base/run.h"
 #include "grader/runner/recorder.h"
 
-static void sends(Call *call, MPI_Comm comm, int to, int tag, int64_t count, MPI_Datatype type)
+/* The memory of a message; no other rank: none. */
+static Piece piece_of_message(const void *x, int count, MPI_Datatype type, int other)
+{
+    return piece_of(x, other == MPI_PROC_NULL ? 0 : count, type);
+}
+
+static void sends(Call *call, MPI_Comm comm, int to, int tag, const void *x, int count,
+                  MPI_Datatype type)
 {
     if (!call)
         return;
     call->to = launch_rank(comm, to);
     call->to_tag = tag;
     call->sent[0] = signature_of(count, type);
+    refuse_in_flight(call, piece_of_message(x, count, type, to), false);
 }
 
-static void receives(Call *call, MPI_Comm comm, int from, int tag, int64_t count, MPI_Datatype type)
+static void receives(Call *call, MPI_Comm comm, int from, int tag, void *x, int count,
+                     MPI_Datatype type)
 {
     if (!call)
         return;
     call->from = from == MPI_ANY_SOURCE ? ANYBODY : launch_rank(comm, from);
     call->from_tag = tag == MPI_ANY_TAG ? ANY_TAG : tag;
     call->received[0] = signature_of(count, type);
+    refuse_in_flight(call, piece_of_message(x, count, type, from), true);
 }
 
 void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
@@ -63,11 +74,11 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
 /* When a started send may complete: once MPI has a copy, or not before its receive has been posted. */
 typedef enum Mode { STANDARD, SYNCHRONOUS, READY } Mode;
 
-static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, int tag, int count,
-                          MPI_Datatype type)
+static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, int tag,
+                          const void *x, int count, MPI_Datatype type)
 {
     Call *call = call_of(name, comm, MESSAGE);
-    sends(call, comm, to, tag, count, type);
+    sends(call, comm, to, tag, x, count, type);
     if (call) {
         call->synchronous = mode == SYNCHRONOUS;
         call->ready = mode == READY;
@@ -80,7 +91,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \
         comm = substituted(comm);                                                                  \
-        enter(call_of_send(said, comm, mode, to, tag, count, type));                               \
+        enter(call_of_send(said, comm, mode, to, tag, x, count, type));                            \
         charge_message(comm, to, count, type);                                                     \
         return leave(at_once(x, count, type, to, tag, comm));                                      \
     }                                                                                              \
@@ -89,7 +100,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
                       MPI_Request *request)                                                        \
     {                                                                                              \
         comm = substituted(comm);                                                                  \
-        Call *call = begins(call_of_send(said, comm, mode, to, tag, count, type));                 \
+        Call *call = begins(call_of_send(said, comm, mode, to, tag, x, count, type));              \
         departs(call, x, count, type);                                                             \
         enter(call);                                                                               \
         charge_message(comm, to, count, type);                                                     \
@@ -116,7 +127,7 @@ int MPI_Recv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm 
 {
     comm = substituted(comm);
     Call *call = call_of("receive", comm, MESSAGE);
-    receives(call, comm, from, tag, count, type);
+    receives(call, comm, from, tag, x, count, type);
     RECEIVES(call, MPI_PROC_NULL, 0, type,
              PMPI_Recv(x, count, type, from_whom(call, comm, from, tag), tag, comm, got));
 }
@@ -126,7 +137,7 @@ int MPI_Irecv(void *x, int count, MPI_Datatype type, int from, int tag, MPI_Comm
 {
     comm = substituted(comm);
     Call *call = begins(call_of("receive", comm, MESSAGE));
-    receives(call, comm, from, tag, count, type);
+    receives(call, comm, from, tag, x, count, type);
     x = lands(call, x, count, type, true);
     enter(call);
     int result = PMPI_Irecv(x, count, type, from, tag, comm, request);
@@ -137,7 +148,7 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     comm = substituted(comm);
     Call *call = call_of("probe", comm, MESSAGE);
-    receives(call, comm, from, tag, 0, MPI_DATATYPE_NULL);
+    receives(call, comm, from, tag, NULL, 0, MPI_DATATYPE_NULL);
     if (call)
         call->probes = 1;
     RECEIVES(call, MPI_PROC_NULL, 0, MPI_DATATYPE_NULL,
@@ -154,8 +165,13 @@ int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, v
 {
     comm = substituted(comm);
     Call *call = call_of(N_("send and receive"), comm, MESSAGE);
-    sends(call, comm, to, tag, count, type);
-    receives(call, comm, from, y_tag, y_count, y_type);
+    sends(call, comm, to, tag, x, count, type);
+    receives(call, comm, from, y_tag, y, y_count, y_type);
+    if (call && pieces_overlap(piece_of_message(x, count, type, to),
+                               piece_of_message(y, y_count, y_type, from)))
+        misuse("receive into other memory, as far as the declared count reaches; or call "
+               "MPI_Sendrecv_replace",
+               "%s: the send buffer and the receive buffer overlap", call->name);
     RECEIVES(call, to, count, type,
              PMPI_Sendrecv(x, count, type, to, tag, y, y_count, y_type, from, y_tag, comm, got));
 }
@@ -165,8 +181,8 @@ int MPI_Sendrecv_replace(void *x, int count, MPI_Datatype type, int to, int tag,
 {
     comm = substituted(comm);
     Call *call = call_of(N_("send and receive"), comm, MESSAGE);
-    sends(call, comm, to, tag, count, type);
-    receives(call, comm, from, y_tag, count, type);
+    sends(call, comm, to, tag, x, count, type);
+    receives(call, comm, from, y_tag, x, count, type);
     RECEIVES(call, to, count, type,
              PMPI_Sendrecv_replace(x, count, type, to, tag, from, y_tag, comm, got));
 }

@@ -103,21 +103,26 @@ static bool receives_own(const Collective *c, MPI_Comm comm)
     return c->out.buffer != MPI_IN_PLACE && (c->flow != TO_ROOT || rank_in(comm) == c->root);
 }
 
-/* Memory of a buffer: all of it, or one of its parts if they may lie apart. */
-typedef struct Piece {
-    uintptr_t begin, end;
-} Piece;
+/* The receive buffer. A reduction in place receives where it sends. */
+static Side side_received(const Collective *c)
+{
+    Side side = c->in.buffer == MPI_IN_PLACE && c->rule == REDUCTION ? c->in : c->out;
+    side.buffer = c->out.buffer;
+    return side;
+}
 
+/* A buffer's memory: all of it, or its parts if they may lie apart. */
 static int pieces_of(const Side *side, MPI_Comm comm, Piece pieces[MAX_RANKS])
 {
     const bool apart = side->counts && side->displs;
     const int n = apart ? size_of(comm) : 1;
     for (int i = 0; i < n; i++) {
         const int64_t before = apart ? side->displs[i] : 0;
-        const uintptr_t begin = (uintptr_t)side->buffer +
-                                (uintptr_t)(before * (int64_t)bytes_side_by_side(1, side->type));
-        const double count = apart ? side->counts[i] : extent_of(side, comm);
-        pieces[i] = (Piece){begin, begin + bytes_side_by_side(count, side->type)};
+        const uintptr_t offset = (uintptr_t)(before * (int64_t)bytes_side_by_side(1, side->type));
+        pieces[i] =
+            piece_of(side->buffer, apart ? side->counts[i] : extent_of(side, comm), side->type);
+        pieces[i].begin += offset;
+        pieces[i].end += offset;
     }
     return n;
 }
@@ -127,28 +132,29 @@ static int pieces_of(const Side *side, MPI_Comm comm, Piece pieces[MAX_RANKS])
 static void refuse_overlap(const Call *call, const Collective *c, MPI_Comm comm)
 {
     Piece in[MAX_RANKS], out[MAX_RANKS];
-    if (!call || !sends_own(c, comm) || !receives_own(c, comm))
-        return;
-    const int parts = pieces_of(&c->out, comm, out);
-    for (int n = pieces_of(&c->in, comm, in), i = 0; i < n; i++)
+    const Side received = side_received(c);
+    const int sent_parts = call && sends_own(c, comm) ? pieces_of(&c->in, comm, in) : 0,
+              parts = call && receives_own(c, comm) ? pieces_of(&received, comm, out) : 0;
+    for (int i = 0; i < sent_parts; i++)
         for (int k = 0; k < parts; k++)
-            if (in[i].begin < out[k].end && out[k].begin < in[i].end && in[i].begin < in[i].end &&
-                out[k].begin < out[k].end)
+            if (pieces_overlap(in[i], out[k]))
                 misuse("pass MPI_IN_PLACE if the result is to replace what is sent",
                        "%s: the send buffer and the receive buffer overlap", call->name);
+    for (int i = 0; i < sent_parts; i++)
+        refuse_in_flight(call, in[i], false);
+    for (int k = 0; k < parts; k++)
+        refuse_in_flight(call, out[k], true);
 }
 
-/* Marks the collective as in progress. Returns the buffer that replaces `out`. A reduction in place
- * receives where it sends. */
+/* Marks the collective as in progress. Returns the buffer that replaces `out`. */
 static void *sets_out(const Call *call, const Collective *c, MPI_Comm comm, void *out)
 {
-    const bool in_place = c->in.buffer == MPI_IN_PLACE;
-    const Side *received = in_place && c->rule == REDUCTION ? &c->in : &c->out;
+    const Side received = side_received(c);
     if (sends_own(c, comm))
         departs(call, c->in.buffer, extent_of(&c->in, comm), c->in.type);
     if (!receives_own(c, comm))
         return out;
-    return lands(call, out, extent_of(received, comm), received->type, false);
+    return lands(call, out, extent_of(&received, comm), received.type, false);
 }
 
 /* This rank's share of what an all-reduce of `count` elements sends. */

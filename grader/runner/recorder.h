@@ -125,6 +125,21 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 /** The size in bytes of `count` contiguous elements; 0 for a type with gaps, whose buffers are left
  *  alone. */
 size_t bytes_side_by_side(double count, MPI_Datatype type);
+/** Memory: of a buffer, or of a part of one. */
+typedef struct Piece {
+    uintptr_t begin, end; /**< addresses; `end` is not included */
+} Piece;
+/** The memory of `count` elements; empty for MPI_IN_PLACE and types with gaps. */
+Piece piece_of(const void *buffer, double count, MPI_Datatype type);
+/** Have they a byte in common? */
+static inline bool pieces_overlap(Piece a, Piece b)
+{
+    return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
+}
+/** Ends the case if `piece`, which the call sends or (`fills`) receives, overlaps the memory of an
+ *  operation that this pass has in progress, unless both send (MPI 3.1, 3.7.2 and 5.12). Ignores a
+ *  NULL call. */
+void refuse_in_flight(const Call *call, Piece piece, bool fills);
 /** Records that the call sends `count` elements from `in`, which must not change until it is
  *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,
  *  MPI_IN_PLACE and types with gaps. */

@@ -1,100 +1,11 @@
-/* Requests: which call started which, the memory that they own while in progress, and the calls
- * that complete them. */
+/* Requests: which call started which, and the calls that complete them. */
 #include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
 
-#include "base/language.h"
 #include "base/run.h"
+#include "grader/runner/flight.h"
 #include "grader/runner/recorder.h"
 
 enum { KEPT = 4096, SHY = 8 };
-
-/* ---- in progress ---------------------------------------------------------------------------------------------------- */
-
-/* Memory of an operation in progress. From its start to its completion, the buffer belongs to
- * MPI: what is sent must not change, and what is received is not there yet. With short messages
- * and quiet machines, violations often go unnoticed; here they never do. Received data reach the
- * lab's buffer when the lab learns that the operation is complete; until then the buffer holds
- * NaN marks (UNDER_WAY, by which the judge sees where they were read). Sent data are compared at
- * completion. */
-typedef struct Flight {
-    const void *sent;         /* the lab's, or NULL */
-    size_t sent_bytes;        /* length of `sent` */
-    uint64_t sum;             /* checksum of what was sent */
-    void *received, *landing; /* the lab's buffer, and the one that MPI fills; or NULL */
-    size_t bytes, marked;     /* capacity, and the length of the marks at the front */
-} Flight;
-
-static Flight next; /* of the call that this rank is about to make */
-
-size_t bytes_side_by_side(double count, MPI_Datatype type)
-{
-    int size;
-    MPI_Aint low, extent;
-    if (count <= 0 || type == MPI_DATATYPE_NULL)
-        return 0;
-    PMPI_Type_size(type, &size);
-    PMPI_Type_get_extent(type, &low, &extent);
-    return low == 0 && extent == size ? (size_t)count * (size_t)size : 0;
-}
-
-void departs(const Call *call, const void *in, double count, MPI_Datatype type)
-{
-    size_t bytes = call && in != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
-    if (bytes)
-        next = (Flight){.sent = in, .sent_bytes = bytes, .sum = XXH3_64bits(in, bytes)};
-}
-
-static void mark(void *out, size_t bytes)
-{
-    static const uint32_t none = UNDER_WAY;
-    for (size_t i = 0; i < bytes; i++)
-        ((unsigned char *)out)[i] = ((const unsigned char *)&none)[i % sizeof none];
-}
-
-/* A receive buffer may be declared longer than it is if no message fills it, so only its first
- * element is marked. */
-void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
-{
-    size_t bytes = call && out != MPI_IN_PLACE ? bytes_side_by_side(count, type) : 0;
-    if (!bytes)
-        return out;
-    next.received = out;
-    next.bytes = bytes;
-    next.marked = is_message ? bytes_side_by_side(1, type) : bytes;
-    next.landing = malloc(bytes);
-    memcpy(next.landing, out, next.marked);
-    mark(out, next.marked);
-    return next.landing;
-}
-
-static size_t bytes_arrived(const Flight *f, const MPI_Status *status)
-{
-    int count = 0;
-    if (!status || f->marked == f->bytes)
-        return f->marked;
-    PMPI_Get_count(status, MPI_BYTE, &count);
-    return count < 0 ? 0 : (size_t)count;
-}
-
-/* Parts that MPI did not write keep their old contents. */
-static void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
-{
-    if (f->landing) {
-        memcpy(f->received, f->landing, f->marked);
-        memcpy(f->received, f->landing, bytes_arrived(f, status));
-    }
-    if (f->sent && XXH3_64bits(f->sent, f->sent_bytes) != f->sum)
-        misuse_since(
-            call ? call->address : NULL,
-            "wait for it before reusing the buffer, or send from a buffer that has no other use",
-            "%s: the send buffer was changed before the send completed, so what arrives depends on "
-            "timing",
-            call ? call->name : _("message"));
-    free(f->landing);
-    *f = (Flight){0};
-}
 
 /* ---- which call started which --------------------------------------------------------------------------------------- */
 
@@ -134,10 +45,25 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
+/* What an earlier pass has started and not waited for is reported when the case ends: its memory may
+ * have another use by now. */
+void refuse_in_flight(const Call *call, Piece piece, bool fills)
+{
+    for (int i = 0; call && i < requests.count; i++) {
+        const Flight *flight = &requests.started[i].flight;
+        const Call *before = call_at(requests.started[i].index);
+        if (before && label_equal(&before->where, &call->where) &&
+            (pieces_overlap(piece, flight->received) ||
+             (fills && pieces_overlap(piece, flight->sent))))
+            misuse("wait for it first, or use a buffer that has no other use",
+                   "%s: its buffer overlaps that of a call that is not complete (%s)", call->name,
+                   before->name);
+    }
+}
+
 int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request)
 {
-    Flight flight = next;
-    next = (Flight){0};
+    Flight flight = flight_of_call();
     if (!call || request == MPI_REQUEST_NULL) {
         flight_ends(&flight, call, NULL);
         return result;

@@ -43,44 +43,55 @@ static real *numbers_of(int rank, int64_t count)
     return numbers;
 }
 
-START_TEST(a_rank_gets_the_sum_of_its_part_in_the_order_of_the_ranks_wherever_it_begins)
+/* Does the exchange leave what must be in x? [begin[k], begin[k + 1]) is part k. */
+typedef void Exchange(Group *group, real *x, const int64_t *begin);
+typedef bool Right(const Group *group, const real *x, const int64_t *begin);
+
+/* For each length, cut in both ways. */
+static void exchange_parts(int ranks, Exchange *exchange, Right *right)
 {
-    Group *group = group_of_first(_i);
-    const int rank = group_rank(group);
+    Group *group = group_of_first(ranks);
     for (int k = 0; k < 2 * LENGTHS_TRIED; k++) {
         int64_t begin[5], count = LENGTHS[k / 2];
-        real *x = numbers_of(rank, count);
-        bool right = true;
+        real *x = numbers_of(group_rank(group), count);
         cut(group, count, k % 2, begin);
-        comm_reduce_scatter_parts(group, x, begin);
+        exchange(group, x, begin);
         backend_wait();
-        for (int64_t i = 0; i < count; i++) {
-            const bool mine = i >= begin[rank] && i < begin[rank + 1];
-            right = right && x[i] == (mine ? sum_in_order(group, i) : number(rank, i));
-        }
+        const bool is_right = right(group, x, begin);
         backend_memory_free(x, HOST_MEMORY);
-        ck_assert_msg(right, "%ld numbers", (long)count);
+        ck_assert_msg(is_right, "%ld numbers", (long)count);
     }
+}
+
+static bool own_part_is_summed(const Group *group, const real *x, const int64_t *begin)
+{
+    const int rank = group_rank(group);
+    bool right = true;
+    for (int64_t i = 0; i < begin[group_size(group)]; i++) {
+        const bool mine = i >= begin[rank] && i < begin[rank + 1];
+        right = right && x[i] == (mine ? sum_in_order(group, i) : number(rank, i));
+    }
+    return right;
+}
+
+START_TEST(a_rank_gets_the_sum_of_its_part_in_the_order_of_the_ranks_wherever_it_begins)
+{
+    exchange_parts(_i, comm_reduce_scatter_parts, own_part_is_summed);
 }
 END_TEST
 
+static bool all_parts_are_there(const Group *group, const real *x, const int64_t *begin)
+{
+    bool right = true;
+    for (int owner = 0; owner < group_size(group); owner++)
+        for (int64_t i = begin[owner]; i < begin[owner + 1]; i++)
+            right = right && x[i] == number(owner, i);
+    return right;
+}
+
 START_TEST(every_rank_gets_all_parts)
 {
-    Group *group = group_of_first(_i);
-    const int rank = group_rank(group);
-    for (int k = 0; k < 2 * LENGTHS_TRIED; k++) {
-        int64_t begin[5], count = LENGTHS[k / 2];
-        real *x = numbers_of(rank, count);
-        bool right = true;
-        cut(group, count, k % 2, begin);
-        comm_all_gather_parts(group, x, begin);
-        backend_wait();
-        for (int owner = 0; owner < group_size(group); owner++)
-            for (int64_t i = begin[owner]; i < begin[owner + 1]; i++)
-                right = right && x[i] == number(owner, i);
-        backend_memory_free(x, HOST_MEMORY);
-        ck_assert_msg(right, "%ld numbers", (long)count);
-    }
+    exchange_parts(_i, comm_all_gather_parts, all_parts_are_there);
 }
 END_TEST
 

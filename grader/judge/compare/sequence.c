@@ -1,6 +1,7 @@
 /* Lab 18 as the judge computes it, on one rank, and with the mistake of the current suspect. */
 #include <string.h>
 
+#include "grader/judge/compare/wrong_block.h"
 #include "grader/judge/compare/wrong_operations.h"
 #include "grader/labs/mistakes.h"
 #include "model/model.h"
@@ -134,27 +135,53 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                                TERM_OFF_TAPE);
 }
 
-static Tensor *residual(Tensor *x, Tensor *y, const Dropout *layer, int missing)
+static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int half)
 {
-    const int now = mistake();
-    if (now == RESIDUAL_DROPOUTS_OF_SUM)
-        return dropout(layer, add(x, y));
-    return add(x, now == missing || now == RESIDUAL_DROPOUTS_MISSING ? y : dropout(layer, y));
+    const Half *change = half_now(half);
+    const Dropout *drop =
+        (half == ATTENTION) != change->other_dropout ? layer->dropout1 : layer->dropout2;
+    Tensor *dropped = change->drops_sum || change->dropout == NEVER ? y : dropout(drop, y);
+    if (change->dropout == TWICE)
+        dropped = dropout(drop, dropped);
+    Tensor *sum = add(x, dropped);
+    if (half == ATTENTION)
+        block_has_attended(y);
+    return change->drops_sum ? dropout(drop, sum) : sum;
 }
 
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask,
                                const Mesh *mesh)
 {
-    const bool swapped = mistake() == RESIDUAL_DROPOUTS_SWAPPED;
     if (mistake() == BLOCK_NOT_RUN)
         return x;
     Tensor *all = gather_sequence(layer_norm(layer->norm1, x), mesh);
     Tensor *sum = reduce_scatter_sequence(attention_partial(layer->attention, all, mask), mesh);
-    x = residual(x, sum, swapped ? layer->dropout2 : layer->dropout1, RESIDUAL_DROPOUT_1_MISSING);
+    x = residual(x, sum, layer, ATTENTION);
     all = gather_sequence(layer_norm(layer->norm2, x), mesh);
     sum = reduce_scatter_sequence(feed_forward_partial(layer->feed_forward, all), mesh);
-    return residual(x, sum, swapped ? layer->dropout1 : layer->dropout2,
-                    RESIDUAL_DROPOUT_2_MISSING);
+    return residual(x, sum, layer, FEED_FORWARD);
+}
+
+/* ---- the norms ------------------------------------------------------------------------------------------------- */
+
+/* Takes the gradients of other ranks' positions back. */
+static void gradients_of_first(Node *node, Tensor *dy)
+{
+    Tensor *others = like(dy);
+    const int64_t positions = dy->shape.size[1], columns = dy->shape.size[2];
+    for (int64_t i = 0; i < tensor_count(dy); i++)
+        reals(others)[i] = i / columns % positions * ranks() < positions ? 0 : -reals(dy)[i];
+    gradient_add(node->input[0], dy);
+    gradient_add(node->input[1], others);
+}
+
+Tensor *norm_with_gradients_of_first(const LayerNorm *layer, Tensor *x,
+                                     Tensor *(*norm)(const LayerNorm *layer, Tensor *x))
+{
+    Tensor *of_all = norm(layer, x), *of_weights = norm(layer, detached(x, x->tape)),
+           *y = tape_view(x->tape, ready(of_all), whole());
+    tape_operation(x->tape, "norm", gradients_of_first, y, 2, (Tensor *[]){of_all, of_weights});
+    return y;
 }
 
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh)

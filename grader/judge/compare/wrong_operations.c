@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "grader/judge/compare/expected.h"
+#include "grader/judge/compare/wrong_block.h"
 #include "grader/judge/compare/wrong_operations.h"
 
 enum { MOST_MADE = 8 };
@@ -14,13 +15,8 @@ static struct {
     bool gelu_due;
     const char *dropout_due; /* the parameter's name, or NULL */
     double probability;
-    int sums;                  /* number of residual sums */
-    Tensor *normed;            /* the last result of a norm */
-    Tensor *entered;           /* the last block's input */
-    const LayerNorm *norm_due; /* it comes after the sum */
-    const LayerNorm *norms[MOST_MADE];
     Tensor *weights[MOST_MADE]; /* in order of creation; their number */
-    int norm_count, weight_count;
+    int weight_count;
 } now = {.kind = NO_MISTAKE};
 
 void suspect_begin(int suspect, const Case *c)
@@ -28,6 +24,7 @@ void suspect_begin(int suspect, const Case *c)
     memset(&now, 0, sizeof now);
     now.kind = suspect;
     now.c = c;
+    block_begin();
 }
 
 void suspect_end(void)
@@ -52,19 +49,11 @@ Tensor *into_layer(Scenario *run, Tensor *x)
                                                                            : 0);
 }
 
-#define WRAPPED(type, name, ...)                                                                   \
-    type __real_##name(__VA_ARGS__);                                                               \
-    type __wrap_##name(__VA_ARGS__)
-
 WRAPPED(Tensor *, attention, Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads,
         float factor);
 WRAPPED(Tensor *, gelu, Tensor *x);
 WRAPPED(Tensor *, linear, Tensor *x, Tensor *weight);
 WRAPPED(Tensor *, dropout_with, Tensor *x, const char *name, double probability);
-WRAPPED(Tensor *, add, Tensor *x, Tensor *y);
-WRAPPED(Tensor *, first_token, Tensor *x);
-WRAPPED(Tensor *, layer_norm, const LayerNorm *layer, Tensor *x);
-WRAPPED(LayerNorm *, layer_norm_new, Builder *b, int size);
 WRAPPED(Tensor *, parameter, Builder *b, const char *name, Shape shape, Placement placement);
 
 static float wrong_factor(float factor, int heads, int64_t hidden)
@@ -208,75 +197,4 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
         probability = now.kind == DROPOUT_FIXED_HALF ? 0.5 : 0.1;
     x = __real_dropout_with(x, name, probability);
     return now.kind == DROPOUT_FIRST ? with_gelu_if_due(x) : x;
-}
-
-/* ---- the block and the classifier ---------------------------------------------------------------------- */
-
-LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
-{
-    LayerNorm *layer = __real_layer_norm_new(b, size);
-    if (now.kind != NO_MISTAKE && now.norm_count < MOST_MADE)
-        now.norms[now.norm_count++] = layer;
-    return layer;
-}
-
-/* Its index among the norms made, since a block makes norm1, then norm2; or -1. */
-static int place_of(const LayerNorm *layer)
-{
-    for (int i = 0; i < now.norm_count; i++)
-        if (now.norms[i] == layer)
-            return i;
-    return -1;
-}
-
-/* What its first norm has read. */
-static Tensor *input_of_block(Tensor *x, bool first)
-{
-    if (first)
-        now.entered = x;
-    return now.entered;
-}
-
-Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
-{
-    int place = place_of(layer);
-    bool first = place % 2 == 0;
-    if (place < 0)
-        return __real_layer_norm(layer, x);
-    if (now.kind == NORMS_MISSING || now.kind == (first ? NORM_1_MISSING : NORM_2_MISSING))
-        return x;
-    if ((now.kind == NORMS_SWAPPED || now.kind == (first ? NORM_1_BY_2 : NORM_2_BY_1)) &&
-        (place ^ 1) < now.norm_count)
-        layer = now.norms[place ^ 1];
-    if (now.kind == NORM_2_OF_INPUT)
-        x = input_of_block(x, first);
-    if (now.kind == NORM_AFTER) {
-        now.norm_due = layer;
-        return x;
-    }
-    return now.normed = __real_layer_norm(layer, x);
-}
-
-/* The scenario adds x to its own origin; the layer adds x to what it computed. */
-Tensor *__wrap_add(Tensor *x, Tensor *y)
-{
-    if (now.kind == NO_MISTAKE || !y->producer)
-        return __real_add(x, y);
-    bool second = now.sums++ % 2;
-    if (now.kind == (second ? RESIDUAL_2_MISSING : RESIDUAL_1_MISSING))
-        return y;
-    if (now.kind == (second ? RESIDUAL_2_OF_NORM : RESIDUAL_1_OF_NORM) && now.normed)
-        x = now.normed;
-    const LayerNorm *due = now.norm_due;
-    now.norm_due = NULL;
-    Tensor *sum = __real_add(x, y);
-    return due ? __real_layer_norm(due, sum) : sum;
-}
-
-Tensor *__wrap_first_token(Tensor *x)
-{
-    const int64_t positions = x->shape.size[1];
-    return now.kind == TOKEN_LAST   ? pooled(x, positions - 1, 1)
-           : now.kind == TOKEN_MEAN ? pooled(x, 0, 1.0 / (double)positions)
-                                    : __real_first_token(x);
 }

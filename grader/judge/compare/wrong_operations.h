@@ -6,6 +6,11 @@
 #include "autograd/operations.h"
 #include "grader/protocol.h"
 
+/** Declares an operation that the judge replaces, and begins its replacement (--wrap). */
+#define WRAPPED(type, name, ...)                                                                   \
+    type __real_##name(__VA_ARGS__);                                                               \
+    type __wrap_##name(__VA_ARGS__)
+
 /** Returns x unchanged, but multiplies its gradient by `factor`. */
 Tensor *with_gradient_times(Tensor *x, double factor);
 
@@ -41,6 +46,10 @@ Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
  *  columns are summed, or have a gradient. */
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
                                 Tensor *(*multiply)(Tensor *x, Tensor *weight));
+
+/** Lab 18: the norm of x; its weights get the gradients of the first rank's positions alone. */
+Tensor *norm_with_gradients_of_first(const LayerNorm *layer, Tensor *x,
+                                     Tensor *(*norm)(const LayerNorm *layer, Tensor *x));
 
 /** A mask [B,S] with the ones of each sample moved to its beginning. */
 Tensor *as_length(Tensor *mask);

@@ -68,5 +68,8 @@ typedef struct Suspect {
     const char *sentence; /**< the sentence for the report */
 } Suspect;
 
-/** The suspects, indexed by Mistake. */
-extern const Suspect suspects[MISTAKES];
+/** The suspects of each subject, indexed by Mistake; all zeros for those of other subjects. */
+extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
+    suspects_of_blocks[MISTAKES], suspects_of_vocabulary[MISTAKES];
+/** A mistake's suspect; all zeros if it has none. */
+Suspect suspect(int mistake);

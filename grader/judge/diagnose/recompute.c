@@ -6,85 +6,35 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Right answers multiply exactly what the judge does, on its one rank, and take at most as much memory as it does and what
- * goes into and comes out of communication. Buffers are rounded up. */
+/* Right answers take at most as much memory as the judge does, on its one rank, and what goes into
+ * and comes out of communication. Buffers are rounded up. */
 static const double slack = 1.1, small = 64;
-
-int rank_with_most(const Trial *t, Label label, int number, double *most)
-{
-    int rank_of_most = -1;
-    *most = -INFINITY;
-    for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *got = entry_of_rank(t, rank, WORK, label);
-        if (!got || got->count != WORK_NUMBERS)
-            return -1; /* the end of the case gives the reason */
-        const double is = numbers_of(got)[number];
-        if (is > *most) {
-            *most = is;
-            rank_of_most = rank;
-        }
-    }
-    return rank_of_most;
-}
-
-static void compare_products(Trial *t, const Entry *want, int number)
-{
-    double most;
-    const double share = numbers_of(want)[number] / t->c->tp;
-    const int rank = rank_with_most(t, want->label, number, &most);
-    if (rank < 0 || most <= slack * share)
-        return;
-    fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d did %.2f times the multiplications that suffice: %s\n%s (%s)"), rank,
-         most / share,
-         want->label.what == BACKWARD_OF
-             ? _("a backward pass runs each call of a segment forward once, and backward once")
-             : _("a forward pass runs each call of a segment once: the second run belongs in "
-                 "recompute_backward"),
-         entry_text(want), t->sizes);
-}
-
-static void compare_kept(Trial *t, const Entry *want)
-{
-    double most;
-    const double enough = t->result->lab->kept(t->c, &want->label);
-    const int rank = rank_with_most(t, want->label, KEPT, &most);
-    if (rank < 0 || most <= enough)
-        return;
-    fail(t, ARITHMETIC, EXPLAINED,
-         want->label.step == STEPS
-             ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, and "
-                 "%.0f suffice: the result of each call\n%s (%s)")
-         : want->label.what == BACKWARD_OF
-             ? _("rank %d keeps %.0f numbers after the backward pass, and %.0f suffice: the "
-                 "gradient of x\n%s (%s)")
-             : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, and %.0f "
-                 "suffice: the input of each call. segment_run keeps all that its backward pass "
-                 "reads, segment_values nothing\n%s (%s)"),
-         rank, most, enough, entry_text(want), t->sizes);
-}
-
-static void compare_taken(Trial *t, const Entry *want)
-{
-    double most, own;
-    const double plain = numbers_of(want)[TAKEN],
-                 enough = slack * plain + 2.0 * t->c->B * t->c->S * t->c->H + small;
-    const int rank = rank_with_most(t, want->label, TAKEN, &most);
-    rank_with_most(t, want->label, OWN_MEMORY, &own);
-    if (rank < 0 || most + own <= enough)
-        return;
-    fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d takes %.0f numbers, and %.0f suffice: the input of each call, and all that one "
-           "run of a segment needs\n%s (%s)"),
-         rank, most + own, enough, entry_text(want), t->sizes);
-}
 
 void compare_work_of_segments(Trial *t, const Entry *want)
 {
-    compare_products(t, want, LINEAR_WORK);
-    compare_products(t, want, ATTENTION_WORK);
-    compare_kept(t, want);
-    compare_taken(t, want);
+    const bool backward = want->label.what == BACKWARD_OF;
+    compare_products_of_share(
+        t, want,
+        backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
+                     "runs each call of a segment forward once, and backward once\n%s (%s)")
+                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass runs "
+                     "each call of a segment once: the second run belongs in "
+                     "recompute_backward\n%s (%s)"));
+    compare_most(
+        t, want, KEPT, t->result->lab->kept(t->c, &want->label),
+        want->label.step == STEPS
+            ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, and "
+                "%.0f suffice: the result of each call\n%s (%s)")
+        : backward
+            ? _("rank %d keeps %.0f numbers after the backward pass, and %.0f suffice: the "
+                "gradient of x\n%s (%s)")
+            : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, and %.0f "
+                "suffice: the input of each call. segment_run keeps all that its backward pass "
+                "reads, segment_values nothing\n%s (%s)"));
+    compare_most(t, want, TAKEN,
+                 slack * numbers_of(want)[TAKEN] + 2.0 * t->c->B * t->c->S * t->c->H + small,
+                 _("rank %d takes %.0f numbers, and %.0f suffice: the input of each call, and all "
+                   "that one run of a segment needs\n%s (%s)"));
 }
 
 /* ---- bit for bit ----------------------------------------------------------------------------------------------- */

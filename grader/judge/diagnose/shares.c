@@ -15,12 +15,7 @@ static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 /* The part of the plain layer's work that counts as all of it. */
 static const double nearly_all = 0.95;
 
-typedef struct Busiest {
-    int rank;
-    double most, second; /* a rank that does much more than the others does their work */
-} Busiest;
-
-static bool busiest(const Trial *t, Label label, int number, Busiest *b)
+bool busiest(const Trial *t, Label label, int number, Busiest *b)
 {
     *b = (Busiest){.most = -1, .second = -1};
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -34,6 +29,26 @@ static bool busiest(const Trial *t, Label label, int number, Busiest *b)
             b->second = fmax(b->second, is);
     }
     return true;
+}
+
+void compare_products_of_share(Trial *t, const Entry *want, const char *sentence)
+{
+    static const int products[] = {LINEAR_WORK, ATTENTION_WORK};
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        Busiest b;
+        const double share = numbers_of(want)[products[i]] / t->c->tp;
+        if (busiest(t, want->label, products[i], &b) && b.most > slack * share)
+            fail(t, ARITHMETIC, EXPLAINED, sentence, b.rank, b.most / share, entry_text(want),
+                 t->sizes);
+    }
+}
+
+void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence)
+{
+    Busiest b;
+    if (busiest(t, want->label, number, &b) && b.most > enough)
+        fail(t, ARITHMETIC, EXPLAINED, sentence, b.rank, b.most, enough, entry_text(want),
+             t->sizes);
 }
 
 /* The largest part of a layer that a rank has: a vocabulary may be split into unequal parts. */

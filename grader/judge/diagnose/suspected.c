@@ -3,20 +3,20 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/work.h"
 
-static Expected *expected_with(Trial *t, int suspect)
+static Expected *expected_with(Trial *t, int mistake)
 {
-    if (!t->suspected[suspect].all.base)
-        t->suspected[suspect] = expect(t->c, t->rank, suspect, 0);
-    return &t->suspected[suspect];
+    if (!t->suspected[mistake].all.base)
+        t->suspected[mistake] = expect(t->c, t->rank, mistake, 0);
+    return &t->suspected[mistake];
 }
 
 /* How many of the rank's tensors equal those of the mistake. */
-static int tensors_given(const Evidence *e, int suspect)
+static int tensors_given(const Evidence *e, int mistake)
 {
     const Trial *t = e->trial;
     int given = 0;
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
-        const Entry *wrong = find_entry(expected_with(e->trial, suspect)->all, VALUES, want->label),
+        const Entry *wrong = find_entry(expected_with(e->trial, mistake)->all, VALUES, want->label),
                     *got = entry_of_rank(t, t->rank, VALUES, want->label);
         if (want->kind != VALUES || !wrong || !got || !has_numbers(got, wrong))
             continue;
@@ -30,14 +30,14 @@ static int tensors_given(const Evidence *e, int suspect)
 }
 
 /* Would the mistake make a forward pass wrong that is right here? */
-static bool denies_forward(const Evidence *e, int suspect)
+static bool denies_forward(const Evidence *e, int mistake)
 {
     if (e->want->check == FORWARD || !alike_on_ranks(e->c))
         return false;
     for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));) {
         const Entry *wrong =
             want->kind == VALUES && want->check == FORWARD && want->label.what == OUTPUT_OF
-                ? find_entry(expected_with(e->trial, suspect)->all, VALUES, want->label)
+                ? find_entry(expected_with(e->trial, mistake)->all, VALUES, want->label)
                 : NULL;
         const double tolerance = wrong ? tolerance_of(&e->trial->expected, want) : 0;
         if (wrong && is_right_on_rank(e->trial, want) &&
@@ -47,11 +47,11 @@ static bool denies_forward(const Evidence *e, int suspect)
     return false;
 }
 
-static bool is_suspect(const Evidence *e, int suspect)
+static bool is_suspect(const Evidence *e, int mistake)
 {
-    if (!(suspects[suspect].families & kind_of_case(e->c)->mistakes))
+    if (!(suspect(mistake).families & kind_of_case(e->c)->mistakes))
         return false;
-    const Entry *entry = find_entry(expected_with(e->trial, suspect)->all, VALUES, e->want->label);
+    const Entry *entry = find_entry(expected_with(e->trial, mistake)->all, VALUES, e->want->label);
     return entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
            !gives(e, numbers_of(e->want));
 }
@@ -132,7 +132,7 @@ bool suspected(const Evidence *e)
                (step_of_wrong_gradient(e) || (all_outputs_right(e) && beside_the_tape(e)));
     if (s == OWN_ONLY && brought_by_one(e))
         return true;
-    return says(e, "%s%s", _(suspects[s].sentence),
+    return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0
                     ? _("; or small numbers are lost: this case has gradients of about a millionth")

@@ -97,8 +97,20 @@ void compare_rows(Trial *t, const Entry *want);
 void compare_traffic(Trial *t, const Entry *want);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
-/** The rank whose WORK entry has the largest number `number`, to which it sets *most; -1 if a rank has no entry. */
-int rank_with_most(const Trial *t, Label label, int number, double *most);
+/** The largest of the ranks' numbers. */
+typedef struct Busiest {
+    int rank;            /**< that has it */
+    double most, second; /**< a rank that does much more than the others does their work */
+} Busiest;
+/** Finds the largest of these numbers of a WORK entry; a lab's own memory counts as taken.
+ *  @return false if a rank has none */
+bool busiest(const Trial *t, Label label, int number, Busiest *b);
+/** Fails if a rank multiplies more than 1/tp of what one rank does. The sentence (translated) takes
+ *  the rank, how many times its share, the pass and the case. */
+void compare_products_of_share(Trial *t, const Entry *want, const char *sentence);
+/** Fails if a rank's number is more than `enough`. The sentence (translated) takes the rank, both
+ *  numbers, the pass and the case. */
+void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence);
 /** Lab 18: compares what the ranks multiply and keep with 1/tp of what one rank does. */
 void compare_work_of_positions(Trial *t, const Entry *want);
 /** Lab 19: compares what the ranks multiply with the runs of the segments that they need, and what they hold with the inputs

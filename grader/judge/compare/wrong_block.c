@@ -1,0 +1,154 @@
+/* The block and the classifier as the judge runs them: a mistake changes one thing of a block. */
+#include "grader/judge/compare/wrong_block.h"
+
+#include <string.h>
+
+#include "grader/judge/compare/wrong_operations.h"
+#include "grader/labs/lab.h"
+#include "grader/labs/mistakes.h"
+
+WRAPPED(Tensor *, add, Tensor *x, Tensor *y);
+WRAPPED(Tensor *, first_token, Tensor *x);
+WRAPPED(Tensor *, layer_norm, const LayerNorm *layer, Tensor *x);
+WRAPPED(LayerNorm *, layer_norm_new, Builder *b, int size);
+
+static const Half changes[MISTAKES][HALVES] = {
+    [NORM_1_MISSING] = {[ATTENTION] = {.no_norm = true}},
+    [NORM_2_MISSING] = {[FEED_FORWARD] = {.no_norm = true}},
+    [NORMS_MISSING] = {{.no_norm = true}, {.no_norm = true}},
+    [NORM_1_BY_2] = {[ATTENTION] = {.other_norm = true}},
+    [NORM_2_BY_1] = {[FEED_FORWARD] = {.other_norm = true}},
+    [NORMS_SWAPPED] = {{.other_norm = true}, {.other_norm = true}},
+    [NORM_2_OF_INPUT] = {[FEED_FORWARD] = {.reads = INPUT}},
+    [NORM_2_OF_ATTENTION] = {[FEED_FORWARD] = {.reads = ATTENDED}},
+    [FEED_FORWARD_OF_NORM_1] = {[FEED_FORWARD] = {.reads = NORMED, .no_norm = true}},
+    [NORM_AFTER] = {{.no_norm = true, .norm_after = true}, {.no_norm = true, .norm_after = true}},
+    [NORM_OF_RESULT] = {[FEED_FORWARD] = {.norm_after = true}},
+    [RESIDUAL_1_MISSING] = {[ATTENTION] = {.adds = NO_VALUE}},
+    [RESIDUAL_2_MISSING] = {[FEED_FORWARD] = {.adds = NO_VALUE}},
+    [RESIDUALS_MISSING] = {{.adds = NO_VALUE}, {.adds = NO_VALUE}},
+    [RESIDUAL_1_OF_NORM] = {[ATTENTION] = {.adds = NORMED}},
+    [RESIDUAL_2_OF_NORM] = {[FEED_FORWARD] = {.adds = NORMED}},
+    [RESIDUALS_OF_NORM] = {{.adds = NORMED}, {.adds = NORMED}},
+    [RESIDUAL_2_OF_INPUT] = {[FEED_FORWARD] = {.adds = INPUT}},
+    [RESIDUAL_DROPOUT_1_MISSING] = {[ATTENTION] = {.dropout = NEVER}},
+    [RESIDUAL_DROPOUT_2_MISSING] = {[FEED_FORWARD] = {.dropout = NEVER}},
+    [RESIDUAL_DROPOUTS_MISSING] = {{.dropout = NEVER}, {.dropout = NEVER}},
+    [RESIDUAL_DROPOUT_1_TWICE] = {[ATTENTION] = {.dropout = TWICE}},
+    [RESIDUAL_DROPOUT_2_TWICE] = {[FEED_FORWARD] = {.dropout = TWICE}},
+    [RESIDUAL_DROPOUTS_TWICE] = {{.dropout = TWICE}, {.dropout = TWICE}},
+    [RESIDUAL_DROPOUT_1_BY_2] = {[ATTENTION] = {.other_dropout = true}},
+    [RESIDUAL_DROPOUT_2_BY_1] = {[FEED_FORWARD] = {.other_dropout = true}},
+    [RESIDUAL_DROPOUTS_SWAPPED] = {{.other_dropout = true}, {.other_dropout = true}},
+    [RESIDUAL_DROPOUTS_OF_SUM] = {{.drops_sum = true}, {.drops_sum = true}},
+};
+
+enum { MOST_NORMS = HALVES * MAX_BLOCKS };
+
+/* Operations take no context. */
+static struct {
+    int sums;                       /* number of residual sums */
+    Tensor *value[VALUES_OF_BLOCK]; /* of the last block; NULL: none yet */
+    const LayerNorm *norm_due;      /* it comes after the sum */
+    const LayerNorm *norms[MOST_NORMS];
+    int norm_count;
+} block;
+
+void block_begin(void)
+{
+    memset(&block, 0, sizeof block);
+}
+
+static int mistake(void)
+{
+    const Case *c;
+    return mistake_now(&c);
+}
+
+const Half *half_now(int half)
+{
+    static const Half right = {0};
+    return mistake() == NO_MISTAKE ? &right : &changes[mistake()][half];
+}
+
+void block_has_attended(Tensor *y)
+{
+    block.value[ATTENDED] = y;
+}
+
+/* An evaluation makes no sums that count, so what the last block has left may be of another pass. */
+static void enter_block(Tensor *x)
+{
+    memset(block.value, 0, sizeof block.value);
+    block.value[INPUT] = x;
+    block.norm_due = NULL;
+}
+
+static Tensor *replaced(Tensor *x, ValueOfBlock by)
+{
+    return block.value[by] ? block.value[by] : x;
+}
+
+LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
+{
+    LayerNorm *layer = __real_layer_norm_new(b, size);
+    if (mistake() != NO_MISTAKE && block.norm_count < MOST_NORMS)
+        block.norms[block.norm_count++] = layer;
+    return layer;
+}
+
+/* Its index among the norms made, since a block makes norm1, then norm2; or -1. */
+static int place_of(const LayerNorm *layer)
+{
+    for (int i = 0; i < block.norm_count; i++)
+        if (block.norms[i] == layer)
+            return i;
+    return -1;
+}
+
+Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
+{
+    const int place = place_of(layer);
+    if (place < 0)
+        return __real_layer_norm(layer, x);
+    const int half = place % HALVES;
+    const Half *change = half_now(half);
+    if (half == ATTENTION)
+        enter_block(x);
+    x = replaced(x, change->reads);
+    if (change->other_norm && (place ^ 1) < block.norm_count)
+        layer = block.norms[place ^ 1];
+    if (change->norm_after)
+        block.norm_due = layer;
+    if (change->no_norm)
+        return x;
+    block.value[NORMED] = mistake() == NORM_GRADIENTS_OF_FIRST
+                              ? norm_with_gradients_of_first(layer, x, __real_layer_norm)
+                              : __real_layer_norm(layer, x);
+    return block.value[NORMED];
+}
+
+/* The scenario adds x to its own origin; the layer adds x to what it computed. */
+Tensor *__wrap_add(Tensor *x, Tensor *y)
+{
+    if (mistake() == NO_MISTAKE || !y->producer)
+        return __real_add(x, y);
+    const int half = block.sums++ % HALVES;
+    const Half *change = half_now(half);
+    if (half == ATTENTION)
+        block_has_attended(y);
+    if (change->adds == NO_VALUE)
+        return y;
+    const LayerNorm *due = block.norm_due;
+    block.norm_due = NULL;
+    Tensor *sum = __real_add(replaced(x, change->adds), y);
+    return due ? __real_layer_norm(due, sum) : sum;
+}
+
+Tensor *__wrap_first_token(Tensor *x)
+{
+    const int64_t positions = x->shape.size[1];
+    return mistake() == TOKEN_LAST   ? pooled(x, positions - 1, 1)
+           : mistake() == TOKEN_MEAN ? pooled(x, 0, 1.0 / (double)positions)
+                                     : __real_first_token(x);
+}

@@ -1,0 +1,45 @@
+/** @file
+ * A block with one thing changed, for suspects. With n1 = norm1(x), the block of labs 7 and 18 is
+ * y = x + attention(n1) and y + feed_forward(norm2(y)); lab 18 drops from both results.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "model/model.h"
+
+/** The halves of a block. */
+enum { ATTENTION, FEED_FORWARD, HALVES };
+
+/** A value of a block, which an operation takes in place of its own. */
+typedef enum ValueOfBlock {
+    ITS_OWN,         /**< no other */
+    NO_VALUE,        /**< none at all */
+    INPUT,           /**< what the block was given */
+    NORMED,          /**< the last result of a norm */
+    ATTENDED,        /**< the result of the attention */
+    VALUES_OF_BLOCK, /**< how many there are */
+} ValueOfBlock;
+
+/** How often a dropout acts. */
+typedef enum Times { ONCE, NEVER, TWICE } Times;
+
+/** What is changed in a half; all zeros: nothing. */
+typedef struct Half {
+    ValueOfBlock reads; /**< by the norm */
+    ValueOfBlock adds;  /**< by the residual sum, to the result of this half */
+    bool no_norm;       /**< what the norm reads is its result */
+    bool other_norm;    /**< that of the other half */
+    bool norm_after;    /**< the norm is applied to the residual sum */
+    Times dropout;      /**< of this half's result */
+    bool other_dropout; /**< that of the other half */
+    bool drops_sum;     /**< from the residual sum */
+} Half;
+
+/** What the current suspect changes in this half. */
+const Half *half_now(int half);
+
+/** Forgets the blocks of the last suspect. */
+void block_begin(void);
+/** The result of the attention is y. */
+void block_has_attended(Tensor *y);

@@ -1,0 +1,96 @@
+/* The sentence for each mistake: sums and averages over the ranks of a group. */
+#include "grader/judge/diagnose/evidence.h"
+
+const Suspect suspects_of_groups[MISTAKES] = {
+    [OWN_ONLY] =
+        {IN_SUMS,
+         N_("it holds this rank's own contribution only: those of the other ranks are missing")},
+    [COUNTED_TWICE] = {IN_SUMS, N_("it counts this rank's own part once too often: the tape adds "
+                                   "up what you return, so return this use's gradient only")},
+    [PAIRS_ONLY] = {IN_SUMS, N_("this rank has the sum of two contributions only: the exchange "
+                                "does not reach the whole group")},
+    [CHANGED_INPUT] =
+        {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
+    [OTHER_REPLICAS] =
+        {IN_SUMS | IN_BIASES,
+         N_("it contains contributions of another replica: it was summed over the world")},
+    [NOT_DIVIDED] = {IN_AVERAGES, N_("gradients grow with the number of replicas: this is their "
+                                     "sum, not their mean")},
+    [DIVIDED_TWICE] = {IN_AVERAGES, N_("the gradients are averaged twice: divided by the number of "
+                                       "replicas once too often")},
+    [DIVIDED_BY_WORLD] =
+        {IN_AVERAGES,
+         N_("it is divided by the number of all ranks: divide by the number of replicas")},
+    [DIVIDED_BY_TP] =
+        {IN_AVERAGES,
+         N_("it is divided by the size of the tp group: divide by the number of replicas")},
+    [DIVIDED_ALONE] =
+        {IN_AVERAGES,
+         N_("it is this replica's own value, divided: the other replicas are missing")},
+    [OVER_TP] = {IN_AVERAGES, N_("it is taken over the tp group: use the dp group, the replicas")},
+    [OVER_TP_BY_DP] = {IN_AVERAGES, N_("it is a sum over the tp group, but the ranks of that group "
+                                       "hold different pieces of the weights")},
+    [OVER_THE_WORLD] = {IN_AVERAGES, N_("it is taken over the world: this mixes different pieces "
+                                        "of the weights, or counts each row once per tp rank")},
+    [OVER_THE_WORLD_BY_DP] = {IN_AVERAGES, N_("gradients of different pieces of a weight were "
+                                              "added together: the group is the world")},
+    [ONE_REPLICA] = {IN_AVERAGES,
+                     N_("it covers one replica's data only: the other replicas are missing")},
+    [WEIGHTS_OWN] = {IN_WEIGHTS,
+                     N_("these are this replica's own weights, with nothing of the other "
+                        "replicas")},
+    [WEIGHTS_SUMMED] = {IN_WEIGHTS,
+                        N_("the weights grow with the number of replicas: this is their "
+                           "sum, not their mean")},
+    [WEIGHTS_AS_EQUALS] =
+        {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on "
+                        "different numbers of rows: scale each replica's weights by its share "
+                        "of all rows")},
+    [WEIGHTS_BY_TP] = {IN_WEIGHTS, N_("the sum is divided by the size of the tp group: scale each "
+                                      "replica's weights by its share of all rows instead")},
+    [WEIGHTS_BY_WORLD] = {IN_WEIGHTS,
+                          N_("the sum is divided by the number of all ranks: scale each replica's "
+                             "weights by its share of all rows instead")},
+    [WEIGHTS_SCALED_LATE] =
+        {IN_WEIGHTS, N_("the sum of the weights is multiplied by this replica's share of the rows: "
+                        "each replica multiplies its own weights, before the sum")},
+    [WEIGHTS_OVER_WORLD] = {IN_WEIGHTS,
+                            N_("the mean is taken over the world, which mixes different "
+                               "pieces of the weights: take it over mesh->dp")},
+    [WEIGHTS_SUMMED_OVER_WORLD] =
+        {IN_WEIGHTS, N_("the weights are summed over the world, which mixes different pieces of "
+                        "them: sum over mesh->dp")},
+    [WEIGHTS_OVER_TP] = {IN_WEIGHTS, N_("the mean is taken over the tp group, whose ranks hold "
+                                        "different pieces of the weights: take it over mesh->dp")},
+    [ROWS_OVER_WORLD] = {IN_WEIGHTS,
+                         N_("the rows are summed over the world, which counts each row once per tp "
+                            "rank: the shares of the replicas must add up to 1")},
+    [WEIGHTS_NOT_SUMMED] =
+        {IN_WEIGHTS,
+         N_("these are this replica's own weights times its share of the rows: those of "
+            "the other replicas are missing, or the sum is in another tensor")},
+    [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are half-way between this replica's own and "
+                                         "the mean: after an average, all replicas have the mean")},
+    [SHARDS_OWN] = {IN_SHARDS,
+                    N_("these are this replica's own gradients, with nothing of the other "
+                       "replicas")},
+    [SHARDS_SUMMED] = {IN_SHARDS, N_("it is the sum over the replicas, not their mean")},
+    [SHARDS_OWN_SCALED] = {IN_SHARDS, N_("these are this replica's own gradients, divided by the "
+                                         "number of replicas: those of the others are missing")},
+    [SHARDS_BY_TP] = {IN_SHARDS,
+                      N_("the sum is divided by the size of the tp group, or by a constant: "
+                         "the mean is over the replicas, mesh->dp_degree")},
+    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: the mean is "
+                                       "over the replicas, mesh->dp_degree")},
+    [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
+                                         "gradients of different weights: take it over mesh->dp")},
+    [SHARDS_SUMMED_OVER_WORLD] =
+        {IN_SHARDS, N_("the gradients are summed over the world, which mixes those of different "
+                       "weights: sum over mesh->dp")},
+    [SHARDS_OVER_TP] = {IN_SHARDS, N_("the mean is taken over the tp group, whose ranks hold the "
+                                      "gradients of different weights: take it over mesh->dp")},
+    [SHARDS_OWN_DIVIDED] = {IN_SHARDS, N_("before the sum, each replica divides its own part only: "
+                                          "divide all of `gradients` then, or this part after "
+                                          "the sum")},
+    [SHARDS_DIVIDED_TWICE] = {IN_SHARDS, N_("the sum is divided by the number of replicas twice")},
+};

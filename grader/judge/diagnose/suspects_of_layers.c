@@ -1,0 +1,135 @@
+/* The sentence for each mistake: layers and their products. */
+#include "grader/judge/diagnose/evidence.h"
+
+const Suspect suspects_of_layers[MISTAKES] = {
+    [FACTOR_HIDDEN] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the hidden size; use the size of one head")},
+    [FACTOR_MISSING] = {IN_ATTENTION, N_("attention scores are not scaled: the factor 1/sqrt(head "
+                                         "size) is missing")},
+    [FACTOR_NO_ROOT] =
+        {IN_ATTENTION,
+         N_("attention scores are divided by the head size; divide by its square root")},
+    [FACTOR_INVERSE] =
+        {IN_ATTENTION,
+         N_("attention scores are multiplied by the square root of the head size; divide by it")},
+    [FACTOR_LOCAL_HEADS] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the hidden size divided by the heads on this rank: "
+            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
+    [FACTOR_WIDTH] = {IN_ATTENTION, N_("attention scores are scaled by the width that this rank "
+                                       "holds; use the size of one head")},
+    [FACTOR_SHARE] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the size of a head divided by the number of ranks: "
+            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
+    [FACTOR_HEADS] =
+        {IN_ATTENTION,
+         N_("attention scores are scaled by the number of heads; use the size of one head")},
+    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are exchanged")},
+    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are exchanged")},
+    [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
+    [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
+                                      "the heads on this rank")},
+    [HEADS_ONE] = {IN_ATTENTION,
+                   N_("everything on a rank is treated as one head: count the heads on this rank")},
+    [GELU_MISSING] = {IN_INNER_LAYERS,
+                      N_("the activation (GELU) between the two linear layers is missing")},
+    [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
+    [GELU_AFTER] = {IN_INNER_LAYERS, N_("the activation is in the wrong place: GELU belongs "
+                                        "between the two linear layers, not after the second")},
+    [DROPOUT_FIRST] =
+        {IN_INNER_LAYERS,
+         N_("dropout is in the wrong place: it belongs after the activation, not before it")},
+    [DROPOUT_LAST] =
+        {IN_INNER_LAYERS,
+         N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
+    [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
+    [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
+    [DROPOUT_COMPLEMENT] = {IN_INNER_LAYERS, N_("the probability of dropout is that of dropping a "
+                                                "number, not of keeping it")},
+    [DROPOUT_REPEATED] =
+        {IN_INNER_LAYERS,
+         N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
+            "held the first columns. Mark the tensor as a shard: placed(x, shard(LAST))")},
+    [GRADIENT_TIMES_RANKS] =
+        {IN_INPUT_GRADIENTS,
+         N_("the gradient of x is too large by a factor of the number of ranks: it is summed over "
+            "the ranks twice, or was already complete")},
+    [GRADIENT_TWICE_TIMES_RANKS] =
+        {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks twice too often")},
+    [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
+                             N_("the gradient of x is divided by the number of ranks")},
+    [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,
+                          N_("no gradient flowed back through the layer. A "
+                             "group_... function gives values only, and so does tensor_copy(); "
+                             "duplication, all_reduce and all_gather are on the tape")},
+    [ACTIVATION_RELU] = {IN_INNER_LAYERS, N_("the activation is ReLU; the reference has GELU")},
+    [ACTIVATION_TANH] = {IN_INNER_LAYERS, N_("the activation is tanh; the reference has GELU")},
+    [ACTIVATION_SILU] = {IN_INNER_LAYERS,
+                         N_("the activation is SiLU, x times its sigmoid; the reference has GELU")},
+    [ACTIVATION_APPROXIMATE] =
+        {IN_INNER_LAYERS, N_("GELU is computed by its approximation with tanh; the reference has "
+                             "the exact one, with the error function")},
+    [DROPOUT_HALVED] = {IN_INNER_LAYERS,
+                        N_("dropout acts with half the probability that the layer was given")},
+    [DROPOUT_FIXED_HALF] =
+        {IN_INNER_LAYERS,
+         N_("dropout acts with a probability of 0.5 instead of the p that the layer was given")},
+    [DROPOUT_FIXED_TENTH] =
+        {IN_INNER_LAYERS,
+         N_("dropout acts with a probability of 0.1 instead of the p that the layer was given")},
+    [HEADS_DEALT] =
+        {IN_ATTENTION,
+         N_("the columns of queries, keys and values are distributed round-robin: each rank must have consecutive columns, because those of a head are neighbours")},
+    [KEY_OF_FIRST] =
+        {IN_ATTENTION,
+         N_("every rank uses the keys of the first rank: each must use those of its own heads")},
+    [VALUE_OF_FIRST] =
+        {IN_ATTENTION,
+         N_("every rank uses the values of the first rank: each must use those of its own heads")},
+    [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank uses the keys and values of the first "
+                                             "rank: each must use those of its own heads")},
+    [MASK_AS_LENGTH] = {IN_ATTENTION,
+                        N_("each sample attends to its first n positions, where n counts the "
+                           "ones of its mask; it must attend to the positions where the mask "
+                           "is one")},
+    [FIRST_WEIGHT_SHARED] =
+        {IN_KEPT_QUERIES, N_("the first layer uses the queries' weight of the layer made after it: "
+                             "keep a layer's weights in its own struct, not in a static variable")},
+    [ALL_WEIGHTS_SHARED] = {IN_KEPT_WEIGHTS,
+                            N_("the first layer uses the weights of the layer made after it: keep "
+                               "a layer's weights in its own struct, not in a static variable")},
+    [GRADIENT_OF_FIRST_PART] =
+        {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
+                               "of all_gather, each rank takes the part for its own columns")},
+    [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
+    [BIAS_TIMES_RANKS] =
+        {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
+    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
+                                        "the second matrix gives k, the third gives v")},
+    [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
+                                         "rank k of the group takes part k")},
+    [GRADIENT_OF_OWN_PART] =
+        {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
+                         "joins the gradients of all ranks' parts")},
+    [SEGMENT_NOT_RUN] = {IN_SEGMENTS,
+                         N_("the segment has not run: the result is x itself, unchanged")},
+    [GRADIENT_OF_RESULT] =
+        {IN_SEGMENTS, N_("the gradient of the segment's result is taken for that of x: dy must "
+                         "flow back through the segment, to a leaf")},
+    [SEGMENT_OF_LAST_CALL] =
+        {IN_SEGMENTS, N_("each backward pass runs the segment of the last forward call: run the "
+                         "one that recompute_backward was given, and keep none in a static "
+                         "variable")},
+    [RUN_ON_GRADIENT] = {IN_SEGMENTS,
+                         N_("the second run reads dy: it must read x, as the first one did")},
+    [RUN_ON_RESULT] = {IN_SEGMENTS, N_("the second run reads the result of the segment: it must "
+                                       "read x, as the first one did")},
+    [RUN_ON_RUN] = {IN_SEGMENTS, N_("the backward pass runs the segment twice, one run on the "
+                                    "result of the other: one run on x suffices")},
+    [BACKWARD_FROM_INPUT] = {IN_SEGMENTS, N_("the backward pass begins with x in place of dy, the "
+                                             "gradient of the result")},
+    [BACKWARD_FROM_RESULT] = {IN_SEGMENTS, N_("the backward pass begins with the result in place "
+                                              "of dy, which is the gradient of the result")},
+};

@@ -1,0 +1,81 @@
+/* The sentence for each mistake: a loss over the vocabulary. */
+#include "grader/judge/diagnose/evidence.h"
+
+const Suspect suspects_of_vocabulary[MISTAKES] = {
+    [OWN_MAXIMUM] =
+        {IN_VOCABULARY,
+         N_("each rank subtracts the maximum of its own columns, so the ranks add up terms of "
+            "different sizes: subtract the maximum over all ranks of mesh->tp, group_all_max")},
+    [OWN_MAXIMUM_IN_SUM] =
+        {IN_VOCABULARY,
+         N_("in the sum of exp, each rank subtracts the maximum of its own columns: "
+            "subtract the same number on all ranks, as from the logit of the target")},
+    [OWN_MAXIMUM_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the maximum of one rank's columns is subtracted from the logit of the target: "
+            "subtract the maximum over all ranks, as in the sum of exp")},
+    [OWN_SUM] = {IN_VOCABULARY, N_("the sum of exp covers this rank's columns only: the sums of "
+                                   "all ranks must be added (g)")},
+    [OWN_TARGETS] = {IN_VOCABULARY, N_("each rank picks only the logits of the targets that it "
+                                       "holds: what all ranks have picked must be added (g)")},
+    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
+                                               "rank: one rank holds it, the others add 0")},
+    [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
+                                           "summed over the ranks twice")},
+    [SUM_BY_MAXIMUM] = {IN_VOCABULARY,
+                        N_("the ranks' sums of exp are combined by a maximum instead of a sum: "
+                           "only m is a maximum; the sums must be added (g)")},
+    [TARGETS_BY_MAXIMUM] =
+        {IN_VOCABULARY,
+         N_("what the ranks have picked is combined by a maximum instead of a sum, which gives "
+            "the 0 of a rank that does not hold the target: it must be added (g)")},
+    [NOTHING_EXCHANGED] =
+        {IN_VOCABULARY,
+         N_("each rank computes the loss of its own columns only: the maximum, the sum of exp "
+            "and the logit of the target must be taken over all ranks")},
+    [TARGETS_NOT_MOVED] =
+        {IN_VOCABULARY,
+         N_("every rank uses a target as an index into its own columns: own_ids() turns "
+            "targets into indices within this rank's part of the vocabulary")},
+    [TARGETS_BY_PRODUCT] =
+        {IN_VOCABULARY,
+         N_("the first column of rank r is not r times its number of columns if the ranks have "
+            "different numbers of columns: use own_ids(), which knows them")},
+    [OTHERS_AS_FIRST] = {IN_VOCABULARY,
+                         N_("for a target that another rank holds, each rank picks its own first "
+                            "column: it must add 0, as NO_ID does")},
+    [MAXIMUM_NOT_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the maximum is subtracted in the sum of exp, but not from the logit of the target")},
+    [MAXIMUM_ONLY_IN_TARGET] =
+        {IN_VOCABULARY,
+         N_("the maximum is subtracted from the logit of the target, but not in the sum of exp")},
+    [LOGARITHM_MISSING] = {IN_VOCABULARY, N_("the logarithm of the sum of exp is missing")},
+    [MEAN_OVER_POSITIONS] =
+        {IN_VOCABULARY, N_("the sum is divided by the number of all positions: divide by those "
+                           "that have a target, mean_over_tokens")},
+    [MEAN_OVER_SAMPLES] =
+        {IN_VOCABULARY, N_("the sum is divided by the number of samples: divide by the positions "
+                           "that have a target, mean_over_tokens")},
+    [SUM_OVER_TOKENS] = {IN_VOCABULARY, N_("it is the sum over the tokens: divide by the positions "
+                                           "that have a target, mean_over_tokens")},
+    [OWN_TOKENS] = {IN_VOCABULARY, N_("only the targets that this rank holds count as tokens: "
+                                      "mean_over_tokens takes the targets of all positions")},
+    [POSITIONS_COUNTED] =
+        {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
+                           "those that have one, mean_over_tokens")},
+    [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
+                                           "the group is the world, and should be mesh->tp")},
+    [TARGETS_OF_REPLICAS] =
+        {IN_VOCABULARY,
+         N_("the logit of the target is summed over other replicas, too: the group is the world, "
+            "and should be mesh->tp")},
+    [SUM_OFF_TAPE] =
+        {IN_VOCABULARY,
+         N_("no gradient flows back through the sum of exp: the group_... functions give values "
+            "only; all_reduce (g) is on the tape")},
+    [TARGETS_OFF_TAPE] =
+        {IN_VOCABULARY,
+         N_("no gradient flows back through the logit of the target: the group_... functions give "
+            "values only; all_reduce (g) is on the tape")},
+};

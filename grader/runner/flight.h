@@ -1,0 +1,28 @@
+/** @file
+ * Memory in flight: what MPI owns from the start of an operation to its completion.
+ *
+ * What is sent must not change, and what is received is not there yet. With short messages and
+ * quiet machines, violations often go unnoticed; here they never do. Received data reach the lab's
+ * buffer when the lab learns that the operation is complete; until then the buffer holds NaN marks
+ * (UNDER_WAY, by which the judge sees where they were read). Sent data are compared at completion.
+ */
+#pragma once
+
+#include "grader/runner/recorder.h"
+
+/** The memory of an operation in progress. */
+typedef struct Flight {
+    Piece sent, received; /**< empty if there is none */
+    const void *in;       /**< the lab's send buffer, or NULL */
+    uint64_t sum;         /**< checksum of what was sent */
+    void *out, *landing;  /**< the lab's receive buffer, and the one that MPI fills; or NULL */
+    size_t marked;        /**< length of the marks at the front of `out` */
+} Flight;
+
+/** What departs() and lands() have noted for this rank's current call. */
+Flight flight_of_call(void);
+
+/** Ends the flight: what has arrived goes to the lab's buffer, and what was sent must be unchanged.
+ *  @param call the call that started it, or NULL
+ *  @param status says how long a message was; NULL: all of the buffer has arrived */
+void flight_ends(Flight *flight, const Call *call, const MPI_Status *status);
