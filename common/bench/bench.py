@@ -19,6 +19,7 @@ import time
 import aims
 import gpu
 import growth
+import memory
 import peers
 import pipeline
 import rows
@@ -27,7 +28,7 @@ import stories
 import traffic
 from rows import Row, fail, said, show, table
 
-SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "language", "tokenizer", "verdicts")
+SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "memory", "language", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
 
 
@@ -255,6 +256,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
             "pipeline": lambda: pipeline.measure(build, work, rounds, pythons),
             "growth": lambda: growth.measure(build, work, rounds, part),
             "layouts": lambda: traffic.measure(build, work),
+            "memory": lambda: memory.measure(build, work, part),
             "language": lambda: stories.measure(build, work, rounds, pythons, part),
             "tokenizer": lambda: tokenizers(build, work, rounds),
             "verdicts": lambda: verdicts(rounds)}
@@ -274,6 +276,8 @@ def main():
     cases = cases_of(part, amps) if "steps" in chosen else {}
     if "language" in chosen:
         stories.wanted(part)
+    if "memory" in chosen:
+        memory.wanted(part)
     if given("COMPARE"):
         rows.load(given("COMPARE"))
     if given("SAVE"):

@@ -37,16 +37,8 @@ def kind_asked_for(name, languages):
     return "mlm" if task else name if name in language_cost.AUTHORS else None
 
 
-def model_asked_for(usual, leaves_out, batch=8, languages=False):
-    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
-    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE, ZERO and SP are those of make train."""
-    name = os.environ.get("MODEL") or ""
-    kind = kind_asked_for(name, languages)
-    layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
-    sizes = [whole_number(*one) for one in (("LAYERS", layers), ("HIDDEN_DIM", hidden), ("HEADS", heads),
-                                            ("SEQ", language_cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
-    model = (language_cost.LanguageModel(*sizes, language_cost.AUTHORS[kind][1], leaves_out=leaves_out, kind=kind) if kind
-             else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
+def take_settings(model, name, kind):
+    """Sets the fields of a model that RECOMPUTE, ZERO, SP and AVERAGE name, or ends with an error."""
     model.recompute = os.environ.get("RECOMPUTE") or ""
     if model.recompute not in ("", "block", "attention"):
         fail(f"RECOMPUTE cannot be '{model.recompute}'", "RECOMPUTE=block or RECOMPUTE=attention")
@@ -59,6 +51,22 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
     if split == "1" and kind not in (None, "mlm"):
         fail(f"SP=1 splits the positions of the labs' BERT, not those of MODEL={name}", "leave out SP or MODEL")
     model.sequence_parallel = split == "1"
+    model.average = whole_number("AVERAGE", 4) if os.environ.get("AVERAGE") else 0
+    if model.average and model.zero:
+        fail(f"ZERO=1 cannot be combined with AVERAGE={model.average}", "leave out one: with AVERAGE, replicas step alone")
+
+
+def model_asked_for(usual, leaves_out, batch=8, languages=False):
+    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
+    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE, ZERO, SP and AVERAGE are those of make train."""
+    name = os.environ.get("MODEL") or ""
+    kind = kind_asked_for(name, languages)
+    layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
+    sizes = [whole_number(*one) for one in (("LAYERS", layers), ("HIDDEN_DIM", hidden), ("HEADS", heads),
+                                            ("SEQ", language_cost.LLAMA[3] if kind == "llama" else 128), ("BATCH_SIZE", batch))]
+    model = (language_cost.LanguageModel(*sizes, language_cost.AUTHORS[kind][1], leaves_out=leaves_out, kind=kind) if kind
+             else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
+    take_settings(model, name, kind)
     if model.hidden % model.heads:
         fail(f"HIDDEN_DIM={model.hidden} is not divisible by HEADS={model.heads}", "choose HIDDEN_DIM as a multiple of HEADS")
     return model

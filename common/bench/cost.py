@@ -25,6 +25,7 @@ class Model:
     vocabulary: int
     recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
     zero: bool = False  # do the replicas share out the optimiser's state?
+    average: int = 0  # after how many steps the replicas average their weights; 0: they average gradients in each
     sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
     # True: a classifier of the first position. The other positions of the last block have no
     # gradient, nor have table rows that are not looked up. False: a language model, which
@@ -85,7 +86,10 @@ class Model:
         return self.unused(tp) if self.classifies and not self.zero else 0
 
     def summed(self, tp, pp, stage):
-        """Parameters of a stage whose gradients the replicas sum."""
+        """Numbers of a stage that the replicas sum in a step: its gradients; or, on average, its weights and
+        by how many rows they count, in double precision."""
+        if self.average:
+            return (self.held(tp, pp, stage) + 2) / self.average
         return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
 
     def reduced(self, tp, pp=1):
@@ -301,8 +305,9 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     over_pp = 2 * (micro + pp - 2) * message(border, model.whole(tp) * block / micro) if pp > 1 else 0.0
     over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
-    reduction = over_replicas(cluster, tp, dp, model.reduced(tp, pp) * cluster.width)
-    hidden = 0.0 if model.zero else min(cluster.hides * backward, reduction * (1 - 1 / max(layers, 1)))
+    every = model.average or 1
+    reduction = over_replicas(cluster, tp, dp, every * model.reduced(tp, pp) * cluster.width) / every
+    hidden = 0.0 if model.zero or model.average else min(cluster.hides * backward, reduction * (1 - 1 / max(layers, 1)))
     return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
             "over tp": over_tp * crowd, "over dp": (reduction - hidden) * crowd,
             "over pp": over_pp * crowd, "bubble": (slots - 1) * (gemm + attention + stream + over_tp) * crowd}

@@ -59,8 +59,9 @@ class LanguageModel(cost.Model):
         return self.unused(tp) if pp > 1 else 0
 
     def summed(self, tp, pp, stage):
-        """Replicas of a masked BERT also sum how many tokens they hid, in double precision."""
-        return super().summed(tp, pp, stage) + self.of_kind(0, 0, 2)
+        """If replicas of a masked BERT average gradients, they also sum how many tokens they hid, in
+        double precision."""
+        return super().summed(tp, pp, stage) + (0 if self.average else self.of_kind(0, 0, 2))
 
     # ---- work ------------------------------------------------------------------------------------------------------
 

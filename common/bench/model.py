@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
-    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP BACKEND AMP CLUSTER WEAK in the
+    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP AVERAGE BACKEND AMP CLUSTER WEAK in the
                        environment
 
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
@@ -58,14 +58,14 @@ def named(tp, dp, pp, micro):
 
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
-    """Measures as steps.measured() does. On a GPU, takes the profile from a second run, because
-    profiling makes each call wait for its kernel."""
+    """Measures as steps.measured() does, with an average of weights after every second step, if any. On a
+    GPU, takes the profile from a second run, because profiling makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
-    sizes = (*model.sizes(), 14 if model.hidden <= 256 else 5)
+    sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)
     data = f"{build}/bench-data"
     named_so, read = stories.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
-    more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro, *(("--recompute", model.recompute) if model.recompute else ()),
-            *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--sp", 1) if model.sequence_parallel else ()))
+    more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro,
+            *steps.options_of(dataclasses.replace(model, average=min(model.average, 2)), dp))
 
     def once(*profile, **environment):
         return steps.measured(steps.train(build, work, tp * dp * pp, tp, 1, sizes, *more, *profile,
@@ -74,6 +74,15 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     if not on_gpu():
         return once("--profile", 1)
     return {**once("--profile", 1, CUDA_LAUNCH_BLOCKING="1"), "seconds": once()["seconds"]}
+
+
+def time_of_step(model, measured):
+    """The milliseconds of a step, with its part of an average of weights."""
+    times = steps.times([measured])
+    if model.average < 2:
+        return statistics.median(times)
+    alone, averaged = (statistics.median(times[first::2]) for first in (0, 1))
+    return alone + (averaged - alone) / model.average
 
 
 def rates_here(build, work, model, copies=1):
@@ -113,7 +122,7 @@ def validate(build, work, model, machine):
         if (tp, dp, pp) not in cost.layouts(tp * dp * pp, model):
             continue
         layout = tp, dp, pp, micro_batches(model, dp, pp)
-        measured = statistics.median(steps.times([run(build, f"{work}/0", model, *layout)]))
+        measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
         predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
         lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
     table("prediction against measurement, ms a step", ["", "ranks", "predicted", "measured", "error"], lines)

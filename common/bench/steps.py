@@ -76,18 +76,30 @@ def data_in(work):
     return ["--vocab", f"{work}/vocab.txt", "--data", f"{work}/reviews.csv"]
 
 
-def train(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), environment=None, model=()):
-    """Runs build/train or another program; returns its metrics, a dictionary per line.
+def options_of(model, dp):
+    """The options of build/train that a model's fields stand for. A sharded optimiser and averages need replicas."""
+    return (*(("--recompute", model.recompute) if model.recompute else ()), *(("--sp", 1) if model.sequence_parallel else ()),
+            *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--average", model.average) if model.average and dp > 1 else ()))
+
+
+def command(build, work, ranks, tp, threads, sizes, *more, program=None, stack=ALL_LABS, before=(), model=()):
+    """The words of a command that runs build/train or another program, and the file of its metrics.
 
     @param model the options that name a model, whose sizes are replaced
     @param stack whose labs, and the last of them
     @param before the words of a command that runs the launcher"""
     layers, hidden, heads, seq, batch, count = sizes
-    metrics, program = os.path.join(work, "run.jsonl"), program or f"{build}/train"
-    command = [*before, "common/train/launch.sh", ranks, *stack, program, *model, "--cache", f"{build}/cache", "--tp", tp,
-               "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
-               "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
-    said(*command, what=program, env={**os.environ, **(environment or {})})
+    metrics = os.path.join(work, "run.jsonl")
+    words = [*before, "common/train/launch.sh", ranks, *stack, program or f"{build}/train", *model, "--cache", f"{build}/cache", "--tp", tp,
+             "--test", "", "--seq", seq, "--batch-size", batch, "--steps", count, "--threads", threads, "--layers", layers,
+             "--hidden-dim", hidden, "--heads", heads, "--metrics", metrics, *more]
+    return [str(word) for word in words], metrics
+
+
+def train(build, *given, environment=None, program=None, **more):
+    """Runs a command(); returns its metrics, a dictionary per line."""
+    words, metrics = command(build, *given, program=program, **more)
+    said(*words, what=program or f"{build}/train", env={**os.environ, **(environment or {})})
     with open(metrics, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 

@@ -1,10 +1,17 @@
 #!/usr/bin/python3
 """AVERAGE=h: each replica steps with its own gradients, and every h steps the replicas average
-their weights. With SGD and h = 1, this is the run that averages gradients, up to rounding."""
+their weights. With SGD and h = 1, this is the run that averages gradients, up to rounding. Bytes and
+memory are those that make model has on paper."""
+import os
+import sys
 import tempfile
 
 from layouts_apart import SMALL, deviation, unit, weights_apart
 from runs import check, losses_of, metrics_of, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
+import cost
+import language_cost
 
 FP32 = 4
 SGD = [*SMALL, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0, "--check", 1]
@@ -66,3 +73,14 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     check("averages  of weights every 4 steps, in place of the sums of gradients" in done.stdout, "the table says what is averaged, and when", done.stdout)
     done = run(2, *SMALL, "--steps", 12, "--tp", 1, "--average", 5, "--check", 1, "--clip", 0.1)
     check(done.returncode == 0, "AdamW and clipping work with AVERAGE: after each average, the replicas have the same weights", done.stdout + done.stderr)
+
+for kind, vocabulary, *options in (("reviews", 968), ("mlm", 968, "--task", "mlm"), ("gpt2", 657, "--model", "gpt2"), ("llama", 708, "--model", "llama")):
+    sizes = 4, 96, 6, 64, 8, vocabulary
+    model = cost.Model(*sizes, average=2) if kind == "reviews" else language_cost.LanguageModel(*sizes, kind=kind, average=2)
+    for tp in (1, 2):
+        rank = metrics_of(2 * tp, *options, "--layers", 4, "--hidden-dim", 96, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 4, "--test", "",
+                          "--threads", 1, "--check", 0, "--tp", tp, "--average", 2)[-1]["ranks"][0]
+        paper, sent = cost.memory(cost.UNIT, model, tp, 2), cost.sent(cost.UNIT, model, tp, 2)[1]
+        check(abs(rank["peak_bytes"] / paper - 1) < 0.01 and rank["comm_bytes_dp"] / 4 == sent,
+              f"{kind} at tp {tp}, dp 2, AVERAGE=2: a rank sends over dp in a step what make model says, and its peak is within 1 %",
+              f"{rank['peak_bytes']} and {rank['comm_bytes_dp'] / 4}; on paper {paper:.0f} and {sent:.0f}")

@@ -13,6 +13,7 @@ from measuring import BUILD, check
 import clusters
 import cost
 import language_cost
+import model
 import steps
 
 refused = functools.partial(measuring.refused, "common/bench/model.py", silent=False)
@@ -35,6 +36,8 @@ refused("a GPT-2 of hidden tokens is refused", "MODEL=gpt2", TASK="mlm", MODEL="
 refused("the weak scaling of a LLaMA is refused", "WEAK=1", MODEL="llama", WEAK="1")
 refused("a LLaMA whose feed-forward layers cannot be split is refused", "columns of the feed-forward", NTASKS="3", TP="3", MODEL="llama", HEADS="6",
         HIDDEN_DIM="96", CLUSTER="dgx-2h")
+refused("an AVERAGE of no steps is refused", "AVERAGE cannot be '0'", AVERAGE="0")
+refused("averages with a sharded optimiser are refused", "ZERO=1 cannot be combined with AVERAGE=4", ZERO="1", AVERAGE="4")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
 
 refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
@@ -70,6 +73,11 @@ check("replicas sum the used rows of a table, or all rows if half of them are us
       reader.parameters(1) - reader.reduced(1) == (steps.VOCABULARY - 8 * 16) * 96
       and dataclasses.replace(reader, vocabulary=200).reduced(1) == dataclasses.replace(reader, vocabulary=200).parameters(1)
       and small.reduced(1) == small.parameters(1), reader.reduced(1))
+apart = dataclasses.replace(small, average=4)
+check("an average of the weights after every fourth step takes a quarter of its time, and nothing hides it",
+      abs(4 * cost.step(dataclasses.replace(slow, hides=1.0), apart, 1, 4)["over dp"] / cost.all_reduce(link, 4, 4 * (small.parameters(1) + 2)) - 1) < 1e-9)
+check("steps with and without an average count as often as they occur",
+      [model.time_of_step(dataclasses.replace(small, average=h), {"seconds": [9, 9, 0.01, 0.03, 0.01, 0.03]}) for h in (1, 2, 4)] == [20, 20, 15])
 stories = language_cost.LanguageModel(6, 288, 6, 256, 4, 32000, kind="llama")
 # A block has 4 H^2 + 3 H F weights, with F = 768; the products of a step are 6 a weight and token,
 # the head included. Half of the scores are hidden.

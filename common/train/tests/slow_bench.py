@@ -5,6 +5,7 @@ import contextlib
 import functools
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from measuring import BUILD, check
 import aims
 import bench
 import growth
+import memory
 import peers
 import pipeline
 import rows
@@ -34,6 +36,7 @@ refused("SAVE in a missing folder is refused before anything is measured", "no f
 refused("an unknown AMP is refused", "'fp16'", AMP="fp16")
 refused("VS=torch is refused if no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
 refused("a layout of the LLaMA that does not exist is refused", "'tp3'", ONLY="language/tp3")
+refused("a model whose memory is not measured is refused", "'huge'", ONLY="memory/huge")
 refused("its curve beside PyTorch's is refused", "leave out STEPS or VS", ONLY="language", STEPS="300", VS="torch")
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
@@ -219,3 +222,31 @@ spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 
 check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
 check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.on_paper(2, 1, 12)[0])
+
+
+def memory_of(**patched):
+    few = {name: memory.SAVING[name] for name in ("plain", "all three")}
+    with unittest.mock.patch.multiple(memory, SAVING=few, **patched), contextlib.redirect_stdout(io.StringIO()) as shown:
+        return memory.measure(BUILD, work, "2x128"), shown.getvalue()
+
+
+kept_rows, shown = memory_of()
+lines = [line.split() for line in shown.splitlines()[4:6]]
+sizes = [(one[0].values[0] * 1e6, one[1].values[0]) for one in zip(kept_rows[::2], kept_rows[1::2])]
+check("the smallest MEM at which a BERT trains on 4 ranks is the peak that a rank reports, rounded up",
+      len(sizes) == 2 and all(mem == math.ceil(peak / memory.MIB) for peak, mem in sizes), shown)
+check("and the peak is within 1 % of the predicted one", all(abs(float(line[-3])) < 1 for line in lines), shown)
+check("the table fits 80 columns, and a sentence says what all three save",
+      max(map(len, shown.splitlines())) <= 80 and shown.splitlines()[-1].startswith(f"  MEM={sizes[1][1]}M (all three) is "), shown)
+kept_rows, shown = memory_of(available=lambda: 140e6)
+check("what the machine has no memory for is left out, with a message", len(kept_rows) == 2 and "memory    no row for plain: 4 ranks need 160" in shown, shown)
+for fits_from in (37, 40, 43):
+    with unittest.mock.patch.object(memory.Runs, "fits", lambda _, mem: mem >= fits_from):
+        found = memory.Runs(BUILD, work, None).smallest(40)
+    check(f"from a MEM of 40M, the smallest that fits, {fits_from}M, is found", found == fits_from, found)
+with contextlib.redirect_stderr(io.StringIO()) as complained:
+    try:
+        ended = memory.Runs(BUILD, work, memory.cost.Model(1, 7, 2, 8, 4, 100)).fits(40)
+    except SystemExit as end:
+        ended = end.code
+check("a run that ends with another error ends the measurement", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
