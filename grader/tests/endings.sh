@@ -25,7 +25,7 @@ check "a rank that skips a collective is a failure" fails_saying "wait for each 
 check "a hang names the ranks that wait" says "rank 0 waits in all_reduce"
 check "a hang names the line of the lab" says "at collectives.c:"
 told_once() {
-    [ "$(tr -s ' \n' ' ' < out | grep -o "wait for each other for ever" | wc -l)" = 1 ] && says "the same cause as above, of forward"
+    [ "$(tr -s ' \n' ' ' < out | grep -o "wait for each other for ever" | wc -l)" = 1 ] && says "also failing for this reason: input gradient, communication"
 }
 check "a cause that fails several checks is explained once" told_once
 

@@ -24,16 +24,6 @@ static void print_lines(FILE *out, const char *text, const char *indent)
     }
 }
 
-/* The length in bytes of the whole lines that two texts have in common at the start. */
-static size_t common_lines(const char *a, const char *b)
-{
-    size_t common = 0, i = 0;
-    for (; a[i] && a[i] == b[i]; i++)
-        if (a[i] == '\n')
-            common = i + 1;
-    return !a[i] && !b[i] ? i : common;
-}
-
 /* The next reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
@@ -42,21 +32,19 @@ static int told_before(const LabResult *lab, int check)
     return check;
 }
 
-/* One mistake fails several checks: what the report says about an earlier one is not repeated. */
+/* The checks that fail by the same cause, in one sentence. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
-    const char *reason = lab->check[check].reason;
-    int first = -1;
-    for (int earlier = (int)check; (earlier = told_before(lab, earlier)) >= 0;)
-        if (common_lines(reason, lab->check[earlier].reason) > 0)
-            first = earlier;
-    if (first >= 0) {
-        fprintf(out, "      ");
-        fprintf(out, _("the same cause as above, of %s"), _(check_names[first]));
-        fprintf(out, "\n");
-        reason += common_lines(reason, lab->check[first].reason);
-    }
-    print_indented(out, page, reason, "      ");
+    char others[400] = "", text[500];
+    for (int other = (int)check + 1; other < CHECKS; other++)
+        if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
+            cause_of(lab, (Check)other) == check)
+            append(others, sizeof others, "%s%s", others[0] ? ", " : "", _(check_names[other]));
+    print_indented(out, page, own_reason(lab, check), "      ");
+    if (!others[0])
+        return;
+    snprintf(text, sizeof text, _("also failing for this reason: %s"), others);
+    print_indented(out, page, text, "      ");
 }
 
 static void print_mark(FILE *out, Status status, Paint paint)

@@ -54,6 +54,14 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
+/** One mistake fails several checks: the first failed check with points whose reason begins with the same lines as that of
+ *  this failed check; often itself. */
+Check cause_of(const LabResult *lab, Check check);
+
+/** What the reason of a failed check says beyond the lines that it shares with that of cause_of(); all of it if there is
+ *  none. Part of the reason; may be empty. */
+const char *own_reason(const LabResult *lab, Check check);
+
 /** The command that grades this lab again with the same inputs, or only the case in which this
  *  check failed. */
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
@@ -74,6 +82,9 @@ void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 /** Makes a text printable, in place: bytes that are not UTF-8 and control characters become '?'.
  *  Compilers quote what is in a student's file. */
 void clean_text(char *text);
+
+/** Makes the texts of a result printable: a student's compiler and program go to terminals and files. */
+void clean_result(LabResult *result);
 
 /** Writes to result->printed how much the ranks printed, with the first `lines` lines and, if the
  *  file `stays`, its path; nothing if they printed nothing. */
