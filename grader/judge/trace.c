@@ -123,7 +123,7 @@ int trace_lab(const Options *o)
     Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
                                 clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
-    table_print(stdout, outcome->calls, lab_of(o->lab)->file);
+    table_print(stdout, page_of(stdout), outcome, lab_of(o->lab)->file);
     print_end(c, outcome);
     schedule_print(stdout, c, outcome, o->cluster);
     runs_free(runs);

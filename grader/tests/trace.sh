@@ -32,6 +32,15 @@ check "calls that matched share a row, with the line of each rank" \
 check "if all calls match, no row is marked" lacks '^>>'
 check "a line says that they match" has '^every call matched'
 check "ranks hold the same numbers of whole values" lacks 'hold different'
+check "no pass is said to lack calls" lacks 'no call'
+python3 "$ROOT/grader/tests/answer.py" 06-no_g > "$(lab_file 6)"
+trace LAB=6
+check "a pass without calls is named, before the next pass with some" \
+    [ "$(grep -A3 '^-- forward pass' out | head -4)" = "$(printf '%s\n' '-- forward pass of the first layer, step 1: no call' \
+        '-- forward pass of the second layer, step 1: no call' '-- backward pass of the first layer, step 1' \
+        "$(grep -m1 '^   all_reduce' out)")" ]
+script -qec "make --silent SEED=1 trace LAB=6" /dev/null < /dev/null > out 2>&1
+check "on a terminal, its headings stand out" has $'^\x1b\\[1m-- backward pass'
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1

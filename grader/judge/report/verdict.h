@@ -104,6 +104,15 @@ extern const Page plain_page;
  *  plain page. */
 Page page_of(FILE *out);
 
+/** Escape sequences; all empty on a page without colour. */
+typedef struct Paint {
+    const char *good, *bad, *held; /**< what is right, wrong, held back */
+    const char *quiet, *strong;    /**< what may be skipped, what stands out */
+    const char *off;               /**< ends each of them */
+} Paint;
+/** Those of a page. */
+Paint paint_of(Page page);
+
 /** Prints a text of several lines, each indented by `indent` and broken at blanks to fit the
  *  page. */
 void print_indented(FILE *out, Page page, const char *text, const char *indent);
@@ -120,8 +129,11 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
 
 /** Prints the calls in order of time, with ranks as columns. Calls that met share a row; the row of
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
- *  only. */
-void table_print(FILE *out, const Calls *calls, const char *file);
+ *  only. Names the passes of the outcome in which no rank made a call. */
+void table_print(FILE *out, Page page, const Outcome *outcome, const char *file);
+/** Prints the passes after *last that come before `where` and in which no rank made a call; with NULL, all after *last. Sets
+ *  *last, which starts as NULL. */
+void silent_passes_print(FILE *out, const Outcome *outcome, const Entry **last, const Label *where);
 /** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to the hang. Then prints what the step
  *  would cost on a cluster, if `cluster`, the output of common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);
