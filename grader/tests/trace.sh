@@ -178,6 +178,28 @@ trace LAB=4
 check "a case that ended with an error shows the error with its HINT, and no completion" \
     eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'ran to completion'"
 
+tape() { # as trace, for make tape
+    make --silent SEED=1 tape "$@" > out 2>&1
+    status=$?
+}
+tape LAB=6 SOLUTION=1
+down='[0-9]+ +[0-9]+  linear of 3 +\[2,3,48\]  partial sum'
+check "make tape lists what each operation returns, with its line, shape and placement" eval "succeeds && has '$down'"
+check "and what it takes" has '^ +down.weight +\[48,18\] +shard\(1\)$'
+check "the gradient of a copy is a partial sum, and goes to x" has '^ +1 +[0-9]+  duplication +\[2,3,24\] +partial sum +→ x$'
+check "the backward pass is in its own order" [ "$(sed -n '/^-- backward/,$p' out | grep -oE '^ +[0-9]+' | xargs)" = "5 4 3 2 1" ]
+check "GELU is listed once, with the dropout that it is computed with" [ "$(sed '/^-- backward/,$d' out | grep -c gelu)" = 1 ]
+tape LAB=6 SOLUTION=1 RANK=1
+check "RANK selects the rank" says "this is rank 1; RANK=0 shows another"
+tape LAB=12 SOLUTION=1 RANK=2
+check "lab 12: a stage has a tape, too, in 80 columns" eval "has 'all_reduce of [0-9]+' && has '^-- .*gradient of each' && [ \"\$(LC_ALL=C.UTF-8 wc -L < out)\" -le 80 ]"
+tape LAB=12 SOLUTION=1 RANK=7
+check "a rank that the case lacks is refused" is_refused "this case has ranks 0 to"
+copy_solution 6
+sed -i 's/^    return all_reduce(linear(h, layer->down), mesh);/    return all_reduce(linear(tensor_copy(h), layer->down), mesh);/' "$(lab_file 6)"
+tape LAB=6
+check "it names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
+
 trace
 check "a missing LAB is refused" is_refused "which lab"
 trace LAB=77
