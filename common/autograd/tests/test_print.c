@@ -126,6 +126,7 @@ Suite *suite(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, a_small_tensor_is_printed_in_full);
     tcase_add_test(all, the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned);
+    tcase_add_test(all, the_first_line_says_what_the_program_is_doing);
     tcase_add_test(all, ids_are_integers);
     tcase_add_test(all, a_sum_before_its_all_reduce_is_called_partial);
     tcase_add_test(all, printing_changes_nothing);
