@@ -57,6 +57,13 @@ as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
+# In a recipe that compiles: on a terminal, says how many files that makes, since a first build takes half a minute.
+ON_TERMINAL = $(call answer,ON_TERMINAL,[ ! -t 2 ] || echo yes)
+LACKED = $(eval LACKED := $(words $(filter-out $(wildcard $(OF_GRADING)),$(OF_GRADING))))$(LACKED)
+OF_GRADING = $(call float,$(RUNTIME) $(SCENARIOS) $(RUNNER)) $(call double,$(DOUBLE) $(JUDGE) $(SERIAL) $(SCENARIOS))
+COMPILED =
+tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
+
 # After a command: if it failed, removes what it left, and says whether the disk is full.
 or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
@@ -111,7 +118,7 @@ NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
     $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
 $(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))
-RELEASE = $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
+RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
@@ -122,11 +129,11 @@ build: $(BUILD)/compile_commands.json $(BUILD)/generated/labs.json $(if $(HANDOU
        $(BUILD)/tokenize $(BUILD)/checkpoint
 
 $(BUILD)/float/%.o: %.c
-	mkdir -p $(@D)
+	$(tell_progress) mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@ $(or_full)
 
 $(BUILD)/float/%.o: %.cc
-	mkdir -p $(@D)
+	$(tell_progress) mkdir -p $(@D)
 	$(CXX) $(CXX_FLAGS) -c $< -o $@ $(or_full)
 
 $(BUILD)/double/%.o: %.c
@@ -177,7 +184,7 @@ $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl $(or_full)
 
 # Grading does not wait for grader/stack.py to determine what would train.
-ifneq ($(filter-out grade runners trace report measure start,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out grade runners trace tape report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \
           grader/limits.sh | $(ONEDNN) $(CATALOGUES)

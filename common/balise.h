@@ -558,8 +558,8 @@ Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you
 Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< the number of elements that this rank holds */
 
-/** For debugging: prints this rank's shape of x, its placement and its numbers (of many, the first
- * and last) on stdout, each line with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c
+/** For debugging: prints this rank's shape of x, its placement, in grading the layer, pass and step,
+ * and its numbers (of many, the first and last) on stdout, each line with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c
  * shows what the ranks printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI

@@ -8,12 +8,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "balise.h"
 #include "grader/label.h"
 
 enum {
-    MAX_RANKS = 8,      /**< per launch */
-    RING_CALLS = 4096,  /**< capacity of a rank's ring of calls */
-    RING_VALUES = 4096, /**< capacity of its ring of values */
+    MAX_RANKS = 8,         /**< per launch */
+    RING_CALLS = 4096,     /**< capacity of a rank's ring of calls */
+    RING_VALUES = 4096,    /**< capacity of its ring of values */
+    RING_OPERATIONS = 512, /**< capacity of its ring of operations */
+    MOST_INPUTS = 4,       /**< of an operation */
 };
 
 /** What a count of a datatype amounts to. Two sides of an exchange match by this, not by the names
@@ -116,10 +119,34 @@ typedef struct Value {
     double sum, size;   /**< weighted sums, of elements and of absolute values */
 } Value;
 
+/** A tensor that an operation takes or returns. */
+typedef struct TapeTensor {
+    const void *tensor;     /**< the same for the same tensor, until the tape is reset */
+    Shape shape;            /**< of this rank's part */
+    int32_t kind, dim;      /**< its Placement */
+    int32_t integers;       /**< ids, labels, a mask */
+    int32_t needs_gradient; /**< of an input */
+    char parameter[44];     /**< its name if it is a parameter; otherwise empty */
+} TapeTensor;
+
+/** An operation on a tape, forward or backward, below a line of the lab. */
+typedef struct TapeOperation {
+    char name[32];     /**< "linear" */
+    Label where;       /**< what the rank was doing */
+    void *address;     /**< the line of the lab */
+    const void *tape;  /**< which tape */
+    int32_t back;      /**< the gradient of `output` is complete, and goes to the inputs */
+    int32_t inputs;    /**< how many */
+    TapeTensor output; /**< its result */
+    TapeTensor input[MOST_INPUTS]; /**< its arguments */
+} TapeOperation;
+
 /** A rank's rings: entry i is at [i % RING_...]. */
 typedef struct Rings {
-    _Atomic int64_t number;        /**< the posted number of the case */
-    _Atomic int64_t calls, values; /**< how many there were in that case */
-    Call call[RING_CALLS];         /**< the last calls */
-    Value value[RING_VALUES];      /**< the first values */
+    _Atomic int64_t number;                   /**< the posted number of the case */
+    _Atomic int64_t calls, values;            /**< how many there were in that case */
+    _Atomic int64_t operations;               /**< likewise, at most RING_OPERATIONS */
+    Call call[RING_CALLS];                    /**< the last calls */
+    Value value[RING_VALUES];                 /**< the first values */
+    TapeOperation operation[RING_OPERATIONS]; /**< the first operations */
 } Rings;

@@ -171,12 +171,12 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
 	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
 
-# Commands about one case. trace: its MPI calls, with ranks as columns. report: a page that shows
+# Commands about one case. trace: its MPI calls, with ranks as columns. tape: the operations of a pass. report: a page that shows
 # who holds what, which elements are wrong, and the calls. measure: the number that students
 # predict. An earlier page stays if the command is refused (status 2), and does not outlive a lab
 # that no longer builds.
-.PHONY: trace report measure
-trace report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
+.PHONY: trace tape report measure
+trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 # With CLUSTER=, trace and report also replay the case's step at the pace of a cluster.
 ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
@@ -185,6 +185,9 @@ judge_on_cluster = $(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) $(if 
 trace:
 	$(RELEASE)
 	$(judge_on_cluster) --trace $(SHOWN)
+tape:
+	$(RELEASE)
+	$(call judge,$(RUNNERS)) --tape $(call quoted,$(or $(RANK),0)) $(SHOWN)
 report:
 	$(RELEASE)
 	mkdir -p $(BUILD)/report

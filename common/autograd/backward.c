@@ -111,6 +111,9 @@ void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
         if (!node->output->gradient)
             continue;
         node->output->gradient->may_be_shared = true;
+        if (tape->observer.operation)
+            tape->observer.operation(tape->observer.context, node->name, node->address,
+                                     node->output, 4, node->input, true);
         if (tape->observer.see)
             tape->observer.see(tape->observer.context, node->output, node->output->gradient,
                                node->name, node->address);

@@ -6,6 +6,7 @@
 #include "autograd/tape.h"
 #include "backend/host_view.h"
 #include "base/language.h"
+#include "base/run.h"
 
 enum { ROWS = 8, COLUMNS = 6 };
 
@@ -58,7 +59,10 @@ void tensor_print(const char *name, Tensor *x, const Mesh *mesh)
         view = host_view_read(reals(x), tensor_count(x));
     const int rank = mesh->world ? group_rank(mesh->world) : mesh->tp_rank;
     int64_t columns = shape_last(x->shape), rows = columns > 0 ? tensor_count(x) / columns : 0;
-    fprintf(to, _("rank %d: %.60s %s\n"), rank, name, TENSOR_TEXT(x));
+    char place[200];
+    run_place(place, sizeof place);
+    fprintf(to, _("rank %d: %.60s %s"), rank, name, TENSOR_TEXT(x));
+    fprintf(to, "%s%s\n", place[0] ? ", " : "", place);
     for (int64_t r = 0; r < rows && r < ROWS; r++) {
         int64_t row = shown(r, rows, ROWS);
         if (row < 0) {

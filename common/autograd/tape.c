@@ -172,13 +172,16 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
     return view;
 }
 
-static void *shown(const Tape *tape, const Tensor *output, const char *name)
+static void *shown(const Tape *tape, const char *name, const Tensor *output, int inputs,
+                   Tensor *const *input)
 {
     const Observer *observer = &tape->observer;
-    if (!observer->see)
+    if (!observer->see && !observer->operation)
         return NULL;
     void *address = callsite();
-    if (output->buffer)
+    if (observer->operation)
+        observer->operation(observer->context, name, address, output, inputs, input, false);
+    if (observer->see && output->buffer)
         observer->see(observer->context, output, NULL, name, address);
     return address;
 }
@@ -192,7 +195,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)
         return NULL;
-    void *address = shown(tape, output, name);
+    void *address = shown(tape, name, output, inputs, input);
     if (!wanted)
         return NULL;
     Node *node = new_node(tape);

@@ -130,13 +130,17 @@ typedef struct GradientWatch {
     void *context;                  /**< passed to the functions */
 } GradientWatch;
 
-/** Observes the result of each recorded operation, and later its gradient. */
+/** Observes the result of each recorded operation, and later its gradient. Both functions may be NULL. */
 typedef struct Observer {
     /** If `gradient` is NULL: x was returned by `function`, which a lab called at `address` (or
      *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
-    void *context; /**< passed to `see` */
+    /** If not NULL, called before `see`: `function`, which a lab called at `address`, has computed `output` from these
+     *  inputs, of which some may be NULL; or, if `back`, it is about to add to the gradients of those that need one. */
+    void (*operation)(void *context, const char *function, void *address, const Tensor *output,
+                      int inputs, Tensor *const *input, bool back);
+    void *context; /**< passed to both */
 } Observer;
 
 /** Records of equal size that never move. */

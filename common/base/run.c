@@ -80,6 +80,12 @@ __attribute__((weak)) void run_noted(Problem *problem, void *address)
     run_ends(problem, address);
 }
 
+/* For programs without run_place(). */
+__attribute__((weak)) void run_place(char *text, size_t size)
+{
+    text[0] = '\0';
+}
+
 void misplaced(const char *hint, const char *format, ...)
 {
     Problem problem;

@@ -65,5 +65,11 @@ const blocks = data => {
     const colour = () => legend(byId("ranks"), [...kinds, ...copied, ...swatch]);
     colourings.push(colour);
     colour();
-    return () => data.matrices.forEach((sheets, m) => byId(`matrix-${m}`).replaceChildren(...sheets.map((sheet, s) => sheetOf(sheet, `m${m}s${s}`, data.ranks))));
+    // Between the addends of a sum stands a plus.
+    const draw = (holder, sheets, id) => holder.replaceChildren(...sheets.flatMap((sheet, s) =>
+        [...(sheet.addend && s ? [make("span", {class: "plus"}, "+")] : []), sheetOf(sheet, `${id}s${s}`, data.ranks)]));
+    return () => {
+        data.matrices.forEach((sheets, m) => draw(byId(`matrix-${m}`), sheets, `m${m}`));
+        for (const [m, sheets] of Object.entries(data.expected)) draw(byId(`expected-${m}`), sheets, `e${m}`);
+    };
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of several
 runs, in the terminal or as .svg or .png. A point is a step, the line a moving average, a large mark
-an evaluation."""
+an evaluation. In the terminal, each of several runs has a letter, in lower case for an evaluation."""
 import json
 import os
 import shlex
@@ -13,6 +13,7 @@ from language import TRANSLATION, _, give_up # found through the path that gnupl
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
 NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds a step"), "tokens_per_s": _("tokens a second"),
          "comm_bytes": _("bytes sent by rank 0"), "comm_s": _("seconds of communication")}
+COLUMNS_OF_MARKS = 60
 MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
 
 
@@ -53,6 +54,19 @@ def block(name, points):
     return f"${name} << EOD\n" + "".join(f"{x:.10g} {y:.10g}\n" for x, y in points) + "EOD\n"
 
 
+def own_marks(line, run, runs):
+    """Points of a run for a terminal, which has no colours: each run has every n-th column to itself, so that all are visible
+    even where they agree."""
+    begin, width = line[0][0], (line[-1][0] - line[0][0]) or 1
+    found = []
+    for column in range(run, COLUMNS_OF_MARKS, runs):
+        x = begin + width * column / (COLUMNS_OF_MARKS - 1)
+        after = next((i for i, point in enumerate(line) if point[0] >= x), len(line) - 1)
+        (x0, y0), (x1, y1) = line[max(0, after - 1)], line[after]
+        found.append((x, y1 if x1 == x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)))
+    return found
+
+
 def curves_of(runs, field, terminal):
     """gnuplot's data and plot commands for one field."""
     data, parts = "", []
@@ -66,6 +80,13 @@ def curves_of(runs, field, terminal):
         width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # if runs agree, as layouts do, each is visible under the next
         name, quoted = f"{field}{i}", title.replace('"', "'")
         data += block(f"{name}points", points) + block(f"{name}line", line) + block(f"{name}marks", marks)
+        if terminal and len(runs) > 1:
+            data += block(f"{name}own", own_marks(line, i, len(runs)))
+            parts.append(f'${name}own using 1:2 with points pointtype {i + 1} title "{quoted}" noenhanced')
+            if marks:
+                letter = chr(ord("a") + i % 26)
+                parts.append(f'${name}marks using 1:2:("{letter}") with labels title "{letter} = {MARKED[field].format(run=quoted)}" noenhanced')
+            continue
         if not terminal:
             parts.append(f'${name}points using 1:2 with points pointtype 7 pointsize 0.25 linecolor {i + 1} notitle')
         parts.append(f'${name}line using 1:2 with lines linewidth {width:.1f} linecolor {i + 1} title "{quoted}" noenhanced')

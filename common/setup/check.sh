@@ -206,12 +206,12 @@ check_stack() {
     case $STACK in
     '' | mine | solutions) ;;
     serial)
-        ! goal grade trace report measure debug watch || stop "$(say "a lab cannot be graded on STACK='serial'")" \
+        ! goal grade trace tape report measure debug watch || stop "$(say "a lab cannot be graded on STACK='serial'")" \
             "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
         ;;
     *)
         ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
-        ! goal grade trace report measure debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
+        ! goal grade trace tape report measure debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
             "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
         ;;
     esac
@@ -268,5 +268,5 @@ check_stack
 check_backend
 check_cluster
 # The first build takes a while.
-[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace report measure build ||
+[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace tape report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

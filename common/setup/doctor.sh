@@ -15,6 +15,7 @@ source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
 problems=() # what prevents doing the labs here
+name_width=22 value_width=13 # of the table's first columns
 
 use_colour() {
     if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
@@ -33,7 +34,7 @@ row() {
     *) mark=' ' ;;
     esac
     local line
-    line="$(padded 22 "$2") $(padded 13 "$3") $4"
+    line="$(padded "$name_width" "$2") $(padded "$value_width" "$3") $4"
     printf '  %s %s\n' "$mark" "${line%"${line##*[! ]}"}"
 }
 
@@ -89,7 +90,7 @@ version_of() {
     file:*) if [[ -f $name && -x $name ]]; then version=$(command_version "$name"); fi ;;
     esac
     if [[ -z $version ]]; then version=$(packaged_version "${package[$1]%%/*}"); fi
-    printf '%.13s' "${version:-$(say 'found')}"
+    printf '%s' "${version:-$(say 'found')}"
 }
 
 how_to_get() {
@@ -102,7 +103,7 @@ dependency_row() {
     local i=$1 name=${package[$1]%%/*} use lacks
     use=$(say "${purpose[i]}") lacks=$(say 'missing')
     if is_present "$i"; then
-        row good "$name" "$(version_of "$i")" "$use"
+        row good "$name" "${version[i]}" "$use"
     elif [[ ${group[i]} == core && -z ${optional[${package[i]}]:-} ]]; then
         row bad "$name" "$lacks" "$use"
         how_to_get "$i"
@@ -114,8 +115,17 @@ dependency_row() {
     fi
 }
 
+# The columns of a table are as wide as its longest name and version, at least 22 and 13.
 dependency_table() {
-    local i
+    local i name name_width=22 value_width=13 version=()
+    for i in "${!package[@]}"; do
+        name=${package[i]%%/*}
+        if [[ ${group[i]} != "$1" ]]; then continue; fi
+        version[i]=''
+        if is_present "$i"; then version[i]=$(version_of "$i"); fi
+        if ((${#name} > name_width)); then name_width=${#name}; fi
+        if ((${#version[i]} > value_width)); then value_width=${#version[i]}; fi
+    done
     for i in "${!package[@]}"; do
         if [[ ${group[i]} == "$1" ]]; then dependency_row "$i"; fi
     done

@@ -1,5 +1,5 @@
 /** @file
- * The commands about one case (make trace, make report, make debug, make measure), and the lists
+ * The commands about one case (make trace, make tape, make report, make debug, make measure), and the lists
  * about labs (--list, --may-send).
  */
 #pragma once
@@ -18,6 +18,10 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
  *  of a group that meet in one row. If the case hung or crashed, marks the first difference.
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
+
+/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations of its first pass.
+ *  @return as trace_lab() */
+int tape_lab(const Options *o);
 
 /** Runs one case of a lab without judging it, without limits and without a sandbox, with gdb on
  *  rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks) that

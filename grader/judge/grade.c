@@ -198,14 +198,6 @@ static void tell_patterns(LabResult *result)
     }
 }
 
-/* Output of a student's compiler or program goes to terminals and files. */
-static void clean_words(LabResult *result)
-{
-    clean_text(result->remark);
-    for (int check = 0; check < CHECKS; check++)
-        clean_text(result->check[check].reason);
-}
-
 /* A single case does not cover all checks: the others neither earn nor lose points. */
 static int worth_looked_at(const LabResult *result)
 {
@@ -246,7 +238,7 @@ void grade_lab(LabResult *result, const Options *o)
     look_for_handed_out(result, o);
     printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0, !o->short_lived);
     tell_patterns(result);
-    clean_words(result);
+    clean_result(result);
     if (o->only_case >= 0 && result->state == GRADED)
         result->of = worth_looked_at(result);
     for (int check = 0; check < CHECKS; check++)

@@ -55,6 +55,7 @@ static Options defaults(void)
     Options o = {.part = 1,
                  .only_case = -1,
                  .debug = -1,
+                 .tape = -1,
                  .stops = "",
                  .author = "student",
                  .runners = "build/runners",
@@ -117,6 +118,8 @@ static void read_option(Options *o, char letter, const char *value)
         o->since = atof(value);
     else if (letter == 'b')
         wish_for(o->sandbox, value);
+    else if (letter == 't')
+        o->tape = (int)number(value, "RANK", MAX_RANKS - 1);
     else if (letter == 'e')
         keep_expected(value);
     else
@@ -143,6 +146,7 @@ static Options options_of(int argc, char **argv)
                    {"sandbox", .letter = 'b'},
                    {"expected", .letter = 'e'},
                    {"debug", .letter = 'd'},
+                   {"tape", .letter = 't'},
                    {"author", .text = &o.author},
                    {"runners", .text = &o.runners},
                    {"labs", .text = &o.labs},
@@ -176,10 +180,11 @@ static Options options_of(int argc, char **argv)
     }
     if (optind < argc)
         usage(_("too many arguments"));
-    if ((o.trace || o.measure || o.picture || o.debug >= 0 || o.may_send) && !o.lab)
+    if ((o.trace || o.measure || o.picture || o.tape >= 0 || o.debug >= 0 || o.may_send) && !o.lab)
         give_up_with(o.trace        ? "make trace LAB=6"
                      : o.measure    ? "make measure LAB=6"
                      : o.picture    ? "make report LAB=6"
+                     : o.tape >= 0  ? "make tape LAB=6 RANK=1"
                      : o.debug >= 0 ? "make debug LAB=6 RANK=1"
                                     : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
                      _("which lab?"));
@@ -261,6 +266,8 @@ int main(int argc, char **argv)
         give_up(&problem);
     if (o.trace)
         return trace_lab(&o);
+    if (o.tape >= 0)
+        return tape_lab(&o);
     if (o.measure)
         return measure_lab(&o);
     if (o.picture)

@@ -141,18 +141,18 @@ static json_t *picture_on_cluster(const Case *c, const Outcome *outcome, const c
 
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
-static json_t *checks_json(const LabResult *result)
+/* Those of make grade CASE=, each with what its reason says of its own, and the check that fails by the same cause. */
+static json_t *checks_json(const Options *o, const LabResult *result)
 {
+    const Verdict verdict = {result, 1, o->seed, o->author, 0, o->sandbox};
     json_t *checks = json_array();
     for (int check = -1; (check = next_check(result, check)) >= 0;) {
-        const CheckResult *r = &result->check[check];
-        const char *status = r->failed      ? "wrong"
-                             : r->to_do     ? "to do"
-                             : r->looked_at ? "right"
-                                            : "not looked at";
-        json_array_append_new(checks, json_pack("{s:s, s:s, s:o}", "name", check_names[check],
-                                                "status", status, "reason",
-                                                picture_text(r->failed ? r->reason : "")));
+        json_t *json = check_json(&verdict, result, (Check)check);
+        if (result->check[check].failed)
+            json_object_update_new(json, json_pack("{s:s, s:s}", "cause",
+                                                   check_names[cause_of(result, (Check)check)],
+                                                   "own", own_reason(result, (Check)check)));
+        json_array_append_new(checks, json);
     }
     return checks;
 }
@@ -173,9 +173,9 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
         case_text(c, text), "world", c->world, "tp", c->tp, "pp", c->pp, "ending",
         ended ? "refused" : endings[outcome->ending], "diagnosis",
         picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
-        checks_json(result), "alike", alike_on_ranks(c), "matrices", picture_matrices(c, outcome),
-        "ranks", picture_calls(c, outcome->calls), "schedule", picture_schedule(c, outcome),
-        "cluster", picture_on_cluster(c, outcome, o->cluster));
+        checks_json(o, result), "alike", alike_on_ranks(c), "matrices",
+        picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls), "schedule",
+        picture_schedule(c, outcome), "cluster", picture_on_cluster(c, outcome, o->cluster));
 }
 
 int picture_lab(const Options *o)
@@ -193,6 +193,7 @@ int picture_lab(const Options *o)
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};
     judge_case(&result, c, index, outcome);
+    clean_result(&result);
     char *text = json_file(case_json(o, &result, c, index, outcome));
     const bool written = write_file(o->picture, text, &problem);
     free(text);

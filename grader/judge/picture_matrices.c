@@ -1,6 +1,7 @@
 /* Which rank holds which part of each matrix, and which elements are wrong. */
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/groups.h"
 #include <math.h>
 
 enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
@@ -47,12 +48,83 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
     json_object_set_new(part, "first", first);
 }
 
+/* The entries of this rank's group, if nobody has added up their numbers, whose sum is what is expected. */
+typedef struct Addends {
+    const Entry *of[MAX_RANKS];
+    int count;
+} Addends;
+
+static double sum_at(const Addends *a, int64_t at)
+{
+    double sum = 0;
+    for (int i = 0; i < a->count; i++)
+        sum += numbers_of(a->of[i])[at];
+    return sum;
+}
+
+/* Are these addends of the expected numbers? */
+static bool find_addends(const Trial *t, const Entry *want, double tolerance, Addends *a)
+{
+    const Members group = tp_group(t->c, t->rank);
+    a->count = group.count;
+    for (int i = 0; i < a->count; i++) {
+        a->of[i] = entry_of_rank(t, group.first + i * group.stride, (int)want->kind, want->label);
+        if (!a->of[i] || a->of[i]->placement_kind == SHARD || !has_numbers(a->of[i], want))
+            return false;
+    }
+    for (int64_t at = 0; at < want->count; at++)
+        if (!(fabs(sum_at(a, at) - numbers_of(want)[at]) <= tolerance * a->count))
+            return false;
+    return a->count > 1;
+}
+
+/* The addends of each element in "first". */
+static void add_addends(const Trial *t, json_t *part, const Entry *want, double tolerance)
+{
+    Addends a;
+    json_t *one;
+    size_t index;
+    if (want->kind != VALUES || !json_integer_value(json_object_get(part, "wrong")) ||
+        !find_addends(t, want, tolerance, &a))
+        return;
+    const Members group = tp_group(t->c, t->rank);
+    json_t *ranks = json_array();
+    for (int i = 0; i < a.count; i++)
+        json_array_append_new(ranks, json_integer(group.first + i * group.stride));
+    json_object_set_new(part, "addend", ranks);
+    json_array_foreach(json_object_get(part, "first"), index, one)
+    {
+        json_t *terms = json_array();
+        for (int i = 0; i < a.count; i++)
+            json_array_append_new(
+                terms,
+                json_sprintf("%.4g",
+                             numbers_of(a.of[i])[json_integer_value(json_object_get(one, "at"))]));
+        json_object_set_new(one, "terms", terms);
+    }
+}
+
 /* A rank may have written anything. */
 static const char *placement_name(int kind)
 {
     static const char *const names[] = {"whole",   "copied",  "shard",
                                         "partial", "unknown", "undecided"};
     return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "unknown";
+}
+
+/* How this rank should hold a parameter that it splits otherwise. */
+static void add_wanted(const Trial *t, json_t *part, const Entry *got, const Entry *want)
+{
+    if (want->kind != PARAMETER || !is_cut_wrongly(t, got, want))
+        return;
+    const unsigned cuts = lab_cuts(lab_of(t->c->lab), want->label.name);
+    const int dim = cuts & CUT_0 ? 0 : 1;
+    const Range held =
+        chunk(want->shape.size[dim], place_in(tp_group(t->c, t->rank), t->rank), t->c->tp);
+    json_object_set_new(part, "wanted",
+                        json_pack("{s:s, s:i, s:I, s:I}", "placement",
+                                  cuts & CUT_NOT ? "whole" : "shard", "dim", dim, "begin",
+                                  (json_int_t)held.begin, "end", (json_int_t)held.end));
 }
 
 static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
@@ -68,8 +140,12 @@ static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
                                            "begin", (json_int_t)got->begin, "end",
                                            (json_int_t)got->end, "shape", shape_json(got->shape),
                                            "fits", fits, "count", (json_int_t)got->count));
-    if (fits)
-        add_wrong(part, got, want, want->kind == VALUES ? tolerance_of(&t->expected, want) : 0);
+    const double tolerance = fits && want->kind == VALUES ? tolerance_of(&t->expected, want) : 0;
+    if (fits) {
+        add_wrong(part, got, want, tolerance);
+        add_addends(t, part, want, tolerance);
+        add_wanted(t, part, got, want);
+    }
     return part;
 }
 

@@ -1,4 +1,4 @@
-/* make trace: prints the calls of one case as a table. */
+/* make trace, make tape: print the calls of one case, or the operations of one of its ranks, as tables. */
 
 #include <stdlib.h>
 
@@ -6,6 +6,7 @@
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/stages.h"
+#include "grader/judge/report/tape.h"
 #include "grader/judge/report/verdict.h"
 
 /* Do its ranks communicate? With replicas, prefers those that train, because pages draw their split
@@ -113,6 +114,26 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
     return c;
 }
 
+int tape_lab(const Options *o)
+{
+    char runner[512];
+    Case cases[MAX_CASES];
+    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
+    if (!c)
+        return 1;
+    if (o->tape >= c->world)
+        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
+    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
+                                clock_now() + lab_seconds(o->sandbox));
+    TapePass *pass = tape_pass(runs->outcome[0].calls, o->tape, lab_of(o->lab)->file);
+    tape_print(stdout, page_of(stdout), pass);
+    if (c->world > 1)
+        printf(_("\nthis is rank %d; RANK=%d shows another\n"), o->tape, o->tape ? 0 : 1);
+    free(pass);
+    runs_free(runs);
+    return 0;
+}
+
 int trace_lab(const Options *o)
 {
     char runner[512];
@@ -123,7 +144,7 @@ int trace_lab(const Options *o)
     Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
                                 clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
-    table_print(stdout, outcome->calls, lab_of(o->lab)->file);
+    table_print(stdout, page_of(stdout), outcome, lab_of(o->lab)->file);
     print_end(c, outcome);
     schedule_print(stdout, c, outcome, o->cluster);
     runs_free(runs);

@@ -19,6 +19,7 @@
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/labs/groups.h"
+#include "grader/labs/labels.h"
 #include "grader/runner/filter.h"
 #include "grader/runner/guard.h"
 #include "grader/runner/recorder.h"
@@ -59,6 +60,13 @@ _Noreturn void run_ends(Problem *problem, void *address)
 void run_noted(Problem *problem, void *address)
 {
     write_problem(NOTE, problem, address);
+}
+
+void run_place(char *text, size_t size)
+{
+    char words[LABEL_SIZE];
+    const Label where = recorder_place();
+    snprintf(text, size, "%s", where.of == NOTHING ? "" : label_text(&where, words));
 }
 
 _Noreturn void run_todo(int balise, const char *function, void *address)

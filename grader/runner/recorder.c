@@ -32,6 +32,7 @@ void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case
 {
     atomic_store(&rings->calls, 0);
     atomic_store(&rings->values, 0);
+    atomic_store(&rings->operations, 0);
     atomic_store(&rings->number, number);
     recorder = (Recorder){.header = header, .rings = rings, .world = world, .c = *c};
     names_begin(world, number);
@@ -272,5 +273,5 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
 
 void values_watch(Tape *tape, Rings *rings)
 {
-    tape->observer = (Observer){see, rings};
+    tape->observer = (Observer){.see = see, .operation = operation_note, .context = rings};
 }

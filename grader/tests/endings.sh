@@ -25,7 +25,7 @@ check "a rank that skips a collective is a failure" fails_saying "wait for each 
 check "a hang names the ranks that wait" says "rank 0 waits in all_reduce"
 check "a hang names the line of the lab" says "at collectives.c:"
 told_once() {
-    [ "$(tr -s ' \n' ' ' < out | grep -o "wait for each other for ever" | wc -l)" = 1 ] && says "the same cause as above (forward)"
+    [ "$(tr -s ' \n' ' ' < out | grep -o "wait for each other for ever" | wc -l)" = 1 ] && says "also failing for this reason: input gradient, communication"
 }
 check "a cause that fails several checks is explained once" told_once
 
@@ -46,6 +46,8 @@ grade LAB=1 CASE=5
 check "an endless loop on one rank is a failure" fails_saying "Rank 1 did not return within the time limit"
 check "in a file, there is no line about waiting" eval '! says "waiting for rank"'
 script -qec "make --silent SEED=1 grade LAB=1 CASE=5" /dev/null < /dev/null > out 2>&1
+check "on a terminal, the files that a build compiles are counted" eval 'rm "$tree/build/float/grader/runner/yield.o" &&
+    script -qec "make --silent build/float/grader/runner/yield.o" /dev/null < /dev/null > counted 2>&1 && grep -q "building: 1 of 1 files" counted'
 check "on a terminal, there is one line about waiting" [ "$(grep -c 'waiting for rank 1, which has made no MPI call' out)" = 1 ]
 
 lab_1 '    if (mesh->tp_rank == 1)

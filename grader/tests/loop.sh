@@ -60,6 +60,13 @@ check "a file that was changed since it was graded is marked" line_of 6 "changed
 check "old points do not unlock its reference" one_error "changed since" make --silent solution LAB=6
 grade LAB=6
 check "full marks are marked" line_of 6 "10/10 .*✓"
+grade LAB=6
+check "after full marks, make grade names the next lab" says "next: read labs/07-block-classifier/README.md, then edit labs/07-block-classifier/block-classifier.c"
+python3 "$ROOT/grader/tests/answer.py" 06-no_g > 06.c && cp "$six" kept.c && cp 06.c "$six"
+script -qec "make --silent SEED=1 grade LAB=6" /dev/null < /dev/null > out 2>&1
+check "on a terminal, held back is yellow, and a HINT stands out" eval "grep -q \$'\\e\\[33mheld back' out && grep -q \$'\\e\\[1m *HINT: ' out"
+cp kept.c "$six"
+grade LAB=6
 after_full_marks() {
     run make --silent solution LAB=6
     [ "$status" = 0 ] && grep -q '^-/\* mine' out

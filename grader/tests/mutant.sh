@@ -61,8 +61,8 @@ full() { # full CHECK: did it pass? Its points may still be held back.
 trouble=() # violated expectations
 unsaid=()  # expected words that the report lacks
 sentences() { # the reasons of failed checks, from the report
-    awk '/^  [^ ]|^Lab/ { wrong = /^  ✗|: (does not build|refused) +0/; next }
-        /^ +(not reached|again|calls): |the same cause as above/ { next } wrong' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
+    awk '/^  [^ ]|^Lab/ { wrong = /^  ✗|: (does not build|refused) +0/; others = 0; next }
+        /^ +(not reached|again|calls): |also failing for this reason: / { others = /also failing/; next } wrong && !others' "$work/report" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'
 }
 each() { # each FIELD FUNCTION: calls the function with each item of the field's lists
     local list items=() item

@@ -42,7 +42,7 @@ check "lab 6: one matrix is split by rows, the other by columns" page is_cut 6
 check "lab 11: the names of matrices are complete" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
 check "if everything is right, the first section is open" page opens_what_is_wrong 6
 check "the calls of a rank do not overlap" page has_calls 6
-check "each check is named with its result" page says 6 "forward ✓ right" "sharding ✓ right" "communication ✓ right"
+check "each check is named with its result" page says 6 "forward 2/2 ✓ passed" "sharding 1/1 ✓ passed" "communication 2/2 ✓ passed"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
 check "lab 13: so do the matrices of a pipeline" right 13 CASE=17
@@ -71,7 +71,20 @@ check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "the sections with errors are open, and no others" page opens_what_is_wrong 6
 check "without the sum, both ranks have wrong elements" page is_wrong_on 6 0 1
 check "these are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
-check "the reason is the judge's" page says 6 "Wrong in this case: forward" "partial sum; it should be whole"
+check "beside them stand the sum that is missing and what is expected" page says 6 "missing: the sum over ranks 0, 1" "expected ranks 0, 1: all of it"
+check "of the first elements, the terms add up to the number that is expected" page adds_up 6
+check "it begins with the judge's reason and its HINT" page begins_with 6 "forward 0/2 wrong" "partial sum; it should be whole" "HINT: all_reduce (g) adds the partial sums"
+check "points that are held back are, with the reason" page says 6 "communication 0/2 held back in at least one direction" "communication 0/2 ○ held back"
+check "one matrix with errors is shown, the other eleven and those without are folded" page folds 6 "11 more with errors" "24 without errors"
+for mutant in 06-no_g 06-no_f 04-no_f 02-row_split 13-one_after_the_other; do
+    lab=$((10#${mutant%%-*}))
+    wrong_answer $mutant && make --silent grade LAB=$lab SEED=1 > out 2>&1
+    case=$(sed -nE 's/.*again: make grade .*CASE=([0-9]+).*/\1/p' out | head -1)
+    make --silent grade LAB=$lab SEED=1 CASE="$case" FORMAT=json OUT=verdict.json > out 2>&1
+    report LAB=$lab SEED=1 CASE="$case"
+    check "$mutant: each check has the points, the status and the reason of make grade" page equals_verdict $lab verdict.json
+done
+wrong_answer 06-no_g
 copy_solution 6
 file=$(lab_file 6)
 sed -i -E 's/^(    return )(all_reduce\(.*)\);$/    Tensor *y = \2);\n    if (mesh->tp_rank == 1)\n        tensor_data(y)[3] += 1;\n\1y;/' "$file"
@@ -85,7 +98,7 @@ check "the element is shown with the expected number" page says 6 "1 wrong eleme
 
 wrong_answer 02-row_split
 report LAB=2 SEED=1
-check "a wrong split is reported beside right numbers" page says 2 "Wrong in this case: sharding" "rank 0: columns 0 to"
+check "a wrong split is reported beside right numbers" page says 2 "sharding 0/2 wrong" "rank 0: columns 0 to" "expected rank 0: rows 0 to"
 
 copy_solution 2
 sed -i 's/^    Tensor \*y = .*linear(.*/    if (mesh->tp_rank == 1)\n        tensor_data(layer->weight)[0] += 1;\n&/' "$(lab_file 2)"

@@ -1,5 +1,6 @@
 """report_pages.py WHAT PAGE [...]: checks a page of make report, for report.sh. The exit status is
 the answer; prints what it found."""
+import json
 import os
 import re
 import sys
@@ -30,6 +31,8 @@ def wrong_ranks(page, kinds=None):
     for sheet in sheets(page):
         if kinds and sheet["title"] != kinds:
             continue
+        if sheet.get("addend"):
+            found |= {rank for block in sheet["blocks"] for rank in block["ranks"]}
         wrong = {at for begin, length in sheet["runs"] for at in range(begin, begin + length)}
         for block in sheet["blocks"]:
             inside = {r * sheet["columns"] + c for row, column, rows, columns in block["rectangles"] for r in range(row, row + rows) for c in range(column, column + columns)}
@@ -63,6 +66,39 @@ def is_wrong_by_rows_on(page, path, *ranks):
 
 def says(page, path, *words):
     return all(word in page.text for word in words), page.text[:3000]
+
+
+def begins_with(page, path, *words):
+    """Do these words stand above the first table?"""
+    above = page.text.split("The judge's result for this case.")[0]
+    return all(word in above for word in words), above
+
+
+def adds_up(page, path):
+    """Of each row of the first table of elements: element, terms, sum."""
+    table = re.search(r"The first wrong elements\.(.*?)</table>", page.source, re.S)
+    rows = [[float(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in re.findall(r"<tr>(.*?)</tr>", table[1])[1:]] if table else []
+    return len(rows) == 5 and all(abs(sum(terms) - whole) < 2e-3 for *terms, whole in rows), str(rows)
+
+
+def folds(page, path, *words):
+    """Are these the summaries of the folded sections of matrices, which are closed?"""
+    found = re.findall(r'<details class="more"( open)?><summary>(.*?)</summary>', page.source)
+    return found == [("", word) for word in words], str(found)
+
+
+def equals_verdict(page, path, verdict):
+    """Has the page what make grade has written of the same case, check by check?"""
+    with open(verdict, encoding="utf-8") as file:
+        checks = json.load(file)["labs"][0]["checks"]
+    lacking = []
+    for check in checks:
+        points, status = f"{check['points']}/{check['of']}", check["status"].replace("not run", "not in this case")
+        lines = [" ".join(line.split()) for line in check.get("reason", "").split("\n")]
+        row = re.search(rf"{re.escape(check['name'])} {points} \S {status}", page.text)
+        lacking += [] if row else [f"{check['name']} {points} {status}"]
+        lacking += [line for line in lines if line not in page.text]
+    return len(checks) > 3 and not lacking, str(lacking)
 
 
 def has_calls(page, path):
@@ -120,7 +156,7 @@ def has_no_schedule(page, path):
 
 def is_drawn(page, path):
     dom = pages.drawn(path)
-    blocks = sum(len(block["rectangles"]) for sheet in sheets(page) for block in sheet["blocks"])
+    blocks = sum(len(block["rectangles"]) for sheet in sheets(page) + sum(page.data["expected"].values(), []) for block in sheet["blocks"])
     wrong = sum(bool(sheet["runs"]) for sheet in sheets(page))
     found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
     timelines = [int(spans) > 0 for spans in re.findall(r'data-spans="(\d+)"', dom)]

@@ -32,6 +32,15 @@ check "calls that matched share a row, with the line of each rank" \
 check "if all calls match, no row is marked" lacks '^>>'
 check "a line says that they match" has '^every call matched'
 check "ranks hold the same numbers of whole values" lacks 'hold different'
+check "no pass is said to lack calls" lacks 'no call'
+python3 "$ROOT/grader/tests/answer.py" 06-no_g > "$(lab_file 6)"
+trace LAB=6
+check "a pass without calls is named, before the next pass with some" \
+    [ "$(grep -A3 '^-- forward pass' out | head -4)" = "$(printf '%s\n' '-- forward pass of the first layer, step 1: no call' \
+        '-- forward pass of the second layer, step 1: no call' '-- backward pass of the first layer, step 1' \
+        "$(grep -m1 '^   all_reduce' out)")" ]
+script -qec "make --silent SEED=1 trace LAB=6" /dev/null < /dev/null > out 2>&1
+check "on a terminal, its headings stand out" has $'^\x1b\\[1m-- backward pass'
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1
@@ -168,6 +177,28 @@ sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"
 trace LAB=4
 check "a case that ended with an error shows the error with its HINT, and no completion" \
     eval "has '^the case ended with an error:' && has '^linear: .* does not fit' && has '^HINT: ' && lacks 'ran to completion'"
+
+tape() { # as trace, for make tape
+    make --silent SEED=1 tape "$@" > out 2>&1
+    status=$?
+}
+tape LAB=6 SOLUTION=1
+down='[0-9]+ +[0-9]+  linear of 3 +\[2,3,48\]  partial sum'
+check "make tape lists what each operation returns, with its line, shape and placement" eval "succeeds && has '$down'"
+check "and what it takes" has '^ +down.weight +\[48,18\] +shard\(1\)$'
+check "the gradient of a copy is a partial sum, and goes to x" has '^ +1 +[0-9]+  duplication +\[2,3,24\] +partial sum +→ x$'
+check "the backward pass is in its own order" [ "$(sed -n '/^-- backward/,$p' out | grep -oE '^ +[0-9]+' | xargs)" = "5 4 3 2 1" ]
+check "GELU is listed once, with the dropout that it is computed with" [ "$(sed '/^-- backward/,$d' out | grep -c gelu)" = 1 ]
+tape LAB=6 SOLUTION=1 RANK=1
+check "RANK selects the rank" says "this is rank 1; RANK=0 shows another"
+tape LAB=12 SOLUTION=1 RANK=2
+check "lab 12: a stage has a tape, too, in 80 columns" eval "has 'all_reduce of [0-9]+' && has '^-- .*gradient of each' && [ \"\$(LC_ALL=C.UTF-8 wc -L < out)\" -le 80 ]"
+tape LAB=12 SOLUTION=1 RANK=7
+check "a rank that the case lacks is refused" is_refused "this case has ranks 0 to"
+copy_solution 6
+sed -i 's/^    return all_reduce(linear(h, layer->down), mesh);/    return all_reduce(linear(tensor_copy(h), layer->down), mesh);/' "$(lab_file 6)"
+tape LAB=6
+check "it names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
 
 trace
 check "a missing LAB is refused" is_refused "which lab"

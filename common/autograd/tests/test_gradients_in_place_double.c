@@ -32,7 +32,7 @@ static void see_gradient(void *context, const Tensor *x, const Tensor *gradient,
 START_TEST(a_gradient_with_one_holder_is_overwritten)
 {
     const void *came = NULL;
-    tape->observer = (Observer){see_gradient, &came};
+    tape->observer = (Observer){.see = see_gradient, .context = &came};
     Tensor *x = input("x"), *y = linear(OPERATIONS[_i](x), normal("weight", SHAPE(4, 5), whole()));
     tape_backward(tape, y, normal("dy", y->shape, whole()));
     ck_assert_ptr_nonnull(came);

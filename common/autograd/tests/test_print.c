@@ -24,6 +24,13 @@ static void print(const char *name, Tensor *x)
     fclose(file);
 }
 
+static const char *place = "";
+/* As the runner's, which says layer, pass and step. */
+void run_place(char *text, size_t size)
+{
+    snprintf(text, size, "%s", place);
+}
+
 static Tensor *counted(Shape shape, Placement placement)
 {
     real numbers[1024];
@@ -57,6 +64,18 @@ START_TEST(the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned)
               "0 [ 9,:]       31.5         32       32.5        ...         34       34.5\n"
               "0 [10,:]         35       35.5         36        ...       37.5         38\n"
               "0 [11,:]       38.5         39       39.5        ...         41       41.5\n");
+    tape_down();
+}
+END_TEST
+
+START_TEST(the_first_line_says_what_the_program_is_doing)
+{
+    tape_up();
+    place = "forward pass of the first layer, step 1";
+    print("h", counted(SHAPE(1), whole()));
+    place = "";
+    ck_assert_str_eq(said, "rank 0: h [1] whole, forward pass of the first layer, step 1\n"
+                           "0 [:]          0\n");
     tape_down();
 }
 END_TEST
@@ -107,6 +126,7 @@ Suite *suite(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, a_small_tensor_is_printed_in_full);
     tcase_add_test(all, the_middle_of_a_large_tensor_is_left_out_and_columns_are_aligned);
+    tcase_add_test(all, the_first_line_says_what_the_program_is_doing);
     tcase_add_test(all, ids_are_integers);
     tcase_add_test(all, a_sum_before_its_all_reduce_is_called_partial);
     tcase_add_test(all, printing_changes_nothing);

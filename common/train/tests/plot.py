@@ -51,6 +51,11 @@ def main(folder):
     columns = [line.find("*") for line in lines if "*" in line]
     check(len(columns) > 3 and columns == sorted(columns), "a falling loss is drawn downwards from left to right", "\n".join(lines))
 
+    same = written(folder, "same.jsonl", lambda step: 1 - step / 50)
+    lines = [line for line in plot(folder, METRICS=f"{falls} {same} {rises}").stdout.splitlines() if "|" in line]
+    counts = [sum(line.count(letter) for line in lines) for letter in "ABC"]
+    check(min(counts) > 10, "several runs have a letter each, and are all visible even if they agree", "\n".join(lines))
+
     picture = os.path.join(folder, "curves.svg")
     done = plot(folder, METRICS=f"{falls} {rises}", Y="loss accuracy", OUT=picture)
     texts = []

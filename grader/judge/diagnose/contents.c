@@ -55,15 +55,24 @@ bool misdeclared_parameter(const Trial *t, char *text, size_t size)
     return false;
 }
 
+static unsigned cut_of(const Entry *got)
+{
+    return got->placement_kind != SHARD ? CUT_NOT
+           : got->placement_dim == 0    ? CUT_0
+           : got->placement_dim == 1    ? CUT_1
+                                        : 0;
+}
+
+bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want)
+{
+    return t->c->tp > 1 && !(lab_cuts(lab_of(t->c->lab), want->label.name) & cut_of(got));
+}
+
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
-    unsigned cuts = lab_cuts(t->result->lab, want->label.name);
+    unsigned cuts = lab_cuts(t->result->lab, want->label.name), cut = cut_of(got);
     const char *still_whole = t->result->lab->still_whole;
-    int cut = got->placement_kind != SHARD ? CUT_NOT
-              : got->placement_dim == 0    ? CUT_0
-              : got->placement_dim == 1    ? CUT_1
-                                           : 0;
-    if (t->c->tp == 1 || (cuts & cut))
+    if (!is_cut_wrongly(t, got, want))
         return false;
     fail(t, SHARDING, EXPLAINED,
          cuts == CUT_NOT ? _("parameter %s is split, but every rank needs all of it (%s)")

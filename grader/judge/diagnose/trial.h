@@ -85,6 +85,8 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
+/** Does a rank split a parameter otherwise than its lab says? */
+bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
 /** Does a parameter of this rank have a name that differs from the start file? */

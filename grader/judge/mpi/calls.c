@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/language.h"
+#include "tensor/tensor.h"
 
 static bool is_rank(int32_t rank, int ranks)
 {
@@ -30,6 +31,32 @@ static void make_sound(Call *call, int ranks, int64_t index)
         call->waited_by = -1;
 }
 
+static void make_argument_sound(TapeTensor *a)
+{
+    if (a->shape.rank < 0 || a->shape.rank > 4)
+        a->shape.rank = 0;
+    if (a->kind < WHOLE || a->kind > UNDECIDED)
+        a->kind = UNKNOWN;
+    a->parameter[sizeof a->parameter - 1] = '\0';
+}
+
+static void copy_operations(RankCalls *into, const Rings *rings, bool begun)
+{
+    const int64_t count = begun ? atomic_load(&rings->operations) : 0;
+    into->operations_count = count < 0 ? 0 : count < RING_OPERATIONS ? count : RING_OPERATIONS;
+    into->operation = malloc((size_t)(into->operations_count + 1) * sizeof *into->operation);
+    memcpy(into->operation, rings->operation,
+           (size_t)into->operations_count * sizeof *into->operation);
+    for (int64_t i = 0; i < into->operations_count; i++) {
+        TapeOperation *o = &into->operation[i];
+        o->name[sizeof o->name - 1] = '\0';
+        o->inputs = o->inputs < 0 ? 0 : o->inputs < MOST_INPUTS ? o->inputs : MOST_INPUTS;
+        make_argument_sound(&o->output);
+        for (int k = 0; k < MOST_INPUTS; k++)
+            make_argument_sound(&o->input[k]);
+    }
+}
+
 static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun)
 {
     int64_t total = begun ? atomic_load(&rings->calls) : 0,
@@ -47,6 +74,7 @@ static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun
     memcpy(into->value, rings->value, (size_t)into->values_count * sizeof *into->value);
     for (int64_t i = 0; i < into->values_count; i++)
         into->value[i].operation[sizeof into->value[i].operation - 1] = '\0';
+    copy_operations(into, rings, begun);
 }
 
 Calls *calls_copy(const Launch *launch, int ranks, int posted)
@@ -66,6 +94,7 @@ void calls_free(Calls *calls)
     for (int r = 0; calls && r < calls->ranks; r++) {
         free(calls->rank[r].call);
         free(calls->rank[r].value);
+        free(calls->rank[r].operation);
     }
     free(calls);
 }

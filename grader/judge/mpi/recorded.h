@@ -11,12 +11,14 @@
 
 /** One rank's calls in a case. */
 typedef struct RankCalls {
-    int64_t first;        /**< calls made before these: a ring keeps only the last ones */
-    int64_t count;        /**< number of calls here */
-    Call *call;           /**< [count], in order */
-    bool left;            /**< the rank has completed the case */
-    int64_t values_count; /**< number of values here */
-    Value *value;         /**< the first ones: their ring is not overwritten */
+    int64_t first;            /**< calls made before these: a ring keeps only the last ones */
+    int64_t count;            /**< number of calls here */
+    Call *call;               /**< [count], in order */
+    bool left;                /**< the rank has completed the case */
+    int64_t values_count;     /**< number of values here */
+    Value *value;             /**< the first ones: their ring is not overwritten */
+    int64_t operations_count; /**< number of operations here */
+    TapeOperation *operation; /**< likewise the first ones */
 } RankCalls;
 
 /** All ranks' calls in a case. */

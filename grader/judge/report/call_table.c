@@ -18,6 +18,7 @@ typedef struct Row {
 typedef struct Table {
     const Calls *calls;
     const char *file; /* the lab's file */
+    Paint paint;
     Difference first;
     int64_t next[MAX_RANKS]; /* index into each rank's calls */
     Row *row;
@@ -251,13 +252,14 @@ static void print_row(FILE *out, const Table *t, const Row *row)
     char text[LABEL];
     int blanks = 0;
     line_label(row, text);
-    fprintf(out, "%s %-*s", is_first_difference(t, row) ? ">>" : "  ",
+    const bool differs = is_first_difference(t, row);
+    fprintf(out, "%s%s %-*s", differs ? t->paint.bad : "", differs ? ">>" : "  ",
             padded_to(text, t->label_width), text);
     for (int r = 0; r < t->calls->ranks; r++) {
         cell_of(t, row, r, text);
         print_cell(out, t, r, text, &blanks);
     }
-    fprintf(out, "\n");
+    fprintf(out, "%s\n", differs ? t->paint.off : "");
 }
 
 static void print_head(FILE *out, const Table *t)
@@ -270,11 +272,16 @@ static void print_head(FILE *out, const Table *t)
     fprintf(out, "\n");
 }
 
-void table_print(FILE *out, const Calls *calls, const char *file)
+void table_print(FILE *out, Page page, const Outcome *outcome, const char *file)
 {
     char words[LABEL_SIZE];
-    Table t = {.calls = calls, .file = file, .first = first_difference(calls, true, false)};
+    const Calls *calls = outcome->calls;
+    Table t = {.calls = calls,
+               .file = file,
+               .paint = paint_of(page),
+               .first = first_difference(calls, true, false)};
     const Label *where = NULL;
+    const Entry *passed = NULL;
     make_rows(&t);
     measure(&t);
     print_head(out, &t);
@@ -284,11 +291,15 @@ void table_print(FILE *out, const Calls *calls, const char *file)
                     (long long)calls->rank[r].first, r);
     for (int64_t i = 0; i < t.rows; i++) {
         const Call *first = first_of(&t.row[i]);
-        if (!where || !label_equal(&first->where, where))
-            fprintf(out, "-- %s\n", label_text(&first->where, words));
+        if (!where || !label_equal(&first->where, where)) {
+            silent_passes_print(out, outcome, &passed, &first->where);
+            fprintf(out, "%s-- %s%s\n", t.paint.strong, label_text(&first->where, words),
+                    t.paint.off);
+        }
         where = &first->where;
         print_row(out, &t, &t.row[i]);
     }
+    silent_passes_print(out, outcome, &passed, NULL);
     if (t.rows == 0)
         fprintf(out, "%s", _("-- no calls\n"));
     free(t.row);

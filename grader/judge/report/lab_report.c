@@ -4,16 +4,6 @@
 
 #include "grader/judge/report/verdict.h"
 
-typedef struct Paint {
-    const char *good, *bad, *quiet, *strong, *off;
-} Paint;
-
-static Paint paint_of(bool colour)
-{
-    return colour ? (Paint){"\033[32m", "\033[31m", "\033[2m", "\033[1m", "\033[0m"}
-                  : (Paint){"", "", "", "", ""};
-}
-
 /* Compiler messages have carets below them, so their lines are not broken. */
 static void print_lines(FILE *out, const char *text, const char *indent)
 {
@@ -24,16 +14,6 @@ static void print_lines(FILE *out, const char *text, const char *indent)
     }
 }
 
-/* The length in bytes of the whole lines that two texts have in common at the start. */
-static size_t common_lines(const char *a, const char *b)
-{
-    size_t common = 0, i = 0;
-    for (; a[i] && a[i] == b[i]; i++)
-        if (a[i] == '\n')
-            common = i + 1;
-    return !a[i] && !b[i] ? i : common;
-}
-
 /* The next reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
@@ -42,21 +22,35 @@ static int told_before(const LabResult *lab, int check)
     return check;
 }
 
-/* One mistake fails several checks: what the report says about an earlier one is not repeated. */
+/* The HINT stands out. */
+static void print_own_reason(FILE *out, Page page, const char *reason)
+{
+    const Paint paint = paint_of(page);
+    char line[sizeof((CheckResult *)NULL)->reason];
+    while (*reason) {
+        const int length = (int)strcspn(reason, "\n");
+        const bool hint = !strncmp(reason, _("HINT: "), strlen(_("HINT: ")));
+        snprintf(line, sizeof line, "%.*s", length, reason);
+        fputs(hint ? paint.strong : "", out);
+        print_indented(out, page, line, "      ");
+        fputs(hint ? paint.off : "", out);
+        reason += length + (reason[length] == '\n');
+    }
+}
+
+/* The checks that fail by the same cause, in one sentence. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
-    const char *reason = lab->check[check].reason;
-    int first = -1;
-    for (int earlier = (int)check; (earlier = told_before(lab, earlier)) >= 0;)
-        if (common_lines(reason, lab->check[earlier].reason) > 0)
-            first = earlier;
-    if (first >= 0) {
-        fprintf(out, "      ");
-        fprintf(out, _("the same cause as above (%s)"), _(check_names[first]));
-        fprintf(out, "\n");
-        reason += common_lines(reason, lab->check[first].reason);
-    }
-    print_indented(out, page, reason, "      ");
+    char others[400] = "", text[500];
+    for (int other = (int)check + 1; other < CHECKS; other++)
+        if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
+            cause_of(lab, (Check)other) == check)
+            append(others, sizeof others, "%s%s", others[0] ? ", " : "", _(check_names[other]));
+    print_own_reason(out, page, own_reason(lab, check));
+    if (!others[0])
+        return;
+    snprintf(text, sizeof text, _("also failing for this reason: %s"), others);
+    print_indented(out, page, text, "      ");
 }
 
 static void print_mark(FILE *out, Status status, Paint paint)
@@ -65,7 +59,7 @@ static void print_mark(FILE *out, Status status, Paint paint)
     if (status == RIGHT)
         colour = paint.good, mark = "✓";
     else if (status == HELD_BACK)
-        colour = paint.good, mark = "○";
+        colour = paint.held, mark = "○";
     else if (status == UNDONE || status == NOT_JUDGED)
         colour = paint.quiet, mark = "·";
     fprintf(out, "%s%s%s", colour, mark, paint.off);
@@ -94,7 +88,7 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
 static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
                          Page page)
 {
-    Paint paint = paint_of(page.colour);
+    Paint paint = paint_of(page);
     int points = lab_points(lab->lab, check);
     if (!points)
         return;
@@ -107,9 +101,11 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
         fprintf(out, "  -   %s\n", _("not in this case"));
         return;
     }
-    fprintf(out, " %d/%d%s%s\n", check_score(lab, check), points,
-            status == UNDONE || status == HELD_BACK ? "  " : "",
-            status == UNDONE || status == HELD_BACK ? _(status_names[status]) : "");
+    fprintf(out, " %d/%d", check_score(lab, check), points);
+    if (status == UNDONE || status == HELD_BACK)
+        fprintf(out, "  %s%s%s", status == HELD_BACK ? paint.held : "", _(status_names[status]),
+                status == HELD_BACK ? paint.off : "");
+    fprintf(out, "\n");
     if (status == HELD_BACK && !why_numbers_are_held_back(lab))
         print_indented(out, page, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
@@ -144,7 +140,7 @@ static void report_to_do(FILE *out, Page page, const LabResult *result)
 
 static void report_checks(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
-    Paint paint = paint_of(page.colour);
+    Paint paint = paint_of(page);
     char extent[160];
     if (result->cases == 1)
         snprintf(extent, sizeof extent, _("(1 case, %.1f s)"), result->seconds);
@@ -166,25 +162,47 @@ static void report_checks(FILE *out, const Verdict *verdict, const LabResult *re
         print_indented(out, page, why_numbers_are_held_back(result), "      ");
 }
 
+static void print_next(FILE *out, Page page, const Lab *lab, const char *indent)
+{
+    char next[300];
+    snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"),
+             lab->folder, lab->folder, lab->file);
+    print_indented(out, page, next, indent);
+}
+
+/* After full marks in a lab that was graded by itself: the next one, or what comes after the last. */
+static void report_next_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
+{
+    int i = 0;
+    if (verdict->count != 1 || result->cases == 1 || result->points < result->of ||
+        !strcmp(verdict->author, "solution"))
+        return;
+    while (lab_at(i) != result->lab)
+        i++;
+    if (i + 1 < lab_count())
+        print_next(out, page, lab_at(i + 1), "  ");
+    else
+        print_indented(out, page, _("next: make progress shows what is left"), "  ");
+}
+
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
-    Paint paint = paint_of(page.colour);
+    Paint paint = paint_of(page);
     const Lab *lab = result->lab;
     const bool bad = result->state == DOES_NOT_BUILD || result->state == IS_REFUSED;
-    char heading[160], next[300];
+    char heading[160];
     snprintf(heading, sizeof heading, _("Lab %d  %s"), lab->number, _(lab->title));
     fprintf(out, "%s%s%s", paint.strong, heading, paint.off);
     if (result->state == GRADED) {
         report_checks(out, verdict, result, page);
+        report_next_lab(out, verdict, result, page);
         return;
     }
     fprintf(out, "%s%s%s%s  0/%d\n", _(": "), bad ? paint.bad : "", _(state_names[result->state]),
             bad ? paint.off : "", result->of);
     if (result->state == NOT_STARTED_YET) {
         print_indented(out, page, result->remark, "      ");
-        snprintf(next, sizeof next, _("next: read labs/%s/README.md, then edit labs/%s/%s"),
-                 lab->folder, lab->folder, lab->file);
-        print_indented(out, page, next, "      ");
+        print_next(out, page, lab, "      ");
     } else {
         print_lines(out, result->remark, "      ");
         if (bad)
@@ -228,7 +246,7 @@ void report_times(FILE *out, const Verdict *verdict, double built)
 
 void report_total(FILE *out, const Verdict *verdict, Page page)
 {
-    Paint paint = paint_of(page.colour);
+    Paint paint = paint_of(page);
     char isolation[ISOLATION_SIZE];
     tell_isolation(verdict, isolation);
     print_indented(out, page, isolation, "");

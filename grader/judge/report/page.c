@@ -23,6 +23,13 @@ Page page_of(FILE *out)
     return page;
 }
 
+Paint paint_of(Page page)
+{
+    return page.colour
+               ? (Paint){"\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m", "\033[0m"}
+               : (Paint){"", "", "", "", "", ""};
+}
+
 /* The length in bytes of the first `columns` characters of a line, or of the whole line. */
 static size_t bytes_of(const char *line, int columns)
 {

@@ -81,6 +81,37 @@ Status check_status(const LabResult *lab, Check check)
                                                                               : CRASHES;
 }
 
+static bool is_reported(const LabResult *lab, int check)
+{
+    return lab->check[check].failed && lab_points(lab->lab, (Check)check);
+}
+
+/* The length in bytes of the whole lines that two texts have in common at the start. */
+static size_t common_lines(const char *a, const char *b)
+{
+    size_t common = 0, i = 0;
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\n')
+            common = i + 1;
+    return !a[i] && !b[i] ? i : common;
+}
+
+Check cause_of(const LabResult *lab, Check check)
+{
+    for (int first = 0; first < (int)check; first++)
+        if (is_reported(lab, first) &&
+            common_lines(lab->check[check].reason, lab->check[first].reason) > 0)
+            return (Check)first;
+    return check;
+}
+
+const char *own_reason(const LabResult *lab, Check check)
+{
+    const Check first = cause_of(lab, check);
+    const char *reason = lab->check[check].reason;
+    return first == check ? reason : reason + common_lines(reason, lab->check[first].reason);
+}
+
 int check_score(const LabResult *lab, Check check)
 {
     return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
@@ -166,6 +197,13 @@ static bool is_printable(utf8proc_int32_t c)
 {
     return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f) ||
            (c >= 0xa0 && (c & 0xfffe) != 0xfffe);
+}
+
+void clean_result(LabResult *result)
+{
+    clean_text(result->remark);
+    for (int check = 0; check < CHECKS; check++)
+        clean_text(result->check[check].reason);
 }
 
 void clean_text(char *text)

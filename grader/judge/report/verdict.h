@@ -54,6 +54,14 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
+/** One mistake fails several checks: the first failed check with points whose reason begins with the same lines as that of
+ *  this failed check; often itself. */
+Check cause_of(const LabResult *lab, Check check);
+
+/** What the reason of a failed check says beyond the lines that it shares with that of cause_of(); all of it if there is
+ *  none. Part of the reason; may be empty. */
+const char *own_reason(const LabResult *lab, Check check);
+
 /** The command that grades this lab again with the same inputs, or only the case in which this
  *  check failed. */
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160]);
@@ -75,6 +83,9 @@ void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
  *  Compilers quote what is in a student's file. */
 void clean_text(char *text);
 
+/** Makes the texts of a result printable: a student's compiler and program go to terminals and files. */
+void clean_result(LabResult *result);
+
 /** Writes to result->printed how much the ranks printed, with the first `lines` lines and, if the
  *  file `stays`, its path; nothing if they printed nothing. */
 void printed_tell(LabResult *result, const char *runner, int lines, bool stays);
@@ -93,6 +104,15 @@ extern const Page plain_page;
  *  plain page. */
 Page page_of(FILE *out);
 
+/** Escape sequences; all empty on a page without colour. */
+typedef struct Paint {
+    const char *good, *bad, *held; /**< what is right, wrong, held back */
+    const char *quiet, *strong;    /**< what may be skipped, what stands out */
+    const char *off;               /**< ends each of them */
+} Paint;
+/** Those of a page. */
+Paint paint_of(Page page);
+
 /** Prints a text of several lines, each indented by `indent` and broken at blanks to fit the
  *  page. */
 void print_indented(FILE *out, Page page, const char *text, const char *indent);
@@ -109,8 +129,11 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
 
 /** Prints the calls in order of time, with ranks as columns. Calls that met share a row; the row of
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
- *  only. */
-void table_print(FILE *out, const Calls *calls, const char *file);
+ *  only. Names the passes of the outcome in which no rank made a call. */
+void table_print(FILE *out, Page page, const Outcome *outcome, const char *file);
+/** Prints the passes after *last that come before `where` and in which no rank made a call; with NULL, all after *last. Sets
+ *  *last, which starts as NULL. */
+void silent_passes_print(FILE *out, const Outcome *outcome, const Entry **last, const Label *where);
 /** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to the hang. Then prints what the step
  *  would cost on a cluster, if `cluster`, the output of common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);

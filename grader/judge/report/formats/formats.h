@@ -33,5 +33,9 @@ enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
  *  next_check(lab, check)) >= 0;)`. */
 int next_check(const LabResult *lab, int check);
 
+/** A check as the json format has it: name, status, points, of; reason, explained, case and again if it failed; reason
+ *  if it is held back. */
+json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check);
+
 /** The JSON text, indented, with a final newline; frees `json`. */
 char *json_file(json_t *json);

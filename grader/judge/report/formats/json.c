@@ -2,7 +2,7 @@
  * describes it. */
 #include "grader/judge/report/formats/formats.h"
 
-static json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)
+json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)
 {
     char diagnosis[REASON_SIZE], again[160];
     const CheckResult *r = &lab->check[check];

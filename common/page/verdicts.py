@@ -1,0 +1,32 @@
+"""The judge's verdict on one case: the reasons with their hints, and a table of the checks."""
+from page import escape, paragraph, table
+from language import _
+
+MARKS = {"passed": "✓", "held back": "○", "to do": "–", "not run": "·", "not started": "·"}
+
+
+def points_text(check):
+    return f"{check['points']}/{check['of']}"
+
+
+def reason_text(check, others):
+    """Why a check earns nothing, with the checks that fail by the same cause."""
+    lines = check["own" if "own" in check else "reason"].split("\n")
+    texts = [f'<p class="hint">{escape(line)}</p>' if line.startswith(_("HINT: ")) else f"<p>{escape(line)}</p>" for line in lines if line]
+    if others:
+        texts.append(paragraph(_("also failing for this reason: %s") % ", ".join(_(other["name"]) for other in others)))
+    kind = "reason" if "cause" in check else "reason held"
+    return f'<section class="{kind}"><h2>{MARKS.get(check["status"], "✗")} {escape(_(check["name"]))} <span>{points_text(check)} {escape(_(check["status"]))}</span></h2>{"".join(texts)}</section>'
+
+
+def reasons_text(found):
+    """The page begins with them: one for each cause, as make grade prints them."""
+    failed = [check for check in found["checks"] if "cause" in check]
+    first = [check for check in failed if check["own"]]
+    told = [reason_text(check, [one for one in failed if one["cause"] == check["name"] != one["name"]]) for check in first]
+    return "\n".join(told + [reason_text(check, []) for check in found["checks"] if check["status"] == "held back"])
+
+
+def checks_text(found):
+    rows = [[_(check["name"]), points_text(check), MARKS.get(check["status"], "✗") + " " + (_(check["status"]) if check["status"] != "not run" else _("not in this case"))] for check in found["checks"]]
+    return table(_("The judge's result for this case."), [_("check"), _("points"), _("result")], rows, (2,))

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# progress.sh N MISSING: says on a terminal's last line that N files have been compiled so far, of MISSING that a first build
+# lacked. progress.sh: clears that line. The next output begins in the same line.
+source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
+clear=$'\r\e[K'
+if [ $# = 0 ]; then
+    printf '%s' "$clear" >&2
+elif (($1 <= $2)); then
+    printf '%s%s\r' "$clear" "$(said 'building: %s of %s files' "$1" "$2")" >&2
+else
+    printf '%s%s\r' "$clear" "$(said 'building: %s files' "$1")" >&2
+fi
