@@ -3,8 +3,6 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "grader/judge/report/verdict.h"
 #include "grader/labs/labels.h"
 
@@ -42,5 +40,3 @@ TapePass *tape_pass(const Calls *calls, int rank, const char *file);
 
 /** Prints both passes as tables. */
 void tape_print(FILE *out, Page page, const TapePass *pass);
-/** The same as JSON: {where, forward, backward, without}. */
-json_t *tape_json(const TapePass *pass);

@@ -1,4 +1,4 @@
-/* A rank's tape as a table, and as JSON. */
+/* A rank's tape as a table. */
 #include "grader/judge/report/tape.h"
 
 #include "base/language.h"
@@ -111,30 +111,4 @@ void tape_print(FILE *out, Page page, const TapePass *pass)
         fprintf(out, "\n");
         print_indented(out, page, text, "");
     }
-}
-
-static json_t *rows_json(const TapeRow *rows, int count)
-{
-    json_t *list = json_array();
-    char text[2 * TAPE_TEXT];
-    for (int i = 0; i < count; i++) {
-        const TapeRow *row = &rows[i];
-        json_t *inputs = json_array();
-        operation_text(row, text);
-        for (int k = 0; k < row->inputs; k++)
-            json_array_append_new(inputs, json_pack("[s, s, s]", row->input[k].name,
-                                                    row->input[k].shape, row->input[k].placement));
-        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o}", "number",
-                                              row->number, "line", row->line, "operation", text,
-                                              "shape", row->shape, "placement", row->placement,
-                                              "to", row->to, "inputs", inputs));
-    }
-    return list;
-}
-
-json_t *tape_json(const TapePass *pass)
-{
-    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "forward pass", pass->where[0], "backward pass",
-                     pass->where[1], "forward", rows_json(pass->row[0], pass->forward), "backward",
-                     rows_json(pass->row[1], pass->backward), "without", pass->without);
 }
