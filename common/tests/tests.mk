@@ -60,7 +60,7 @@ LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_STAR
 # The judge's files about calls and streams, which need nothing else of it.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
-        report/call_table)
+        report/call_table report/silent_passes report/paint)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))
 TWINS = $(patsubst %.c,$(BUILD)/twin/%.o,$(REFERENCES))
 
