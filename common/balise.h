@@ -374,8 +374,8 @@ void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
 typedef struct Optimizer Optimizer;
-/** One step on this replica's part, once a step: `weights` are its weights, which change in place, and `gradients`
- * their gradients, as many. An empty part needs no call. */
+/** One step on this replica's part, once a step: `weights` are its weights, which change in place,
+ * and `gradients` holds one gradient for each. An empty part needs no call. */
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
 
 /** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is
@@ -389,8 +389,8 @@ void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
  * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
 /** Called last: makes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
- * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has made its
- * step. In this replica's part, `gradients` [P] are the mean over the replicas, clipped. */
+ * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has been
+ * updated. In this replica's part, `gradients` [P] are the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 18: sequence parallelism ---------------------------------------------------------------------- */

@@ -28,9 +28,9 @@ Checksum checksum_of(const void *bytes, size_t count);
 typedef struct SafeTensor {
     const char *name;  /**< "weight/blocks.0.norm.weight" */
     Shape shape;       /**< of the tensor in this file */
-    const char *dtype; /**< the type of its numbers, "F32"; ignored in writing */
-    int64_t begin;     /**< its offset after the header, in bytes; ignored in writing */
-    int64_t bytes;     /**< its length; ignored in writing */
+    const char *dtype; /**< the type of its numbers, "F32"; ignored when writing */
+    int64_t begin;     /**< its offset after the header, in bytes; ignored when writing */
+    int64_t bytes;     /**< its length; ignored when writing */
 } SafeTensor;
 
 /** In the metadata, the key of a tensor's checksum is this prefix and the tensor's name. */

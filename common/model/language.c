@@ -65,7 +65,7 @@ __attribute__((weak)) Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, 
 {
     Group *ranks = mesh->tp ? mesh->tp : mesh->world;
     Tensor *highest = group_all_max(ranks, row_max(logits)), *columns = own_ids(targets, logits);
-    /* chosen first: its gradient is then added to what that of row_sum_exp has written */
+    /* chosen comes first: backward then adds its gradient to the one that row_sum_exp wrote */
     Tensor *chosen = all_reduce(row_pick(logits, highest, columns), mesh),
            *sums = all_reduce(row_sum_exp(logits, highest), mesh);
     Tensor *losses = subtract(logarithm(sums), chosen);

@@ -32,7 +32,7 @@ typedef struct TransformerConfig {
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
     Recompute recompute; /**< not a size: what a backward pass computes again */
-    /** no size: blocks get and return a shard of the positions, by lab 18; tp divides S */
+    /** not a size: blocks take and return a shard of the positions (lab 18); tp divides S */
     bool sequence_parallel;
 } TransformerConfig;
 

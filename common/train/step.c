@@ -21,7 +21,8 @@ static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t 
 
 /* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
  * but each hides a different number of tokens, so each divides by the mean. With AVERAGE, each
- * divides by its own number, which may be 0 and is also what its weights count for. */
+ * divides by its own number, which may be 0. That number also says how much its weights count in
+ * the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;

@@ -33,7 +33,7 @@ bool is_untouched(LabResult *result, const Options *o)
     result->state = NOT_STARTED_YET;
     snprintf(result->remark, sizeof result->remark, "%s",
              missing       ? _("it starts from your own lab 1: make start LAB=9 copies it")
-             : from != lab ? _("it is your unchanged lab 1: it must still use the group")
+             : from != lab ? _("it is your unchanged lab 1: replace the world with the tp group")
                            : _("the start file is unchanged: it works, but nothing is split yet"));
     return true;
 }

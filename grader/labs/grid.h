@@ -25,7 +25,7 @@ static inline int replica_of_rank(const Case *c, int rank)
     return rank % (c->world / c->pp) / c->tp;
 }
 
-/** The sum of squares of a rank's shards, in the call number `time`. */
+/** The sum of squares of a rank's shards, in call number `time`. */
 double grid_shards(const Scenario *run, int rank, int time);
 /** The sum of squares of its whole parameters, which is the same on all ranks of its tp group. */
 double grid_whole(const Scenario *run, int rank, int time);

@@ -118,7 +118,7 @@ static void shards_text(const Label *l, char text[LABEL_SIZE])
                  l->detail + 1);
     else
         snprintf(text, LABEL_SIZE,
-                 call == SHARDED_REDUCE ? _("gradients of the part of a replica, step %d of run %d")
+                 call == SHARDED_REDUCE    ? _("gradients of a replica's part, step %d of run %d")
                  : call == SHARDED_SQUARES ? _("squares of the gradients, step %d of run %d")
                                            : _("weights after step %d of run %d"),
                  l->step + 1, l->detail + 1);

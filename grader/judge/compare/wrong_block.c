@@ -76,7 +76,8 @@ void block_has_attended(Tensor *y)
     block.value[ATTENDED] = y;
 }
 
-/* An evaluation makes no sums that count, so what the last block has left may be of another pass. */
+/* The sums of an evaluation are not counted, so the values that the last block has left may come
+ * from another pass. */
 static void enter_block(Tensor *x)
 {
     memset(block.value, 0, sizeof block.value);

@@ -79,12 +79,13 @@ bool no_backward_of_segment(const Evidence *e)
     if (!e->trial->result->lab->backward_first || check == FORWARD || e->count == 0 ||
         e->zeros < e->count)
         return false;
-    return says(e, check == INPUT_GRADIENT
-                       ? _("it is zero everywhere: return the gradient that has arrived at the "
-                           "leaf on which the second run began")
-                       : _("it is zero everywhere: no backward pass has reached this parameter. "
-                           "segment_backward adds to the gradients of the parameters that "
-                           "segment_run used"));
+    return says(
+        e,
+        check == INPUT_GRADIENT
+            ? _("it is zero everywhere: return the gradient of the leaf from which the second run started")
+            : _("it is zero everywhere: no backward pass has reached this parameter. "
+                "segment_backward adds to the gradients of the parameters that "
+                "segment_run used"));
 }
 
 /* What goes wrong in each call multiplies the gradient once for each call that it has passed. */

@@ -303,11 +303,9 @@ static bool says_other_gradient(const Evidence *e)
          N_("the step is made with the sum of the gradients: it must take their mean, which "
             "`gradients` holds")},
         {1, 1,
-         N_("the gradients are reduced in sharded_step once more: in this replica's part, "
-            "`gradients` has the mean already, which reduce_scatter_gradients has made")},
+         N_("sharded_step reduces the gradients once more: in this replica's part, `gradients` already holds the mean from reduce_scatter_gradients")},
         {1, 1 / n,
-         N_("the gradients are reduced and divided in sharded_step once more: in this replica's "
-            "part, `gradients` has the mean already, which reduce_scatter_gradients has made")},
+         N_("sharded_step reduces and divides the gradients once more: in this replica's part, `gradients` already holds the mean from reduce_scatter_gradients")},
     };
     if (e->want->label.step > 0 || n == 1)
         return false;

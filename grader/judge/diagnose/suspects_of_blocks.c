@@ -111,10 +111,10 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                                  N_("both dropouts before the residual sums are applied twice")},
     [RESIDUAL_DROPOUT_1_BY_2] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout2 acts after the attention, too: dropout1 belongs there, which drops other numbers")},
+         N_("dropout2 acts after the attention, too: use dropout1 there, because it drops other numbers")},
     [RESIDUAL_DROPOUT_2_BY_1] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout1 acts after the feed-forward layers, too: dropout2 belongs there, which drops other numbers")},
+         N_("dropout1 acts after the feed-forward layers, too: use dropout2 there, because it drops other numbers")},
     [RESIDUAL_DROPOUTS_SWAPPED] =
         {IN_SEQUENCE_BLOCKS, N_("dropout1 and dropout2 are exchanged: dropout1 belongs after the "
                                 "attention, dropout2 after the feed-forward layers")},

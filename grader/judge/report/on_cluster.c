@@ -7,7 +7,8 @@
 #include "grader/labs/replicas.h"
 #include "grader/labs/stages.h"
 
-/* What common/bench/clusters.py says of a cluster and a model: in seconds and bytes a second, and of a step. */
+/* What common/bench/clusters.py prints: a cluster, in seconds and bytes per second, and a step of a
+ * model on it. */
 typedef struct Cluster {
     double node, latency[LINKS], bandwidth[LINKS];
     double work, activations,

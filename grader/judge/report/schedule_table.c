@@ -1,4 +1,5 @@
-/* The schedule of a step: a row a stage, a column a slot, as the papers draw it; or, on a cluster, columns of time. */
+/* The schedule of a step: one row per stage, one column per slot, as the papers draw it; or, on a
+ * cluster, columns of time. */
 #include <math.h>
 
 #include "base/language.h"
