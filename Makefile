@@ -62,7 +62,8 @@ ON_TERMINAL = $(call answer,ON_TERMINAL,[ ! -t 2 ] || echo yes)
 LACKED = $(eval LACKED := $(words $(filter-out $(wildcard $(OF_GRADING)),$(OF_GRADING))))$(LACKED)
 OF_GRADING = $(call float,$(RUNTIME) $(SCENARIOS) $(RUNNER)) $(call double,$(DOUBLE) $(JUDGE) $(SERIAL) $(SCENARIOS))
 COMPILED =
-tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
+tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += \
+                    x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
 
 # After a command: if it failed, removes what it left, and says whether the disk is full.
 or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }

@@ -107,12 +107,30 @@ say_limit() {
 
 # show_messages: prints the compiler's messages, each with the line of the lab that it is about. The
 # compiler itself must quote no lines, because it would take them from any file that a #line names.
+# A file name of #line and the text of a #pragma or an attribute may contain newlines: a line that
+# does not begin as the compiler's do continues the one before. Control characters and characters
+# that change the direction of text become '?'.
 show_messages() {
-    awk -v source="$source" '
+    LC_ALL=C awk -v source="$source" '
+        BEGIN { strange = "[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\216\217\250-\256]|\342\201[\246-\251]" }
+        function flush() {
+            if (!begun) return
+            gsub(strange, "?", message)
+            gsub(strange, "?", quoted)
+            print message quoted
+            quoted = ""
+        }
         FILENAME == source { line[FNR] = $0; next }
-        { print }
-        index($0, source ":") == 1 && split(substr($0, length(source) + 2), at, ":") > 1 && at[1] in line { printf "%5d | %s\n", at[1], line[at[1]] }
-        ' "$source" "$object.messages"
+        !(index($0, source ":") == 1 || /^[^ :]+:[0-9]+(:[0-9]+)?: / || /^[^ :]+\.[ch]: / || /^(cc1|gcc|cc|clang)[-.0-9]*: / ||
+          /^In file included from / || /^ +from / || /^compilation terminated\.$/ || /^[0-9]+ (error|warning)s?/) && begun {
+            message = message "?" $0
+            next
+        }
+        { flush(); message = $0; begun = 1 }
+        index($0, source ":") == 1 && split(substr($0, length(source) + 2), at, ":") > 1 && at[1] in line {
+            quoted = sprintf("\n%5d | %s", at[1], line[at[1]])
+        }
+        END { flush() }' "$source" "$object.messages"
 }
 
 # foreign_file: the first file read by the compiler or the assembler that is neither in the lab's

@@ -171,10 +171,10 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
 	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
 
-# Commands about one case. trace: its MPI calls, with ranks as columns. tape: the operations of a pass. report: a page that shows
-# who holds what, which elements are wrong, and the calls. measure: the number that students
-# predict. An earlier page stays if the command is refused (status 2), and does not outlive a lab
-# that no longer builds.
+# Commands about one case. trace: its MPI calls, with ranks as columns. tape: the operations of a
+# pass. report: a page that shows who holds what, which elements are wrong, and the calls. measure:
+# the number that students predict. An earlier page stays if the command is refused (status 2), and
+# does not outlive a lab that no longer builds.
 .PHONY: trace tape report measure
 trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))

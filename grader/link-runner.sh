@@ -50,21 +50,49 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-# compile-lab.sh has refused most causes. Left are: a function of a lab on which this one does not build, a name that matches a
-# pattern of lab-calls.txt and is defined nowhere, a variable declared as what it is not, a link that exceeds a limit.
-tell_failed() { # STATUS
-    local name owner needs strange=()
+# foreign_calls OBJECT: what the lab calls of labs on which it does not build, as lines "NAME LAB". The
+# linker would find much of it in the library, which has versions of its own for training before
+# those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME, too.
+foreign_calls() {
+    { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n 's/^KIT_HAS_TOO = //p' "${0%/*}/labs.mk") " '
+        /^[0-9]+,/ { split($0, fields, ","); needs[fields[1]] = " " fields[2] " " fields[1] " "; functions[++count] = $0; next }
+        !/ \*UND\*/ { next }
+        !ready {
+            ready = 1
+            for (i = 1; i <= count; i++) {
+                split(functions[i], fields, ",")
+                exports = split(fields[3], names, " ")
+                for (j = 1; j <= exports; j++) {
+                    add(names[j], fields[1])
+                    if (sub(/_forward$/, "", names[j]) && index(fields[3], " " names[j] "_backward ")) add(names[j], fields[1])
+                }
+            }
+        }
+        { sub(/@.*/, "", $NF) }
+        $NF in owner && !($NF in ours) { print $NF, owner[$NF] }
+        function add(name, of) {
+            if (index(needs[lab], " " of " ") || index(lent, " " name " ")) ours[name]
+            else if (!(name in owner)) owner[name] = of
+        }' | sort -u | head -3
+}
+
+# tell_foreign "NAME LAB"...: that the lab must do without these functions.
+tell_foreign() {
+    local needs call
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
-    for name in $undefined; do
-        owner=$(labs | sed -n "s/^\([0-9]*\),.* $name .*/\1/p" | head -1)
-        if [ -z "$owner" ]; then
-            strange+=("$name")
-        elif [ -n "$needs" ]; then
-            tell 'lab %s calls %s, which lab %s defines, but it builds only on lab %s' "$lab" "$name" "$owner" "${needs// /, }"
+    for call in "$@"; do
+        if [ -n "$needs" ]; then
+            tell 'lab %s calls %s, which lab %s defines, but it builds only on lab %s' "$lab" "${call% *}" "${call#* }" "${needs// /, }"
         else
-            tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "$name" "$owner"
+            tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "${call% *}" "${call#* }"
         fi
     done
+    printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
+}
+
+# compile-lab.sh has refused most causes. Left are: a name that matches a pattern of lab-calls.txt and is
+# defined nowhere, a variable declared as what it is not, a link that exceeds a limit.
+tell_failed() { # STATUS
     if over_limit "$1" "$out.messages"; then
         tell 'lab %s does not link: the linker was stopped, because it needed more time, memory or disk than any lab' "$lab"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'a lab has a few functions and small tables')"
@@ -72,11 +100,9 @@ tell_failed() { # STATUS
         tell 'lab %s does not link' "$lab"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say "start with the linker's first error")"
         head -5 "$out.messages" | sed 's/^/  /'
-    elif [ ${#strange[@]} -gt 0 ]; then
-        tell 'lab %s calls an undefined function: %s' "$lab" "${strange[*]}"
-        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function of the kit that a lab may call')"
     else
-        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
+        tell 'lab %s calls an undefined function: %s' "$lab" "${undefined//$'\n'/ }"
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares every function of the kit that a lab may call')"
     fi
 }
 
@@ -97,7 +123,15 @@ for object in "$@"; do
     */labs/* | */student/*)
         copy=$out.${object##*/}
         guarded "$object" "$copy"
-        case $object in */"$lab.o") variables "$object" > "$out.variables" ;; esac
+        if [[ $object == */"$lab.o" ]]; then
+            mapfile -t foreign < <(foreign_calls "$object")
+            if [ ${#foreign[@]} -gt 0 ]; then
+                tell_foreign "${foreign[@]}" > "$out.failed"
+                rm -f "$copy" "${copies[@]}"
+                leave_empty
+            fi
+            variables "$object" > "$out.variables"
+        fi
         parts+=("$copy")
         copies+=("$copy")
         ;;

@@ -15,8 +15,8 @@ def reason_text(check, others):
     texts = [f'<p class="hint">{escape(line)}</p>' if line.startswith(_("HINT: ")) else f"<p>{escape(line)}</p>" for line in lines if line]
     if others:
         texts.append(paragraph(_("also failing for this reason: %s") % ", ".join(_(other["name"]) for other in others)))
-    kind = "reason" if "cause" in check else "reason held"
-    return f'<section class="{kind}"><h2>{MARKS.get(check["status"], "✗")} {escape(_(check["name"]))} <span>{points_text(check)} {escape(_(check["status"]))}</span></h2>{"".join(texts)}</section>'
+    kind = "" if "cause" in check else " held"
+    return f'<section class="reason{kind}"><h2>{MARKS.get(check["status"], "✗")} {escape(_(check["name"]))} <span>{points_text(check)} {escape(_(check["status"]))}</span></h2>{"".join(texts)}</section>'
 
 
 def reasons_text(found):

@@ -152,7 +152,10 @@ mkdir "handed/Mo O'Dle_77_assignsubmission_file_" "handed/Two_78_assignsubmissio
 (mkdir -p moodle && cd moodle && cp -r ../damaged/labs . && rm -f ../moodle.tar.gz && tar czf ../moodle.tar.gz labs)
 cp moodle.tar.gz "handed/Mo O'Dle_77_assignsubmission_file_/my labs.tar.gz"
 cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/a.tar.gz" && cp moodle.tar.gz "handed/Two_78_assignsubmission_file_/b.tar.gz"
+echo damaged > handed/$'turned\u202egpj.zip'
 build/gradebook --dir handed --out "handed in.csv" --seed 5 > out 2>&1
+check "the name of an archive cannot turn the direction of text" \
+    [ "$(LC_ALL=C grep -hc $'^"turned?gpj' "handed in.csv") $(cat out "handed in.csv" | LC_ALL=C grep -c $'\xe2\x80\xae')" = "1 0" ]
 check "a hand-in is graded under its NAME" grep -q "^\"Zoë d'Été-天\",\"zoë.tar.gz\",\"20[0-9T:-]*Z\",9,9,0,0,0,0,0,0,0,0,0,18,100," "handed in.csv"
 check "a file that does not match the manifest is reported" grep -q '"damaged",.*collectives.c does not match its checksum' "handed in.csv"
 check "a hand-in made with an older handout is reported" grep -q '"old",.*made with version 1.0+01d of the kit, graded with 1.0+' "handed in.csv"

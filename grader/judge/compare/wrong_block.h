@@ -9,7 +9,11 @@
 #include "model/model.h"
 
 /** The halves of a block. */
-enum { ATTENTION, FEED_FORWARD, HALVES };
+enum {
+    ATTENTION,    /**< norm, attention, dropout, residual sum */
+    FEED_FORWARD, /**< norm, feed-forward layers, dropout, residual sum */
+    HALVES,       /**< how many there are */
+};
 
 /** A value of a block, which an operation takes in place of its own. */
 typedef enum ValueOfBlock {
@@ -22,7 +26,11 @@ typedef enum ValueOfBlock {
 } ValueOfBlock;
 
 /** How often a dropout acts. */
-typedef enum Times { ONCE, NEVER, TWICE } Times;
+typedef enum Times {
+    ONCE,  /**< as it must */
+    NEVER, /**< it is missing */
+    TWICE, /**< also on its own result */
+} Times;
 
 /** What is changed in a half; all zeros: nothing. */
 typedef struct Half {

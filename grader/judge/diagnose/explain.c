@@ -45,6 +45,16 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                    "rank already held in full were joined");
 }
 
+/* Does only the first dimension of what a layer has, that of the batch, fall short? */
+static bool lost_rows(Shape is, const Entry *want)
+{
+    const Shape right = want->shape;
+    bool rest = want->label.of == A_LAYER && is.rank == 3 && right.rank == 3;
+    for (int i = 1; i < 3; i++)
+        rest = rest && is.size[i] == right.size[i];
+    return rest && is.size[0] < right.size[0];
+}
+
 static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
@@ -59,6 +69,8 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     else if (is == right)
         says = _("all blocks are there but in the wrong places: check along which dimension they "
                  "are joined");
+    else if (lost_rows(got->shape, want))
+        says = _("rows of the batch are missing: every rank keeps all B rows of x");
     else if (c->tp > 1 && is * c->tp == right)
         says = _("this is one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)

@@ -10,7 +10,9 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/processes.h"
+#include "grader/judge/diagnose/trial.h"
 #include "grader/judge/launch/watch.h"
+#include "grader/judge/report/verdict.h"
 
 static void look_whether_up(Runs *runs, const Watch *watch)
 {
@@ -111,6 +113,24 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
+/* What a lab names or says is quoted within lines of the report, so it must not bring its own lines.
+ * Only once the ranks have ended, because they can write here. */
+static void clean_entries(const Outcome *outcome, int world)
+{
+    for (int r = 0; r < world; r++)
+        for (const Entry *at = NULL; (at = next_entry(outcome->wrote[r], at));) {
+            Entry *entry = (Entry *)at;
+            entry->label.name[sizeof entry->label.name - 1] = '\0';
+            clean_line(entry->label.name);
+            Problem *said = (Problem *)problem_of(entry);
+            if (!said || (entry->kind != NOTE && entry->kind != REFUSED))
+                continue;
+            said->what[sizeof said->what - 1] = said->hint[sizeof said->hint - 1] = '\0';
+            clean_line(said->what);
+            clean_line(said->hint);
+        }
+}
+
 static bool has_gone(const Launcher *launcher, int rank)
 {
     char state = process_state(launcher->pid[rank]).state;
@@ -178,6 +198,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
             nap(200);
         launcher_stop(&launcher);
     }
+    for (int k = first; k < i; k++)
+        clean_entries(&runs->outcome[k], cases[k].world);
     add_times(runs);
     return i;
 }

@@ -79,10 +79,12 @@ bool verdict_is_complete(const Verdict *verdict);
 /** Writes how the ranks were isolated: a sentence for every report and format. */
 void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
-/** Makes a text printable, in place: bytes that are not UTF-8 and control characters become '?'.
- *  Compilers quote what is in a student's file. */
+/** Makes a text printable, in place: bytes that are not UTF-8, control characters and invisible ones
+ *  that turn the direction of text become '?'. Compilers quote what is in a student's file. */
 void clean_text(char *text);
 
+/** The same for a text within a line: newlines and tabs become '?' too. */
+void clean_line(char *text);
 /** Makes the texts of a result printable: a student's compiler and program go to terminals and files. */
 void clean_result(LabResult *result);
 
