@@ -26,11 +26,11 @@ typedef enum ValueOfBlock {
 } ValueOfBlock;
 
 /** How often a dropout acts. */
-typedef enum Times {
+typedef enum HowOften {
     ONCE,  /**< as it must */
     NEVER, /**< it is missing */
     TWICE, /**< also on its own result */
-} Times;
+} HowOften;
 
 /** What is changed in a half; all zeros: nothing. */
 typedef struct Half {
@@ -39,7 +39,7 @@ typedef struct Half {
     bool no_norm;       /**< what the norm reads is its result */
     bool other_norm;    /**< that of the other half */
     bool norm_after;    /**< the norm is applied to the residual sum */
-    Times dropout;      /**< of this half's result */
+    HowOften dropout;   /**< of this half's result */
     bool other_dropout; /**< that of the other half */
     bool drops_sum;     /**< from the residual sum */
 } Half;
