@@ -23,6 +23,7 @@ typedef struct Flight {
 Flight flight_of_call(void);
 
 /** Ends the flight: what has arrived goes to the lab's buffer, and what was sent must be unchanged.
+ *  @param flight is empty afterwards
  *  @param call the call that started it, or NULL
  *  @param status says how long a message was; NULL: all of the buffer has arrived */
 void flight_ends(Flight *flight, const Call *call, const MPI_Status *status);
