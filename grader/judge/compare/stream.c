@@ -55,3 +55,10 @@ const Entry *first_entry(Entries in, int kind)
             return entry;
     return NULL;
 }
+
+const Problem *problem_of(const Entry *entry)
+{
+    return entry && (size_t)entry->count * sizeof(double) >= sizeof(Problem)
+               ? (const Problem *)numbers_of(entry)
+               : NULL;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/problem.h"
 #include "grader/protocol.h"
 
 /** Consecutive entries: the bytes begin..end of a stream. */
@@ -22,3 +23,5 @@ static inline const double *numbers_of(const Entry *entry)
 {
     return (const double *)(entry + 1);
 }
+/** The text of a NOTE or REFUSED entry; NULL if there is no entry or a rank wrote nonsense. */
+const Problem *problem_of(const Entry *entry);

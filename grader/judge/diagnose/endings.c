@@ -48,13 +48,6 @@ const char *case_text(const Case *c, char text[160])
     return text;
 }
 
-const Problem *problem_of(const Entry *entry)
-{
-    return entry && (size_t)entry->count * sizeof(double) >= sizeof(Problem)
-               ? (const Problem *)numbers_of(entry)
-               : NULL;
-}
-
 /* How many passes of the scenario had ended when a rank wrote `last`. */
 static int passes_before(Entries wrote, const Entry *last)
 {

@@ -47,9 +47,6 @@ typedef enum Cause {
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** The text of a NOTE or REFUSED entry; NULL if there is no entry or a rank wrote nonsense. */
-const Problem *problem_of(const Entry *entry);
-
 /** A rank's entry, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 

@@ -9,10 +9,9 @@
 #include "base/clock.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/compare/expected.h"
+#include "grader/judge/launch/clean.h"
 #include "grader/judge/launch/processes.h"
-#include "grader/judge/diagnose/trial.h"
 #include "grader/judge/launch/watch.h"
-#include "grader/judge/report/verdict.h"
 
 static void look_whether_up(Runs *runs, const Watch *watch)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "grader/judge/diagnose/result.h"
+#include "grader/judge/launch/clean.h"
 #include "grader/judge/mpi/recorded.h"
 
 enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
@@ -79,12 +80,6 @@ bool verdict_is_complete(const Verdict *verdict);
 /** Writes how the ranks were isolated: a sentence for every report and format. */
 void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
-/** Makes a text printable, in place: bytes that are not UTF-8, control characters and invisible ones
- *  that turn the direction of text become '?'. Compilers quote what is in a student's file. */
-void clean_text(char *text);
-
-/** The same for a text within a line: newlines and tabs become '?' too. */
-void clean_line(char *text);
 /** Makes the texts of a result printable: a student's compiler and program go to terminals and files. */
 void clean_result(LabResult *result);
 
