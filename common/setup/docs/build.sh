@@ -30,7 +30,7 @@ need_programs() {
 # which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda backend.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
-        -not -path grader/labs/mistakes.h -not -path grader/judge/compare/wrong_operations.h -not -path grader/judge/diagnose/evidence.h | sort
+        -not -path grader/labs/mistakes.h -not -path 'grader/judge/compare/wrong_*.h' -not -path grader/judge/diagnose/evidence.h | sort
 }
 
 # The sources that Doxygen reads for call graphs only. If several sources define a function, takes

@@ -167,7 +167,7 @@ def check_secrets(pages):
     check("no hint is in the site", hints and not told, "\n".join(told))
     mutants = re.findall(r"^\[(\w+)\]", "".join(map(text_of, glob.glob("grader/mutants/*.txt") + glob.glob("grader/accepts/*.txt"))), flags=re.M)
     told = [name for name in mutants if len(name) > 12 and "_" in name and name in site and name not in given]
-    sentences = re.findall(r'"([^"\n]{50,})"', text_of("grader/judge/diagnose/suspects.c"))
+    sentences = re.findall(r'"([^"\n]{50,})"', "".join(map(text_of, glob.glob("grader/judge/diagnose/suspects*.c"))))
     told += [sentence for sentence in sentences if plain(sentence) in site]
     check("the site names no wrong answer that the grader knows", mutants and sentences and not told, "\n".join(told))
 
