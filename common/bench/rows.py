@@ -3,6 +3,7 @@ import json
 import math
 import os
 import statistics
+import shlex
 import subprocess
 import sys
 
@@ -48,7 +49,7 @@ def said(*command, what=None, **more):
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
         fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}",
-             "run it alone: " + " ".join(words))
+             "run it alone: " + shlex.join(words))
     return done.stdout
 
 

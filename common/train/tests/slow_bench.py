@@ -41,6 +41,10 @@ refused("its curve beside PyTorch's is refused", "leave out STEPS or VS", ONLY="
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
+with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    rows.said("false", "", "two words")
+check("the command that failed is shown so that a shell runs the same", "false '' 'two words'" in said.getvalue(), said.getvalue())
+
 work = os.path.join(BUILD, "bench-test")
 shutil.rmtree(work, ignore_errors=True)
 os.makedirs(work)
