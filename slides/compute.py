@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
-matrices.tex, code/.
+matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
 
 On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
 import dataclasses
 import math
 import pathlib
+import re
 import sys
 
 import excerpts
@@ -218,14 +219,25 @@ def all_numbers():
             **of_recomputation(), **ring}
 
 
+def french(number):
+    """A number with the French decimal comma, in braces so that mathematics puts no space after it."""
+    return re.sub(r"(?<=\d)\.(?=\d)", "{,}", str(number))
+
+
+def french_cells(drawing):
+    """A matrix of matrices.drawn with French numbers; coordinates stay as they are."""
+    return re.sub(r"\\C\{\d+\}\{\d+\}\{[^}]*", lambda cell: french(cell[0]), drawing)
+
+
 def main():
     folder, start = pathlib.Path(sys.argv[1]), sys.argv[2]
     (folder / "code").mkdir(parents=True, exist_ok=True)
-    for name, prefix, found in (("numbers.tex", "N@", {**all_numbers(), **matrices.numbers()}),
-                                ("matrices.tex", "M@", matrices.drawings())):
-        lines = (rf"\expandafter\def\csname {prefix}{key}\endcsname{{{text}}}"
-                 for key, text in found.items())
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    numbers, drawings = {**all_numbers(), **matrices.numbers()}, matrices.drawings()
+    for lang, number, drawing in (("", str, str), (".fr", french, french_cells)):
+        of_numbers = (rf"\Number{{{key}}}{{{number(text)}}}" for key, text in numbers.items())
+        of_matrices = (rf"\expandafter\def\csname M@{key}\endcsname{{{drawing(text)}}}" for key, text in drawings.items())
+        for name, lines in (("numbers", of_numbers), ("matrices", of_matrices)):
+            (folder / f"{name}{lang}.tex").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, text in excerpts.excerpts(start).items():
         (folder / "code" / name).write_text(text, encoding="utf-8")
 
