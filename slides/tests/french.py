@@ -34,7 +34,7 @@ def frames_of(path):
 
 # What a translation keeps, as often as it stands in the English frame: figures, numbers, matrices, code, the lab to do next,
 # minutes, steps, papers, environments, items and the cells of tables.
-KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^}]*\}))(?:\[[^]]*\])?\{[^}]*\}|(?<=\})\{make [^}]*\}|\\labnow"
+KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^}]*\}))(?:\[[^]]*\])?\{[^}]*\}|(?<=\})\{make [^},]*|\\labnow"
                   r"|\\say(?:<\d+>)?\{\d+\}|\\\w+<[^>]*>|arXiv:\d+\.\d+|\\(?:begin|end)\{\w+\}|\\item\b|(?<!\\)&")
 
 
