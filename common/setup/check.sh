@@ -196,8 +196,12 @@ check_dollar() {
     [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
+# Switches that make itself reads, which any value would turn on. Programs check their own.
 check_values() {
-    case $REPORT in '' | 0 | 1) ;; *) stop "$(said "REPORT cannot be '%s'" "$REPORT")" "$(say 'REPORT=1 makes a page, REPORT=0 makes none')" ;; esac
+    local name
+    for name in AGAIN ASK INDEPENDENT REPORT SAN SOLUTION; do
+        [[ ${!name} == @(|1) ]] || stop "$(said "%s cannot be '%s'" "$name" "${!name}")" "$(said '%s=1 turns it on; without %s it is off' "$name" "$name")"
+    done
     [[ -z $PART || -z $LAB || " $SET " != *' PART '* || " $SET " != *' LAB '* ]] || ! goal grade ||
         stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
 }

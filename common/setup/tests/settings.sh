@@ -87,7 +87,20 @@ taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
-check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe
+a_switch() { # a_switch SETTING COMMAND...: it is 1 or absent; any other value is refused
+    local value
+    for value in 0 no maybe; do
+        check "make ${*:2} $1=$value is refused: it would turn $1 on" stops "$1 cannot be '$value'" make "${@:2}" "$1=$value"
+    done
+    check "make ${*:2} $1=1 is not, nor is $1=" test -z "$(make --dry-run "${@:2}" "$1=1" 2>&1 | grep 'cannot be')$(make --dry-run "${@:2}" "$1=" 2>&1 | grep 'cannot be')"
+}
+a_switch REPORT train VOCAB=none.txt
+a_switch ASK solution LAB=6
+a_switch AGAIN hint LAB=6
+a_switch SOLUTION grade LAB=8
+a_switch SOLUTION trace LAB=8
+a_switch SAN grade LAB=8
+a_switch INDEPENDENT handout
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
 for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
