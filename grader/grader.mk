@@ -5,7 +5,6 @@ JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/form
 SCENARIOS := $(wildcard grader/labs/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
 
-lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 START_FILES := $(wildcard grader/start/*/*.c)

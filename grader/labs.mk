@@ -15,6 +15,8 @@ LAB_$1_EXPORTS = $5
 LAB_$1_PART = $(PART_OF_COURSE)
 endef
 add_lab = $(eval $(call lab_record,$1,$2,$3,$4,$5))
+# lab_file, NUMBER: its FOLDER/FILE.
+lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 
 PART_OF_COURSE := 1
 $(call add_lab,1,01-duplication-allreduce/collectives.c,,8 10,\

@@ -206,6 +206,21 @@ check_values() {
         stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
 }
 
+# A FIFO or a device in place of a lab has no end, and a folder no contents.
+check_lab_files() {
+    local file number why
+    goal grade runners trace tape report measure debug watch hint solution progress predict reset start hand-in ||
+        { [[ $STACK == mine ]] && goal train sbatch story; } || return
+    [[ -z $SOLUTION ]] || return
+    for file in $LAB_FILES; do
+        [[ -e $file && ! -f $file ]] || continue
+        number=${file#labs/} number=${number#0} number=${number%%-*}
+        [[ -d $file ]] && why=$(say 'it is a folder') || why=$(say 'it is not a file')
+        stop "$(said 'lab %s cannot be read from %s: %s' "$number" "$file" "$why")" \
+            "$(said 'move it away; make start LAB=%s then creates a fresh file' "$number")"
+    done
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions) ;;
@@ -269,6 +284,7 @@ check_dollar
 check_machine
 [[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; check_empty; check_values; }
 check_stack
+check_lab_files
 check_backend
 check_cluster
 # The first build takes a while.

@@ -101,6 +101,25 @@ a_switch SOLUTION grade LAB=8
 a_switch SOLUTION trace LAB=8
 a_switch SAN grade LAB=8
 a_switch INDEPENDENT handout
+# A lab's file must be a regular file, for every command that reads it.
+one=labs/01-duplication-allreduce/collectives.c
+mv "$one" kept.c
+in_place_of_a_lab() { # in_place_of_a_lab WHAT WORDS
+    local goal
+    for goal in grade watch report debug trace start hand-in; do
+        check "make $goal refuses $1 in place of a lab" stops "lab 1 cannot be read from $one: $2" \
+            timeout 20 make "$goal" "$([ "$goal" = hand-in ] && echo NAME=Ada || echo LAB=1)"
+    done
+    check "so does make train STACK=mine" stops "lab 1 cannot be read from $one: $2" timeout 20 make train STACK=mine
+}
+mkfifo "$one"
+in_place_of_a_lab "a FIFO" "it is not a file"
+rm "$one" && ln -s /dev/zero "$one"
+in_place_of_a_lab "a link to a device" "it is not a file"
+rm "$one" && mkdir "$one"
+in_place_of_a_lab "a folder" "it is a folder"
+check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
+rm "$one" && mv kept.c "$one"
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
 for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
