@@ -238,6 +238,41 @@ check_stack() {
         "$(said 'it must be the number of a lab: %s' "$LABS")"
 }
 
+# gpu_obstacle: says why no program can use a GPU here: no driver, or no GPU that it shows.
+gpu_obstacle() {
+    python3 -c '
+import ctypes
+try:
+    driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+except OSError:
+    print("no driver")
+else:
+    NO_DEVICE = 100
+    if driver.cuInit(0) == NO_DEVICE or driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and not count.value:
+        print("no GPU")'
+}
+
+# The kernels take minutes to compile, so a missing GPU is reported before. Once they are compiled,
+# the programs report it. Jobs run on other machines.
+check_gpu() {
+    local why
+    [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return
+    goal grade train story bench model trace tape report measure debug watch test test-slow || return
+    case $(gpu_obstacle) in
+    'no driver') why=$(say 'BACKEND=cuda: this machine has no NVIDIA driver') ;;
+    'no GPU')
+        why=$(say 'there is no GPU')
+        if [[ -z ${CUDA_VISIBLE_DEVICES+set} ]]; then
+            why=$(said 'BACKEND=cuda: %s' "$why")
+        else
+            why=$(said "BACKEND=cuda: %s (CUDA_VISIBLE_DEVICES='%s' hides those that it does not name)" "$why" "$CUDA_VISIBLE_DEVICES")
+        fi
+        ;;
+    *) return ;;
+    esac
+    stop "$why" "$(say 'make doctor shows what this machine has; BACKEND=cpu computes without a GPU')"
+}
+
 check_backend() {
     case $BACKEND in
     cpu | cuda | emulated) ;;
@@ -287,6 +322,7 @@ check_stack
 check_lab_files
 check_backend
 check_cluster
+check_gpu
 # The first build takes a while.
 [[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace tape report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

@@ -120,6 +120,20 @@ rm "$one" && mkdir "$one"
 in_place_of_a_lab "a folder" "it is a folder"
 check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
 rm "$one" && mv kept.c "$one"
+# Kernels for GPUs take minutes to compile.
+mkdir -p cuda/bin
+printf '#!/bin/sh\necho "$*" >> "%s/compiled"\nexit 1\n' "$PWD" > cuda/bin/nvcc && chmod +x cuda/bin/nvcc
+for goal in train "grade LAB=1" bench test; do
+    # shellcheck disable=SC2086 # words
+    check "make $goal BACKEND=cuda without a GPU says so before it compiles" \
+        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "BACKEND=cuda: .*(no NVIDIA driver|there is no GPU).*HINT: make doctor" out && [ ! -e compiled ]' \
+        - $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh
+done
+for goal in build "sbatch NTASKS=2 TP=2" "grade ON=slurm"; do
+    # shellcheck disable=SC2086 # words
+    check "make $goal BACKEND=cuda needs no GPU here" \
+        test -z "$(CUDA_VISIBLE_DEVICES='' make --dry-run $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh 2>&1 | grep 'HINT: make doctor')"
+done
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
 for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
@@ -139,7 +153,7 @@ check "every setting that the help names exists" every_setting
 every_variable_is_passed() {
     local name
     for name in $(grep -v '^#' common/setup/check.sh | grep -oE '[$]\{?[A-Z_]+' | tr -d '\044{' | sort -u); do
-        case $name in BASH_SOURCE | LANG | LANGUAGE | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
+        case $name in BASH_SOURCE | CUDA_VISIBLE_DEVICES | LANG | LANGUAGE | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
         sed -n '/^CHECKED = /,/[^\\]$/p' Makefile | grep -qw "$name" || { echo "CHECKED lacks $name" > out && return 1; }
     done
 }
