@@ -105,6 +105,17 @@ def save(path, machine, rows):
         cannot_write(path, error.strerror)
 
 
+def why_invalid(error):
+    """Why a JSON file cannot be used, as a few words."""
+    if isinstance(error, OSError):
+        return error.strerror
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not a text"
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno} is not JSON"
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
 def load(path):
     try:
         with open(path, encoding="utf-8") as file:
@@ -114,7 +125,7 @@ def load(path):
             raise ValueError("a row has no numbers")
         return kept["machine"], {row.key(): row for row in before}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        fail(f"{path} holds no measurements: {error}", "COMPARE names a file that make bench SAVE=file has written")
+        fail(f"{path} holds no measurements: {why_invalid(error)}", "COMPARE names a file that make bench SAVE=file has written")
 
 
 def compare(path, machine, rows):

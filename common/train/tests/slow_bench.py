@@ -76,11 +76,12 @@ except SystemExit as end:
 with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 
-for wrong, text in {"no JSON": "ms", "a list": "[]", "no rows": '{"machine": {}}', "a row without numbers": json.dumps(
-        {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]})}.items():
-    with open(os.path.join(work, "bad.json"), "w", encoding="utf-8") as file:
+for wrong, (why, text) in {"no JSON": ("line 1 is not JSON", "ms"), "no text": ("it is not a text", "\xff"), "a list": ("", "[]"),
+                           "no rows": ("'rows' is missing", '{"machine": {}}'), "a row without numbers": ("has no numbers", json.dumps(
+        {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]}))}.items():
+    with open(os.path.join(work, "bad.json"), "w", encoding="latin-1") as file:
         file.write(text)
-    refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
+    refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", f"bad.json holds no measurements: {why}", COMPARE=os.path.join(work, "bad.json"))
 with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
 check("a COMPARE file without any measured row is reported", "none of the rows measured" in said.getvalue(), said.getvalue())
