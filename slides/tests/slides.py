@@ -19,6 +19,7 @@ import compute
 import excerpts
 import formulas
 import matrices
+import record
 from formulas import cost
 from runs import metrics_of
 
@@ -212,6 +213,32 @@ def check_alive():
         check(f"the stages of {name} keep as many micro-batches as the slides show", alive == shown, f"{alive} {shown}")
 
 
+def check_runs():
+    """The files of slides/runs, compared with what their commands print today. Runs are shorter here; times are not compared."""
+    headed = [name for name in record.MADE_BY if text_of(f"slides/runs/{name}.txt").splitlines()[0] != f"# slides/record.py {name} > slides/runs/{name}.txt"]
+    check("each file of slides/runs begins with the command that makes it", not headed, headed)
+
+    def without_numbers(lines):
+        return [re.sub(r"[-\d.e]*\d", "#", line) for line in lines]
+    for name in ("verdict", "verdict.fr"):
+        today = record.MADE_BY[name]()
+        check(f"{name}.txt has the words of the grader", without_numbers(record.read(name)) == without_numbers(today), "\n".join(today))
+    some = [(1, 1, 1), (1, 1, 2)]
+    shown = {tuple(map(int, row[:3])): row[3:] for row in map(str.split, record.read("losses"))}
+    check("losses.txt has the layouts and the steps of its command", list(shown) == list(record.LAYOUTS) and {len(row) for row in shown.values()} == {record.LOSS_STEPS})
+    for row in map(str.split, record.losses(some, 2)):
+        layout, today = tuple(map(int, row[:3])), row[3:]
+        check(f"losses.txt has the losses of a run at {layout}, up to rounding", len(today) == 2 and all(abs(float(a) - float(b)) < 1e-5 for a, b in zip(shown[layout], today)), today)
+    for what, lines in (("timeline.txt", record.read("timeline")), ("today's timeline", record.timeline(4))):
+        found = {}
+        for tp, dp, pp, rank, kind, begin, end in map(str.split, lines):
+            found.setdefault((int(tp), int(dp), int(pp), int(rank)), []).append((kind, int(begin) <= int(end)))
+        good = all({"F", "B"} <= {kind for kind, _ in row} <= set(record.KINDS.values()) and all(ordered for _, ordered in row) for row in found.values())
+        check(f"{what} has the passes of both ranks at each layout", good and list(found) == [(*layout, rank) for layout in record.TIMELINE_LAYOUTS for rank in (0, 1)], found)
+    sizes = [[line.split()[:2] for line in lines if not line.startswith("cores")] for lines in (record.read("all-reduce"), record.all_reduce(1 << 15))]
+    check("all-reduce.txt has the ranks and sizes of build/bench-collectives", sizes[1] and sizes[1] == [row for row in sizes[0] if int(row[1]) <= 1 << 15], sizes)
+
+
 def check_tokens():
     run = subprocess.run([f"{BUILD}/tokenize", "--vocab", "data/reviews/vocab.txt"], input=matrices.SENTENCE + "\n", capture_output=True, text=True, check=False)
     numbers = matrices.numbers()
@@ -328,6 +355,7 @@ def main():
         check_tokens()
         check_plan()
         return
+    check_runs()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_without_latex(f"{folder}/bare")
         lacking = said("slides/build.sh", "--lacks").stdout.split()
