@@ -51,11 +51,13 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.loads, self.anchors, self.words, self.formulas = [], [], set(), [], []
+        self.links, self.loads, self.anchors, self.words, self.formulas, self.parts = [], [], set(), [], [], []
         self.feed(text_of(path))
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
+        if tag in ("html", "main", "iframe") or attributes.get("aria-level"):
+            self.parts.append((tag if tag != "div" else "heading", attributes.get("lang") or attributes.get("title")))
         self.anchors.update(attributes[key] for key in ("id", "name") if attributes.get(key))
         if tag in ("a", "area") and attributes.get("href"):
             self.links.append(attributes["href"])
@@ -180,6 +182,21 @@ def check_formulas(pages):
     check("formulas are pictures", written and shown and not empty and not raw, f"{written} written, {len(shown)} shown; empty: {empty}; raw: {raw}")
 
 
+def check_readable_aloud(pages):
+    """The rules of axe that Doxygen's pages broke."""
+    wrong = []
+    for name, page in pages.items():
+        if "/" in name or not any(tag == "main" for tag, _ in page.parts):  # results of a search
+            wrong += [] if name.startswith("search/") else [f"{name}: no main part"]
+            continue
+        wrong += [] if ("html", "en") in page.parts else [f"{name}: no language"]
+        wrong += [] if all(titled for tag, titled in page.parts if tag == "iframe") else [f"{name}: an iframe without a title"]
+    menu, sheet = text_of(f"{SITE}/menu.js"), text_of(f"{SITE}/style.css")
+    wrong += [] if menu.count('id="MSearchField"') == menu.count('id="MSearchField" aria-label=') > 0 else ["the search field has no label"]
+    wrong += [] if re.search(r"\.textblock a.*text-decoration: underline", sheet) else ["links differ from text by colour alone"]
+    check("each page names its language, its main part and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
+
+
 # ---- the messages about defects ----------------------------------------------------------------------------------------------
 
 
@@ -261,6 +278,7 @@ def main():
         check_labs(pages)
         check_secrets(pages)
         check_formulas(pages)
+        check_readable_aloud(pages)
         check_breaks(f"{folder}/broken", BREAKS)
 
 
