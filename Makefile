@@ -101,7 +101,9 @@ EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
 expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
 CHECKED = $(filter-out $(DOLLAR),TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
-          NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART REPORT)
+          NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART \
+          AGAIN ASK INDEPENDENT REPORT SAN LAB_FILES)
+LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 

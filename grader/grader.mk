@@ -5,7 +5,6 @@ JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/form
 SCENARIOS := $(wildcard grader/labs/*.c)
 RUNNER := $(wildcard grader/runner/*.c)
 
-lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 START_FILES := $(wildcard grader/start/*/*.c)
@@ -57,7 +56,7 @@ compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grade
 # Checksums of the files of a student's lab, which decide whether to compile it again. Times are not
 # enough, because a restored file may be older than its object. The lab may include any file of its
 # folder.
-OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
+OF_A_LAB = -maxdepth 1 -xtype f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
 	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) -exec sha256sum {} +) | sort > $@.new

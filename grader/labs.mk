@@ -15,6 +15,8 @@ LAB_$1_EXPORTS = $5
 LAB_$1_PART = $(PART_OF_COURSE)
 endef
 add_lab = $(eval $(call lab_record,$1,$2,$3,$4,$5))
+# lab_file, NUMBER: its FOLDER/FILE.
+lab_file = $(LAB_$(1)_FOLDER)/$(LAB_$(1)_FILE)
 
 PART_OF_COURSE := 1
 $(call add_lab,1,01-duplication-allreduce/collectives.c,,8 10,\
@@ -58,9 +60,10 @@ $(call add_lab,20,20-parallel-linears/parallel-linears.c,9 8 10,,\
     row_parallel_linear_new row_parallel_linear_forward query_key_value_new query_key_value_forward)
 $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
     vocabulary_embedding vocabulary_logits vocabulary_parallel_cross_entropy)
-# Functions that the kit has too, and that labs which do not build on their lab may call all the same: lab 12 is given
-# stage_send, and lab 7 replaces FeedForward, of which the judge says what is wrong with it.
-KIT_HAS_TOO = stage_send feed_forward_new feed_forward_forward
+# Functions of labs that a lab does not build on, but may call all the same, because the kit has them too: lab 12 is
+# given stage_send, and lab 7 replaces FeedForward, of which the judge says what is wrong with it.
+LENT_7 = feed_forward_new feed_forward_forward
+LENT_12 = stage_send
 # Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start file of START stands
 # in for it, so that the other checks can run.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5

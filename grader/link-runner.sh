@@ -54,7 +54,7 @@ labs() {
 # linker would find much of it in the library, which has versions of its own for training before
 # those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME, too.
 foreign_calls() {
-    { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n 's/^KIT_HAS_TOO = //p' "${0%/*}/labs.mk") " '
+    { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n "s/^LENT_$lab = //p" "${0%/*}/labs.mk") " '
         /^[0-9]+,/ { split($0, fields, ","); needs[fields[1]] = " " fields[2] " " fields[1] " "; functions[++count] = $0; next }
         !/ \*UND\*/ { next }
         !ready {

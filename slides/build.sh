@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh BUILD     makes BUILD/slides/balise.pdf and balise-notes.pdf (make slides)
+# build.sh BUILD     makes BUILD/slides/balise.pdf, balise-notes.pdf, and in French balise.fr.pdf and
+#                    balise-notes.fr.pdf (make slides)
 # build.sh --lacks   prints what is missing for that
 #
 # Every LaTeX warning is an error: overfull boxes, missing references and fonts, characters that a
@@ -77,8 +78,26 @@ accept() { # NAME
     fi
 }
 
-main() {
+# Compiles the slides and the notes of a language at the same time.
+slides_and_notes() { # LANG, empty for English
     local name status=0 jobs=()
+    compile "balise$1" "\\def\\lang{$1}\\input{balise.tex}" &
+    jobs+=($!)
+    compile "balise-notes$1" "\\def\\lang{$1}\\def\\WithNotes{}\\input{balise.tex}" &
+    jobs+=($!)
+    for name in "${jobs[@]}"; do wait "$name" || status=1; done
+    if ((status)); then
+        for name in "balise$1" "balise-notes$1"; do
+            ! grep -a -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
+        done
+        give_up 'pdflatex did not run' "see $folder/balise$1/stdout.txt"
+    fi
+    accept "balise$1"
+    accept "balise-notes$1"
+}
+
+main() {
+    local lang name decks=()
     if [[ $1 == --lacks ]]; then
         lacks
         return
@@ -89,21 +108,12 @@ main() {
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
     BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder" grader/start
-    compile balise '\input{balise.tex}' &
-    jobs+=($!)
-    compile balise-notes '\def\WithNotes{}\input{balise.tex}' &
-    jobs+=($!)
-    for name in "${jobs[@]}"; do wait "$name" || status=1; done
-    if ((status)); then
-        for name in balise balise-notes; do
-            ! grep -a -q -E '^[^ :]+:[0-9]+: |^! |Emergency stop' "$folder/$name/$name.log" || say_error "$folder/$name/$name.log"
-        done
-        give_up 'pdflatex did not run' "see $folder/balise/stdout.txt"
-    fi
-    accept balise
-    accept balise-notes
-    for name in balise balise-notes; do mv "$folder/$name/$name.pdf" "$folder/$name.pdf"; done
-    sed -n 's/^Output written on .* (\([0-9]* pages\).*/\1/p' "$folder/balise/balise.log" | sed "s#^#$1/slides/balise.pdf, balise-notes.pdf: #"
+    for lang in '' .fr; do
+        slides_and_notes "$lang"
+        decks+=("balise$lang" "balise-notes$lang")
+    done
+    for name in "${decks[@]}"; do mv "$folder/$name/$name.pdf" "$folder/$name.pdf"; done
+    sed -n 's/^Output written on .* (\([0-9]* pages\).*/\1/p' "$folder/balise/balise.log" | sed "s#^#$1/slides/balise.pdf, balise-notes.pdf, and .fr.pdf: #"
 }
 
 main "$@"

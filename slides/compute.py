@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
-matrices.tex, code/.
+matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
 
 On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
 import dataclasses
 import math
 import pathlib
+import re
 import sys
 
 import excerpts
 import formulas
 import matrices
+import recorded
 from formulas import STATE, WIDTH, cost
 import clusters  # in the folder that formulas has put on the path
 
@@ -209,23 +211,72 @@ def of_recomputation():
             "recompute.attention.products": f"{3 + attention / 12:.2f}", "recompute.without": blocks * each, "recompute.with": blocks + each - 1}
 
 
+def of_roofline(large):
+    """Operations per byte, and what the rates of a GPU let through: log10 of both, for the figure. Numbers of two bytes. The first
+    product of a block's pair; the same on eight ranks; the same for one token; a residual sum, which reads two numbers and writes
+    one."""
+    cluster, half, tokens, (width, inner) = clusters.read(CLUSTER)[1], 2, large.batch * large.seq, (large.hidden, 4 * large.hidden)
+
+    def product(rows, outputs):
+        return 2 * rows * width * outputs / (half * (rows * width + width * outputs + rows * outputs))
+    points = {"product": product(tokens, inner), "split": product(tokens, inner // cluster.node), "token": product(1, inner), "sum": 1 / (3 * half),
+              "ridge": cluster.gemm / cluster.stream, "left": 0.1, "right": 1e4}
+    found = {"tokens": grouped(tokens), "tp": cluster.node, "peak": grouped(cluster.gemm / 1e12), "stream": f"{cluster.stream / 1e12:.1f}",
+             "link": grouped(round(cluster.gemm / cluster.near.bandwidth, -2)), "far": grouped(round(cluster.gemm * cluster.node / cluster.far.bandwidth, -3))}
+    for name, each in points.items():
+        through = min(cluster.gemm, each * cluster.stream)
+        found.update({name: short(each) if each < 1000 else grouped(each), f"{name}.x": f"{math.log10(each):.3f}", f"{name}.y": f"{math.log10(through / 1e12):.3f}",
+                      f"{name}.share": short(100 * through / cluster.gemm)})
+    return {f"roof.{key}": value for key, value in found.items()}
+
+
+def of_formats():
+    """Floating-point formats: bits of exponent and fraction, the largest number, the smallest normal one, the relative step."""
+    found = {"amp.state": clusters.read(CLUSTER)[1].state}
+    with open(f"{formulas.ROOT}/common/optim/optim.h", encoding="utf-8") as file:
+        found["amp.scale"] = re.search(r"SCALE_AT_FIRST = 1 << (\d+)", file.read())[1]
+    for name, exponent, fraction in (("fp32", 8, 23), ("bf16", 8, 7), ("fp16", 5, 10)):
+        bias = 2 ** (exponent - 1) - 1
+        found.update({f"{name}.exponent": exponent, f"{name}.fraction": fraction, f"{name}.most": recorded.in_tens((2 - 2.0 ** -fraction) * 2.0 ** bias),
+                      f"{name}.least": recorded.in_tens(2.0 ** (1 - bias)), f"{name}.step": recorded.in_tens(2.0 ** -fraction)})
+    return found
+
+
+def of_checkpoints(large):
+    """A checkpoint has the weights and AdamW's two moments. How often to write one: J. W. Young, CACM 17(9), 1974."""
+    seconds, hours = 30, 24  # to write one; between failures
+    return {"save.GB": f"{3 * WIDTH * large.parameters(1) / 1e9:.1f}", "save.P": f"{large.parameters(1) / 1e6:.0f}", "save.seconds": seconds, "save.hours": hours,
+            "save.minutes": f"{math.sqrt(2 * seconds * hours * 3600) / 60:.0f}"}
+
+
 def all_numbers():
     base, large = formulas.preset("base"), formulas.preset("large")
     ring = {f"ring.{n}": f"{2 * (n - 1) / n:.2f}" for n in (2, 4, 8)}
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
             **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large),
             **of_sharded_optimiser(large), **of_sequence(large),
-            **of_recomputation(), **ring}
+            **of_recomputation(), **of_roofline(large), **of_formats(), **of_checkpoints(large), **recorded.numbers(), **ring}
+
+
+def french(number):
+    """A number with the French decimal comma, in braces so that mathematics puts no space after it."""
+    return re.sub(r"(?<=\d)\.(?=\d)", "{,}", str(number))
+
+
+def french_cells(drawing):
+    """A matrix of matrices.drawn with French numbers; coordinates stay as they are."""
+    return re.sub(r"\\C\{\d+\}\{\d+\}\{[^}]*", lambda cell: french(cell[0]), drawing)
 
 
 def main():
     folder, start = pathlib.Path(sys.argv[1]), sys.argv[2]
     (folder / "code").mkdir(parents=True, exist_ok=True)
-    for name, prefix, found in (("numbers.tex", "N@", {**all_numbers(), **matrices.numbers()}),
-                                ("matrices.tex", "M@", matrices.drawings())):
-        lines = (rf"\expandafter\def\csname {prefix}{key}\endcsname{{{text}}}"
-                 for key, text in found.items())
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    numbers, drawings = {**all_numbers(), **matrices.numbers()}, {**matrices.drawings(), **recorded.drawings()}
+    for lang, number, drawing in (("", str, str), (".fr", french, french_cells)):
+        of_numbers = (rf"\Number{{{key}}}{{{number(text)}}}" for key, text in numbers.items())
+        of_matrices = (rf"\expandafter\def\csname M@{key}\endcsname{{{drawing(text)}}}" for key, text in drawings.items())
+        for name, lines in (("numbers", of_numbers), ("matrices", of_matrices)):
+            (folder / f"{name}{lang}.tex").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, text in excerpts.excerpts(start).items():
         (folder / "code" / name).write_text(text, encoding="utf-8")
 

@@ -14,7 +14,7 @@ import os
 
 import cost
 import language_cost
-from rows import fail, number, table, whole_number
+from rows import fail, number, table, whole_number, why_invalid
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
 # The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden,
@@ -117,14 +117,12 @@ def read(name):
         if not all(isinstance(text, str) for text in (described["source"], *described["assumed"])):
             raise ValueError("'source' must be a text, and 'assumed' a list of texts")
         return described, cluster
-    except KeyError as error:
-        why = f"{error} is missing"
     except IndexError:
         why = "'weak_scaling' has fewer figures than 'replicas'"
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        why = error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = why_invalid(error)
     there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))
-    return fail(f"{path} describes no cluster: {why}",
+    return fail(f"there is no cluster '{name}'" if path != name and not os.path.exists(path) else f"{path} describes no cluster: {why}",
                 f"CLUSTER is one of {there}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of cost.py")
 
 

@@ -2,6 +2,7 @@
 newest, installed below the build folder."""
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -113,5 +114,5 @@ def run(python, script, threads, *arguments):
     command = [python, os.path.join(HERE, script), *arguments]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=tuned)
     if done.returncode:
-        fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + " ".join(map(str, command)))
+        fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + shlex.join(map(str, command)))
     return json.loads(done.stdout.splitlines()[-1])

@@ -4,6 +4,7 @@ pipelines."""
 import json
 import os
 import statistics
+import shlex
 import subprocess
 
 import aims
@@ -29,7 +30,7 @@ def of_torch(python, micro, schedule):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
                           env=dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE"))
     if done.returncode:
-        fail(f"{python} cannot run PyTorch's pipeline: {peers.said_last(done)}", "run it alone: " + " ".join(map(str, command)))
+        fail(f"{python} cannot run PyTorch's pipeline: {peers.said_last(done)}", "run it alone: " + shlex.join(map(str, command)))
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import statistics
+import shlex
 import subprocess
 import sys
 
@@ -48,7 +49,7 @@ def said(*command, what=None, **more):
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
         fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}",
-             "run it alone: " + " ".join(words))
+             "run it alone: " + shlex.join(words))
     return done.stdout
 
 
@@ -104,6 +105,17 @@ def save(path, machine, rows):
         cannot_write(path, error.strerror)
 
 
+def why_invalid(error):
+    """Why a JSON file cannot be used, as a few words."""
+    if isinstance(error, OSError):
+        return error.strerror
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not a text"
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno} is not JSON"
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
 def load(path):
     try:
         with open(path, encoding="utf-8") as file:
@@ -113,7 +125,7 @@ def load(path):
             raise ValueError("a row has no numbers")
         return kept["machine"], {row.key(): row for row in before}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        fail(f"{path} holds no measurements: {error}", "COMPARE names a file that make bench SAVE=file has written")
+        fail(f"{path} holds no measurements: {why_invalid(error)}", "COMPARE names a file that make bench SAVE=file has written")
 
 
 def compare(path, machine, rows):

@@ -1,5 +1,5 @@
 /** @file
- * Checkpoints on disk, for training and for build/checkpoint. This room knows neither MPI nor
+ * Checkpoints on disk, for training and for build/checkpoint. This folder knows neither MPI nor
  * models.
  *
  *     SAVE/step-000120/index.json                what was saved, and how it is split

@@ -1,5 +1,5 @@
 /** @file
- * The members of a group, and what a transport does for it. Private to this room.
+ * The members of a group, and what a transport does for it. Private to this folder.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /** @file
- * Declarations that the files of this room share with each other and with its tests.
+ * Declarations that the files of this folder share with each other and with its tests.
  */
 #pragma once
 

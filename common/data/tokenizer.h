@@ -34,7 +34,7 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
 bool file_checksum(const char *path, const char *what, const char *hint, XXH128_hash_t *sum,
                    Problem *problem);
 
-/** Allocates memory, or ends the program with a message: this room's allocations are small compared
+/** Allocates memory, or ends the program with a message: this folder's allocations are small compared
  * with the files that it has read, so nothing sensible is left to do. */
 void *allocate(size_t bytes);
 /** The same for realloc(). */

@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* Required by the tensor room; no lab that could misuse a function is linked here. */
+/* Required by the tensor folder; no lab that could misuse a function is linked here. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);

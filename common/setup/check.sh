@@ -196,10 +196,29 @@ check_dollar() {
     [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
+# Switches that make itself reads, which any value would turn on. Programs check their own.
 check_values() {
-    case $REPORT in '' | 0 | 1) ;; *) stop "$(said "REPORT cannot be '%s'" "$REPORT")" "$(say 'REPORT=1 makes a page, REPORT=0 makes none')" ;; esac
+    local name
+    for name in AGAIN ASK INDEPENDENT REPORT SAN SOLUTION; do
+        [[ ${!name} == @(|1) ]] || stop "$(said "%s cannot be '%s'" "$name" "${!name}")" "$(said '%s=1 turns it on; without %s it is off' "$name" "$name")"
+    done
     [[ -z $PART || -z $LAB || " $SET " != *' PART '* || " $SET " != *' LAB '* ]] || ! goal grade ||
         stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
+}
+
+# A FIFO or a device in place of a lab has no end, and a folder no contents.
+check_lab_files() {
+    local file number why
+    goal grade runners trace tape report measure debug watch hint solution progress predict reset start hand-in ||
+        { [[ $STACK == mine ]] && goal train sbatch story; } || return
+    [[ -z $SOLUTION ]] || return
+    for file in $LAB_FILES; do
+        [[ -e $file && ! -f $file ]] || continue
+        number=${file#labs/} number=${number#0} number=${number%%-*}
+        [[ -d $file ]] && why=$(say 'it is a folder') || why=$(say 'it is not a file')
+        stop "$(said 'lab %s cannot be read from %s: %s' "$number" "$file" "$why")" \
+            "$(said 'move it away; make start LAB=%s then creates a fresh file' "$number")"
+    done
 }
 
 check_stack() {
@@ -217,6 +236,41 @@ check_stack() {
     esac
     [[ -z $UPTO || " $LABS " == *" $UPTO "* && $UPTO != *' '* ]] || stop "$(said "UPTO cannot be '%s'" "$UPTO")" \
         "$(said 'it must be the number of a lab: %s' "$LABS")"
+}
+
+# gpu_obstacle: says why no program can use a GPU here: no driver, or no GPU that it shows.
+gpu_obstacle() {
+    python3 -c '
+import ctypes
+try:
+    driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+except OSError:
+    print("no driver")
+else:
+    NO_DEVICE = 100
+    if driver.cuInit(0) == NO_DEVICE or driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and not count.value:
+        print("no GPU")'
+}
+
+# The kernels take minutes to compile, so a missing GPU is reported before. Once they are compiled,
+# the programs report it. Jobs run on other machines.
+check_gpu() {
+    local why
+    [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return
+    goal grade train story bench model trace tape report measure debug watch test test-slow || return
+    case $(gpu_obstacle) in
+    'no driver') why=$(say 'BACKEND=cuda: this machine has no NVIDIA driver') ;;
+    'no GPU')
+        why=$(say 'there is no GPU')
+        if [[ -z ${CUDA_VISIBLE_DEVICES+set} ]]; then
+            why=$(said 'BACKEND=cuda: %s' "$why")
+        else
+            why=$(said "BACKEND=cuda: %s (CUDA_VISIBLE_DEVICES='%s' hides those that it does not name)" "$why" "$CUDA_VISIBLE_DEVICES")
+        fi
+        ;;
+    *) return ;;
+    esac
+    stop "$why" "$(say 'make doctor shows what this machine has; BACKEND=cpu computes without a GPU')"
 }
 
 check_backend() {
@@ -265,8 +319,10 @@ check_dollar
 check_machine
 [[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; check_empty; check_values; }
 check_stack
+check_lab_files
 check_backend
 check_cluster
+check_gpu
 # The first build takes a while.
 [[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace tape report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

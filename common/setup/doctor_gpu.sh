@@ -152,7 +152,7 @@ link_row() {
     '') ;;
     all) row good NVLink "$(say 'all pairs')" '' ;;
     none) row plain NVLink "$(say 'none')" "$(say 'connected over PCIe or the host')" ;;
-    *) row note NVLink "$(say 'some')" "$(said 'between %s, of all pairs' "${pairs:0:30}")" ;;
+    *) row note NVLink "$(say 'some')" "$(said 'only between GPUs %s' "${pairs:0:30}")" ;;
     esac
 }
 

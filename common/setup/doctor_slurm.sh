@@ -48,7 +48,7 @@ judge_srun() {
         row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "there is no partition '%s'" "${JOB_PARTITION:-}")"
         hint "$(say 'PARTITION in site.mk must be one of those above')"
     elif grep -qi 'invalid account' "$1"; then
-        row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "ACCOUNT '%s' may not use it" "${JOB_ACCOUNT:-}")"
+        row note 'srun --mpi=pmix' "$(say 'fails')" "$(said "Slurm does not accept ACCOUNT '%s'" "${JOB_ACCOUNT:-}")"
         hint "$(say "sacctmgr show associations user=\$USER lists yours, for ACCOUNT in site.mk")"
     else
         row note 'srun --mpi=pmix' "$(say 'fails')" "$(head -n 1 "$1" | cut -c 1-38)"

@@ -111,7 +111,8 @@ static _Noreturn void refuse(const Pool *pool, const Need *need, bool by_limit)
     if (by_limit && pool->watched)
         refuse_in_case(pool, need);
     if (by_limit)
-        snprintf(limit, sizeof limit, _("the %.0f MB that MEM allows"), (double)pool->limit / 1e6);
+        snprintf(limit, sizeof limit, _("the %.*f MB that MEM allows"),
+                 pool->limit < 1000000 ? 3 : 0, (double)pool->limit / 1e6);
     memory_refuse(by_limit ? limit : backend_memory_place(need->kind), need->bytes, need->category,
                   need->shape ? shape_text(*need->shape, shape) : "",
                   by_limit ? _(", or raise MEM") : "");

@@ -127,7 +127,7 @@ launch() (
 run_test() {
     local log=$logs/$1/$2.log status failed plan TIMEFORMAT='%R %U %S'
     mkdir -p "${log%/*}"
-    { time launch "$1" "$2" >"$log" 2>&1 </dev/null; } 2>"$log.times"
+    { time launch "$1" "$2" >"$log" 2>&1 </dev/null 9>&-; } 2>"$log.times"
     status=$?
     failed=$(grep -c '^not ok' "$log")
     passed=$(grep -c '^ok' "$log")
@@ -286,5 +286,14 @@ main() {
     ((total_failed == 0 && total_passed + total_skipped > 0))
 }
 
+# Each run deletes the logs of the one before. Tests do not inherit the lock, because they may leave
+# processes behind. On a file system without locks, nothing keeps two runs apart.
+mkdir -p "$BUILD/tests"
+exec 9>>"$BUILD/tests/.lock"
+flock -E 75 -n 9
+[[ $? != 75 ]] || {
+    printf 'error: another run of the tests writes its logs to %s\n  HINT: wait for its end, or run these in another folder: BUILD=other\n' "$logs" >&2
+    exit 2
+}
 main | tee "$BUILD/tests/summary.txt"
 exit "${PIPESTATUS[0]}"

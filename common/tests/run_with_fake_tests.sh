@@ -50,6 +50,10 @@ check "a run without failures is green, and ends with its totals" closes "1 pass
 check "each test is shown with its seconds and CPU seconds" says '^✓ common/base/tests/good.sh +1 passed, 1 skipped +[0-9.]+ s +[0-9.]+ s CPU$'
 check "a run of ten tests or fewer has no list of the slowest" eval '! says "slowest"'
 
+fake outer "$(printf '%q fast > "$BUILD/inner" 2>&1; [ $? = 2 ] && grep -q "^error: another run of the tests" "$BUILD/inner" && [ -e "$BUILD/tests/log/script/common/base/tests/outer.sh.log" ] && echo "ok - refused"' "$runner")"
+runs
+check "a second run in the same folder is refused, and deletes no logs" closes "1 passed, 0 failed, 0 skipped" 0
+
 for n in 1 2 3 4 5 6 7 8 9 10 11; do fake "good$n" 'echo "ok - one"'; done
 fake slow 'echo "ok - one"; for ((i = 0; i < 300000; i++)); do :; done'
 runs

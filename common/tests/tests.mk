@@ -1,4 +1,4 @@
-# The tests. common/<room>/tests/test_*.c and grader/tests/test_*.c are Check programs (check_main.c
+# The tests. common/<folder>/tests/test_*.c and grader/tests/test_*.c are Check programs (check_main.c
 # has their main function), in single precision with the cpu backend; *_double.c in double precision
 # with the reference backend; *_ranksN.c on N ranks. Functions that are not in libbalise.a come from
 # an archive of the serial layers and the labs' start files. Scripts in these folders are tests too.

@@ -5,7 +5,7 @@
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 
 must_be_ranks() { # must_be_ranks NTASKS
-    [[ $1 =~ ^[1-9][0-9]{0,3}$ ]] || give_up "$(said "NTASKS cannot be '%s'" "$1")" "$(say 'it is the number of ranks: make train NTASKS=2 TP=2')"
+    [[ $1 =~ ^[1-9][0-9]{0,3}$ ]] || give_up "$(said "NTASKS cannot be '%s'" "$1")" "$(say 'it is the number of ranks, such as NTASKS=2')"
 }
 
 # check_ranks NTASKS STACK STAGE: ends with an error if this stage of the labs cannot train on these

@@ -5,9 +5,8 @@ DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
 NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 
 # REPORT=1 makes a page from the run's trace and metrics. TRACE= and METRICS= keep these as files.
-REPORTED = $(filter-out 0,$(REPORT))
-METRICS_FILE = $(or $(METRICS),$(if $(REPORTED),$(BUILD)/report/metrics.jsonl))
-TRACE_FILE = $(or $(TRACE),$(if $(REPORTED),$(BUILD)/report/trace.json))
+METRICS_FILE = $(or $(METRICS),$(if $(REPORT),$(BUILD)/report/metrics.jsonl))
+TRACE_FILE = $(or $(TRACE),$(if $(REPORT),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
 MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
 
@@ -32,9 +31,9 @@ endif
 train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
-	$(if $(REPORTED),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
-	$(if $(REPORTED),$(MAKE_PAGE)training.py begin $(call PAGE,train))
+	$(if $(REPORT),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
+	$(if $(REPORT),$(MAKE_PAGE)training.py begin $(call PAGE,train))
 	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) $(call quoted,$(NTASKS)) \
 	    $(or $(STACK),solutions) $(call stack,stage) $(TRAIN) $(TRAIN_OPTIONS)
-	$(if $(REPORTED),$(MAKE_PAGE)training.py \
+	$(if $(REPORT),$(MAKE_PAGE)training.py \
 	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))

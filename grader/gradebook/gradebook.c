@@ -156,6 +156,8 @@ int main(int argc, char **argv)
     write_table(&book);
     remove_old_reports(&book);
     write_summary(&book);
-    printf(_("\n%s: %d rows; individual reports in %s\n"), book.out, book.count, book.reports);
+    printf(book.count == 1 ? _("\n%s: %d row; individual reports in %s\n")
+                           : _("\n%s: %d rows; individual reports in %s\n"),
+           book.out, book.count, book.reports);
     return all_graded(&book) ? 0 : 1;
 }

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/language.h"
 #include "base/replacement.h"
 #include "grader/gradebook/manifest.h"
@@ -91,13 +93,21 @@ static void put_file(HandIn *h, const char *path, const char *bytes, size_t size
     archive_entry_free(entry);
 }
 
-/* The student's file of a lab, or NULL. Rejects a file that the gradebook would refuse. */
+/* The student's file of a lab, or NULL. Rejects a file that cannot be read, or that the gradebook
+ * would refuse. */
 static char *read_source(const HandIn *h, const char *path, size_t *size)
 {
     Problem problem;
-    FILE *file = fopen(path, "r");
-    if (!file)
+    const char *reason;
+    if (access(path, F_OK) != 0)
         return NULL;
+    const int fd = file_open(path, &reason);
+    if (fd < 0) {
+        problem_set(&problem, path, "a lab is a file that you may read", "it cannot be read: %s",
+                    reason);
+        give_up(h, &problem);
+    }
+    FILE *file = fdopen(fd, "r");
     char *bytes = malloc(MOST_SOURCE + 1);
     *size = fread(bytes, 1, MOST_SOURCE + 1, file);
     fclose(file);

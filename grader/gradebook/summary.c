@@ -134,7 +134,7 @@ static void put_isolation(const Book *book, FILE *out)
                 first = k < first ? k : first;
             }
         if (labs > 0 && first == i && *sentence)
-            fprintf(out, _("%s: %d labs\n"), sentence, labs);
+            fprintf(out, labs == 1 ? _("%s: %d lab\n") : _("%s: %d labs\n"), sentence, labs);
     }
 }
 

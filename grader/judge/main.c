@@ -29,14 +29,13 @@ static _Noreturn void usage(const char *what)
 
 static uint64_t number(const char *text, const char *option, uint64_t largest)
 {
-    char *end, what[200];
+    char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || value > largest) {
-        snprintf(what, sizeof what, _("%s takes a number up to %llu, not '%.60s'"), option,
-                 (unsigned long long)largest, text);
-        usage(what);
-    }
+    if (*text < '0' || *text > '9' || *end || errno || value > largest)
+        give_up_with(N_("choose such a number, or leave it out"),
+                     _("%s takes a number up to %llu, not '%.60s'"), option,
+                     (unsigned long long)largest, text);
     return value;
 }
 

@@ -114,17 +114,26 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
     return c;
 }
 
-int tape_lab(const Options *o)
+/* Runs the case to show, `*c`; returns NULL if the lab has no runner. */
+static Runs *run_case_to_show(const Options *o, Case cases[MAX_CASES], const Case **c)
 {
     char runner[512];
+    *c = case_to_look_at(o, cases, runner, sizeof runner);
+    if (*c && o->tape >= (*c)->world)
+        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"),
+                     (*c)->world - 1);
+    return *c ? run_or_give_up(o, runner, *c, 1, lab_largest_world(lab_of(o->lab)),
+                               clock_now() + lab_seconds(o->sandbox))
+              : NULL;
+}
+
+int tape_lab(const Options *o)
+{
     Case cases[MAX_CASES];
-    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
-    if (!c)
+    const Case *c;
+    Runs *runs = run_case_to_show(o, cases, &c);
+    if (!runs)
         return 1;
-    if (o->tape >= c->world)
-        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
-    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
-                                clock_now() + lab_seconds(o->sandbox));
     TapePass *pass = tape_pass(runs->outcome[0].calls, o->tape, lab_of(o->lab)->file);
     tape_print(stdout, page_of(stdout), pass);
     if (c->world > 1)
@@ -136,13 +145,11 @@ int tape_lab(const Options *o)
 
 int trace_lab(const Options *o)
 {
-    char runner[512];
     Case cases[MAX_CASES];
-    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
-    if (!c)
+    const Case *c;
+    Runs *runs = run_case_to_show(o, cases, &c);
+    if (!runs)
         return 1;
-    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
-                                clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
     table_print(stdout, page_of(stdout), outcome, lab_of(o->lab)->file);
     print_end(c, outcome);

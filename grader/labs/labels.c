@@ -70,8 +70,9 @@ static void deal_text(const Label *l, char text[LABEL_SIZE])
 {
     static const char *const tails[DEAL_TAIL + 1] = {
         [EVERY_ROW_ONCE] = "EVERY_ROW_ONCE", [PAD] = "PAD", [DROP] = "DROP", [DEAL_TAIL] = "?"};
-    snprintf(text, LABEL_SIZE, _("%d rows, %s, epoch %d%s%s"), l->index,
-             tails[l->detail & DEAL_TAIL], l->step,
+    snprintf(text, LABEL_SIZE,
+             l->index == 1 ? _("%d row, %s, epoch %d%s%s") : _("%d rows, %s, epoch %d%s%s"),
+             l->index, tails[l->detail & DEAL_TAIL], l->step,
              l->detail & DEAL_OF_ANOTHER_SEED ? _(", another seed") : "",
              l->detail & DEAL_AGAIN ? _(", once more") : "");
 }

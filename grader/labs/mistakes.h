@@ -30,6 +30,7 @@ typedef enum Mistake {
     FACTOR_HIDDEN,
     FACTOR_SHARE, /* before one that it may equal, because that one fails on one rank too */
     FACTOR_MISSING,
+    FACTOR_ROUNDED,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,
     FACTOR_LOCAL_HEADS, /* before one that it may equal: the text asks about this one */

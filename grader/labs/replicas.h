@@ -18,6 +18,10 @@ enum {
     WHOLE_MODEL, /**< two steps of a BERT */
 };               /* the kinds of cases */
 
+/** What `order` and `mine` hold where nothing was written, and the marks around them, which must
+ *  stay: a value read there shows up in `mine`. */
+enum { ORDER_MARK = -78, MINE_MARK = -77 };
+
 /** One call of the sampler. */
 typedef struct Deal {
     int64_t rows; /**< in some, fewer than replicas */

@@ -11,9 +11,9 @@ if not os.path.exists(lab.solution):
     give_up(_("the handout contains no solutions"), _("make hint LAB={lab}, or ask your instructor").format(lab=lab.number))
 if not lab.is_done() and not os.environ.get("ASK"):
     found = lab.verdict()
-    so_far = _("as it was graded: {why}").format(why=found["old"]) if found and found["old"] else \
-        _("it has {points} of {of} points").format(points=found["points"], of=found["of"]) if found else _("it has not been graded yet")
-    give_up(_("lab {lab} does not have full marks: {so_far}").format(lab=lab.number, so_far=so_far),
+    so_far = _("it has {points} of {of} points").format(points=found["points"], of=found["of"]) if found else _("it has not been graded yet")
+    give_up(_("lab {lab} has to be graded again: {why}").format(lab=lab.number, why=found["old"]) if found and found["old"] else
+            _("lab {lab} does not have full marks: {so_far}").format(lab=lab.number, so_far=so_far),
             _("run make grade LAB={lab} first, make hint LAB={lab} helps; or ASK=1 shows it anyway").format(lab=lab.number))
 
 mine, reference = ((text_of(file) or "").splitlines() for file in (lab.file, lab.solution))

@@ -169,7 +169,7 @@ int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, v
     receives(call, comm, from, y_tag, y, y_count, y_type);
     if (call && pieces_overlap(piece_of_message(x, count, type, to),
                                piece_of_message(y, y_count, y_type, from)))
-        misuse("receive into other memory, as far as the declared count reaches; or call "
+        misuse("receive into memory that the message does not occupy, or call "
                "MPI_Sendrecv_replace",
                "%s: the send buffer and the receive buffer overlap", call->name);
     RECEIVES(call, to, count, type,

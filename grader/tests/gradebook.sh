@@ -39,6 +39,8 @@ check "the archive has labs/NN-slug/FILE.c and a manifest" \
 mkdir handed damaged
 tar xzf zoë.tar.gz -C damaged
 echo "/* later */" >> damaged/labs/01-*/collectives.c
+mkdir -p odd/09-grouped-collectives && mkfifo odd/09-grouped-collectives/grouped-collectives.c
+refused "a FIFO in place of a lab is refused" "it cannot be read: it is not a file" timeout 20 build/hand-in --name x --labs odd --out x.tar.gz
 refused "an OUT that cannot be written is refused" "cannot be written" build/hand-in --name x --out none/x.tar.gz
 
 # ---- grading many

@@ -57,7 +57,7 @@ check "ASK=1 shows where the reference differs, and nothing else" with_ask
 copy_solution 6
 echo '/* mine */' >> "$six"
 check "a file that was changed since it was graded is marked" line_of 6 "changed since"
-check "old points do not unlock its reference" one_error "changed since" make --silent solution LAB=6
+check "old points do not unlock its reference" one_error "lab 6 has to be graded again: changed since" make --silent solution LAB=6
 grade LAB=6
 check "full marks are marked" line_of 6 "10/10 .*✓"
 grade LAB=6
@@ -65,6 +65,18 @@ check "after full marks, make grade names the next lab" says "next: read labs/07
 python3 "$ROOT/grader/tests/answer.py" 06-no_g > 06.c && cp "$six" kept.c && cp 06.c "$six"
 script -qec "make --silent SEED=1 grade LAB=6" /dev/null < /dev/null > out 2>&1
 check "on a terminal, held back is yellow, and a HINT stands out" eval "grep -q \$'\\e\\[33mheld back' out && grep -q \$'\\e\\[1m *HINT: ' out"
+a_link_is_named_or_followed() {
+    ln -sf "$PWD/kept.c" "$six"
+    grade LAB=6
+    says "lab 6 is a link to $(realpath kept.c), outside of its folder ($six)" && says "HINT: put the file itself there" || return
+    cp kept.c "${six%/*}/mine.c" && ln -sf mine.c "$six"
+    grade LAB=6
+    scores 10/10 || return
+    cp 06.c "${six%/*}/mine.c"
+    grade LAB=6
+    says "held back" && rm "${six%/*}/mine.c" "$six"
+}
+check "a lab that is a link is followed within its folder only, and compiled again when its target changes" a_link_is_named_or_followed
 cp kept.c "$six"
 grade LAB=6
 after_full_marks() {

@@ -5,6 +5,7 @@ import glob
 import hashlib
 import math
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -18,12 +19,15 @@ import compute
 import excerpts
 import formulas
 import matrices
+import record
 from formulas import cost
 from runs import metrics_of
 
 os.chdir(ROOT)
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
-CHAPTERS = sorted(glob.glob("slides/[0-9][0-9]-*.tex"))
+EVERY_CHAPTER = sorted(glob.glob("slides/[0-9][0-9]-*.tex"))
+CHAPTERS = [path for path in EVERY_CHAPTER if not path.endswith(".fr.tex")]  # french.py compares the others with these
+LANGUAGES = ("", ".fr")
 failed = 0
 
 
@@ -120,17 +124,17 @@ def check_contrast():
           {"r0", "r1", "r2", "r3", "p2", "part1", "talk"} <= set(ratios) and not low and min(ratios[f"r{i}"] for i in range(4)) >= 4.5, low or ratios)
 
 
-UNITS = r"(?:[kMGT]B|bytes?|[GTP]FLOPS?|[GTP]FLOP/s|million|billion|thousand|ms|GB/s|\\%|times less)"
+UNITS = r"(?:[kMGT][Bo]|bytes?|octets?|[GTP]FLOPS?|[GTP]FLOP/s|millions?|billion|milliards?|thousand|ms|G[Bo]/s|\\%|times less|fois moins)"
 DIGITS = re.compile(r"(?<![\w.{])\d[\d.,]*(?:\\,|~|\s)*" + UNITS + r"\b")
 
 
 def check_no_digits():
     found = []
-    for path in CHAPTERS + sorted(glob.glob("slides/figures/*.tex")):
+    for path in EVERY_CHAPTER + sorted(glob.glob("slides/figures/*.tex")):
         text = re.sub(r"%.*", "", text_of(path).replace(r"\%", "PERCENT")).replace("PERCENT", r"\% ")
         found += [f"{path}: {one}" for one in DIGITS.findall(text)]
     check("no slide has a number with a unit typed as digits", not found, "\n".join(found))
-    typed = [path for path in CHAPTERS if r"\begin{lstlisting}" in text_of(path) or r"\begin{verbatim}" in text_of(path)]
+    typed = [path for path in EVERY_CHAPTER if r"\begin{lstlisting}" in text_of(path) or r"\begin{verbatim}" in text_of(path)]
     check("no slide has typed code", not typed, typed)
 
 
@@ -168,6 +172,9 @@ def check_formulas():
     wrong = {key: numbers[key] for key, text in shown.items() if numbers[key] != text}
     check("the numbers on the slides are those of the labs' texts", not wrong, wrong)
     bent = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in (1, -2)]
+    check("in French, numbers and cells have a decimal comma, and coordinates a point",
+          [compute.french("2\\,900"), compute.french("3.75"), compute.french_cells(r"\C{0}{1}{$-$0.2}{w}(1.5,0.25)")]
+          == ["2\\,900", "3{,}75", r"\C{0}{1}{$-$0{,}2}{w}(1.5,0.25)"])
     check("GELU's sum on the slide is rounded once, at the end", matrices.numbers()["bend.sum.of"] == f"{sum(bent):.2f}", bent)
 
 
@@ -206,6 +213,32 @@ def check_alive():
         check(f"the stages of {name} keep as many micro-batches as the slides show", alive == shown, f"{alive} {shown}")
 
 
+def check_runs():
+    """The files of slides/runs, compared with what their commands print today. Runs are shorter here; times are not compared."""
+    headed = [name for name in record.MADE_BY if text_of(f"slides/runs/{name}.txt").splitlines()[0] != f"# slides/record.py {name} > slides/runs/{name}.txt"]
+    check("each file of slides/runs begins with the command that makes it", not headed, headed)
+
+    def without_numbers(lines):
+        return [re.sub(r"[-\d.e]*\d", "#", line) for line in lines]
+    for name in ("verdict", "verdict.fr"):
+        today = record.MADE_BY[name]()
+        check(f"{name}.txt has the words of the grader", without_numbers(record.read(name)) == without_numbers(today), "\n".join(today))
+    some = [(1, 1, 1), (1, 1, 2)]
+    shown = {tuple(map(int, row[:3])): row[3:] for row in map(str.split, record.read("losses"))}
+    check("losses.txt has the layouts and the steps of its command", list(shown) == list(record.LAYOUTS) and {len(row) for row in shown.values()} == {record.LOSS_STEPS})
+    for row in map(str.split, record.losses(some, 2)):
+        layout, today = tuple(map(int, row[:3])), row[3:]
+        check(f"losses.txt has the losses of a run at {layout}, up to rounding", len(today) == 2 and all(abs(float(a) - float(b)) < 1e-5 for a, b in zip(shown[layout], today)), today)
+    for what, lines in (("timeline.txt", record.read("timeline")), ("today's timeline", record.timeline(4))):
+        found = {}
+        for tp, dp, pp, rank, kind, begin, end in map(str.split, lines):
+            found.setdefault((int(tp), int(dp), int(pp), int(rank)), []).append((kind, int(begin) <= int(end)))
+        good = all({"F", "B"} <= {kind for kind, _ in row} <= set(record.KINDS.values()) and all(ordered for _, ordered in row) for row in found.values())
+        check(f"{what} has the passes of both ranks at each layout", good and list(found) == [(*layout, rank) for layout in record.TIMELINE_LAYOUTS for rank in (0, 1)], found)
+    sizes = [[line.split()[:2] for line in lines if not line.startswith("cores")] for lines in (record.read("all-reduce"), record.all_reduce(1 << 15))]
+    check("all-reduce.txt has the ranks and sizes of build/bench-collectives", sizes[1] and sizes[1] == [row for row in sizes[0] if int(row[1]) <= 1 << 15], sizes)
+
+
 def check_tokens():
     run = subprocess.run([f"{BUILD}/tokenize", "--vocab", "data/reviews/vocab.txt"], input=matrices.SENTENCE + "\n", capture_output=True, text=True, check=False)
     numbers = matrices.numbers()
@@ -229,8 +262,9 @@ def check_plan():
 
 def check_pages(folder):
     done = said("make", "slides", f"BUILD={folder}")
-    check("make slides sets both files in a clean folder, without a warning", done.returncode == 0 and not done.stderr and done.stdout.count("\n") == 1
-          and all(os.path.exists(f"{folder}/slides/{name}.pdf") for name in ("balise", "balise-notes")), done.stdout + done.stderr)
+    files = [(f"{name}{lang}", pages) for lang in LANGUAGES for name, pages in (("balise", STEPS), ("balise-notes", sum(map(len, FRAMES.values()))))]
+    check("make slides sets both files of each language in a clean folder, without a warning", done.returncode == 0 and not done.stderr
+          and done.stdout.count("\n") == 1 and all(os.path.exists(f"{folder}/slides/{name}.pdf") for name, _ in files), done.stdout + done.stderr)
     if done.returncode:
         return
     again = said("make", "slides", f"BUILD={folder}")
@@ -238,8 +272,7 @@ def check_pages(folder):
     if not (shutil.which("pdfinfo") and shutil.which("pdffonts")):
         print("skip - pages are counted, and fonts are embedded: poppler-utils is not installed")
         return
-    count = sum(map(len, FRAMES.values()))
-    for name, pages in (("balise", STEPS), ("balise-notes", count)):
+    for name, pages in files:
         path = f"{folder}/slides/{name}.pdf"
         about = dict(re.findall(r"^([\w ]+): +(.*)$", said("pdfinfo", path).stdout, re.M))
         width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
@@ -247,7 +280,7 @@ def check_pages(folder):
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)
-    check("there are about 100 slides", 90 <= count <= 110, count)
+    check("there are about 100 slides", 90 <= files[1][1] <= 110, files)
 
 
 def small_tree(folder):
@@ -268,34 +301,34 @@ def write(path, text):
 
 
 BREAKS = (
-    ("a box that is too full", r"\hbox to 5mm{much more than five millimetres}", ("Overfull", "slides/00-opening.tex", "HINT")),
-    ("a number that is not computed", r"\N{no.such.number}", ("no.such.number", "slides/00-opening.tex:", "HINT")),
-    ("a reference to nothing", r"see \ref{nothing}", ("nothing", "slides/00-opening.tex", "HINT")),
-    ("an unknown LaTeX command", r"\nosuchword", ("Undefined control sequence", "slides/00-opening.tex:", "HINT")),
-    ("a character that the font lacks", "\N{GREEK SMALL LETTER LAMDA}", ("Unicode", "slides/00-opening.tex:", "HINT")),
+    ("a box that is too full", r"\hbox to 5mm{much more than five millimetres}", ("Overfull", "HINT")),
+    ("a number that is not computed", r"\N{no.such.number}", ("no.such.number", "HINT")),
+    ("a reference to nothing", r"see \ref{nothing}", ("nothing", "HINT")),
+    ("an unknown LaTeX command", r"\nosuchword", ("Undefined control sequence", "HINT")),
+    ("a character that the font lacks", "\N{GREEK SMALL LETTER LAMDA}", ("Unicode", "HINT")),
 )
 
 
 def check_breaks(folder):
     slides = small_tree(folder)
-    chapter, build = os.path.join(slides, "00-opening.tex"), os.path.join(folder, "build")
+    build = os.path.join(folder, "build")
     os.makedirs(build)
     os.symlink(f"{BUILD}/grade", f"{build}/grade")  # lists what a lab may send
-    good = text_of(chapter)
     digests = []
     for _ in range(2):
         shutil.rmtree(os.path.join(build, "slides"), ignore_errors=True)
         run = said(f"{slides}/build.sh", build)
-        with open(f"{build}/slides/balise.pdf", "rb") as file:
-            digests.append(hashlib.sha256(file.read()).hexdigest())
+        digests.append([hashlib.sha256(pathlib.Path(f"{build}/slides/balise{lang}.pdf").read_bytes()).hexdigest() for lang in LANGUAGES])
     check("the same slides give the same file, byte for byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
-    for what, text, words in BREAKS:
+    for name, what, text, words in [("00-opening.tex", *one) for one in BREAKS] + [("00-opening.fr.tex", *BREAKS[0])]:
+        chapter = os.path.join(slides, name)
+        good = text_of(chapter)
         write(chapter, good.replace(r"\begin{itemize}", text + "\n" + r"\begin{itemize}", 1))
         run = said(f"{slides}/build.sh", build)
-        check(f"{what} is one error with the chapter's name, and the old file stays",
-              run.returncode == 2 and run.stderr.count("error: ") == 1 and all(word in run.stderr for word in words)
+        check(f"{what} is one error with the chapter's name, {name}, and the old file stays",
+              run.returncode == 2 and run.stderr.count("error: ") == 1 and all(word in run.stderr for word in (f"slides/{name}:", *words))
               and os.path.exists(f"{build}/slides/balise.pdf"), run.stdout + run.stderr)
-    write(chapter, good)
+        write(chapter, good)
     matrices = os.path.join(slides, "matrices.py")
     write(matrices, text_of(matrices).replace("dx = [times(columns(DY, 3 * r", "dx = [times(columns(DY, 2 * r", 1).replace("3 * r + 3), W", "2 * r + 3), W", 1))
     run = said(f"{slides}/build.sh", build)
@@ -322,6 +355,7 @@ def main():
         check_tokens()
         check_plan()
         return
+    check_runs()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_without_latex(f"{folder}/bare")
         lacking = said("slides/build.sh", "--lacks").stdout.split()

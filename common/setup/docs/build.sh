@@ -47,22 +47,22 @@ pages() {
     echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
 }
 
-# Draws which room includes which, without edges that follow from others.
-draw_rooms() {
-    local room other
+# Draws which folder includes which, without edges that follow from others.
+draw_folders() {
+    local folder other
     {
-        echo 'digraph rooms { node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=11]; edge [arrowsize=0.7];'
-        sed -n 's/.*@defgroup \([a-z]*\) [a-z]*: .*/\1/p' $here/pages/groups.dox | while read -r room; do
-            [[ -d common/$room ]] || continue
-            printf '%s [URL="\\ref %s"];\n' "$room" "$room"
-            find "common/$room" -name '*.[ch]' -not -path '*/tests/*' -not -path '*/bench/*' -exec grep -ho '#include "[a-z]*/' {} + |
-                sort -u | while IFS='"/' read -r _ other; do [[ $other == "$room" ]] || echo "$room -> $other;"; done
+        echo 'digraph folders { node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=11]; edge [arrowsize=0.7];'
+        sed -n 's/.*@defgroup \([a-z]*\) [a-z]*: .*/\1/p' $here/pages/groups.dox | while read -r folder; do
+            [[ -d common/$folder ]] || continue
+            printf '%s [URL="\\ref %s"];\n' "$folder" "$folder"
+            find "common/$folder" -name '*.[ch]' -not -path '*/tests/*' -not -path '*/bench/*' -exec grep -ho '#include "[a-z]*/' {} + |
+                sort -u | while IFS='"/' read -r _ other; do [[ $other == "$folder" ]] || echo "$folder -> $other;"; done
         done
         echo '}'
-    } > "$work/rooms.all"
-    tred "$work/rooms.all" > "$work/rooms.dot" 2> "$work/rooms.err"
-    [[ ! -s $work/rooms.err ]] || give_up 'rooms include each other in a circle' \
-        "$(head -1 "$work/rooms.err")"
+    } > "$work/folders.all"
+    tred "$work/folders.all" > "$work/folders.dot" 2> "$work/folders.err"
+    [[ ! -s $work/folders.err ]] || give_up 'folders include each other in a circle' \
+        "$(head -1 "$work/folders.err")"
 }
 
 # run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in
@@ -155,7 +155,7 @@ main() {
     export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES
     must_all_have_comments
     [[ -z $only ]] || { must_not_warn xml && return; }
-    draw_rooms
+    draw_folders
     read=$(sources)
     [[ ${2:-} != short ]] || read='' settings=('CALL_GRAPH = NO' 'INCLUDE_GRAPH = NO' 'INCLUDED_BY_GRAPH = NO' 'REFERENCED_BY_RELATION = NO')
     run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') ${read//$'\n'/ }" \

@@ -2,7 +2,7 @@
 """filter.py FILE: Doxygen's INPUT_FILTER. Prints what Doxygen reads in the file's place, line for
 line, so that warnings have the file's line numbers.
 
-A source gives its functions, for call graphs. A header goes into the group of its room, its
+A source gives its functions, for call graphs. A header goes into the group of its folder, its
 headings become headings of the group's page, and in `int a, b; /**< text */` each name gets the
 text. A text of a lab or of a folder becomes a page, and links between such texts become links
 between pages.
@@ -17,7 +17,7 @@ GROUPS = [
     ("common/backend/cpu/", "backend_cpu"),
     ("common/backend/onednn/", "backend_cpu"),
     ("common/backend/reference/", "backend_reference"),
-    ("common/", None),  # the room's own name
+    ("common/", None),  # the folder's own name
     ("grader/judge/", "judge"),
     ("grader/runner/", "runner"),
     ("grader/labs/", "grader_labs"),
@@ -95,7 +95,7 @@ def flatten_union(found):
 
 
 def header(path, text):
-    """Puts a header into the group of its room. Its headings, /* ---- like this ---- */, become
+    """Puts a header into the group of its folder. Its headings, /* ---- like this ---- */, become
     sections of the group's page; those of balise.h become pages of their own."""
     opened = 0
 

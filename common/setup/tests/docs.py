@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The reference: the order of the rooms, and comments in headers. With ALL=1, from slow_docs.sh: make docs builds
+"""The reference: the order of the folders, and comments in headers. With ALL=1, from slow_docs.sh: make docs builds
 everything, links lead somewhere, no solution is revealed, and a missing comment or another defect
 is an error."""
 import glob
@@ -115,22 +115,22 @@ def check_headers(pages):
     pages_of = {header: [name for name in pages if name.endswith("_8h.html") and
                          name.split("2")[-1] == os.path.basename(header).replace("_", "__").replace(".h", "_8h.html")] for header in headers}
     lost = [header for header, names in pages_of.items() if not any(name in listed for name in names)]
-    check("every header of the rooms and the grader is in a group", len(headers) > 60 and not lost, "\n".join(lost))
+    check("every header of the folders and the grader is in a group", len(headers) > 60 and not lost, "\n".join(lost))
 
 
 def check_order():
-    """Tests that a room comes after the rooms that it includes, in groups.dox."""
-    rooms = [room for room in re.findall(r"@defgroup (\w+) \w+: ", text_of(f"{HERE}/pages/groups.dox")) if os.path.isdir(f"common/{room}")]
+    """Tests that a folder comes after the folders that it includes, in groups.dox."""
+    folders = [folder for folder in re.findall(r"@defgroup (\w+) \w+: ", text_of(f"{HERE}/pages/groups.dox")) if os.path.isdir(f"common/{folder}")]
     wrong = []
     for path in glob.glob("common/*/**/*.[ch]", recursive=True):
-        room = path.split("/")[1]
-        if "/tests/" not in path and "/bench/" not in path and room in rooms and not path.endswith("_main.c"):
+        folder = path.split("/")[1]
+        if "/tests/" not in path and "/bench/" not in path and folder in folders and not path.endswith("_main.c"):
             for other in re.findall(r'#include "(\w+)/', text_of(path)):
-                if other in rooms and rooms.index(other) > rooms.index(room):
+                if other in folders and folders.index(other) > folders.index(folder):
                     wrong.append(f"{path} includes a header of {other}")
-    all_rooms = {path.split("/")[1] for path in glob.glob("common/*/*.h")} - {"tests"}
-    check("every room is a group that says what it is", all_rooms == set(rooms), all_rooms ^ set(rooms))
-    check("a room includes only rooms that precede it in groups.dox", len(rooms) == 13 and not wrong, "\n".join(wrong))
+    present = {path.split("/")[1] for path in glob.glob("common/*/*.h")} - {"tests"}
+    check("every folder is a group that says what it is", present == set(folders), present ^ set(folders))
+    check("a folder includes only folders that precede it in groups.dox", len(folders) == 13 and not wrong, "\n".join(wrong))
 
 
 def check_comments():

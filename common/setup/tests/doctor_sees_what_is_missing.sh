@@ -188,7 +188,7 @@ verdict 'the doctor says which ranks share a GPU, and that they communicate thro
 
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200' 'NVIDIA A30'
 doctor PATH="$bin"
-expect_said 'NVLink +some +between 0-1, of all pairs' 'types of GPUs +differ +a run must use GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
+expect_said 'NVLink +some +only between GPUs 0-1' 'types of GPUs +differ +a run must use GPUs of one type' 'HINT: CUDA_VISIBLE_DEVICES=0,2'
 verdict 'GPUs of two types, and pairs without NVLink, are reported'
 
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=2,GPU-000,7,1

@@ -87,7 +87,53 @@ taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
-check "a REPORT that is neither 0 nor 1 is refused" stops "REPORT cannot be 'maybe'" make train VOCAB=none.txt REPORT=maybe
+a_switch() { # a_switch SETTING COMMAND...: it is 1 or absent; any other value is refused
+    local value
+    for value in 0 no maybe; do
+        check "make ${*:2} $1=$value is refused: it would turn $1 on" stops "$1 cannot be '$value'" make "${@:2}" "$1=$value"
+    done
+    check "make ${*:2} $1=1 is not, nor is $1=" test -z "$(make --dry-run "${@:2}" "$1=1" 2>&1 | grep 'cannot be')$(make --dry-run "${@:2}" "$1=" 2>&1 | grep 'cannot be')"
+}
+a_switch REPORT train VOCAB=none.txt
+a_switch ASK solution LAB=6
+a_switch AGAIN hint LAB=6
+a_switch SOLUTION grade LAB=8
+a_switch SOLUTION trace LAB=8
+a_switch SAN grade LAB=8
+a_switch INDEPENDENT handout
+# A lab's file must be a regular file, for every command that reads it.
+one=labs/01-duplication-allreduce/collectives.c
+mv "$one" kept.c
+in_place_of_a_lab() { # in_place_of_a_lab WHAT WORDS
+    local goal
+    for goal in grade watch report debug trace start hand-in; do
+        check "make $goal refuses $1 in place of a lab" stops "lab 1 cannot be read from $one: $2" \
+            timeout 20 make "$goal" "$([ "$goal" = hand-in ] && echo NAME=Ada || echo LAB=1)"
+    done
+    check "so does make train STACK=mine" stops "lab 1 cannot be read from $one: $2" timeout 20 make train STACK=mine
+}
+mkfifo "$one"
+in_place_of_a_lab "a FIFO" "it is not a file"
+rm "$one" && ln -s /dev/zero "$one"
+in_place_of_a_lab "a link to a device" "it is not a file"
+rm "$one" && mkdir "$one"
+in_place_of_a_lab "a folder" "it is a folder"
+check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
+rm "$one" && mv kept.c "$one"
+# Kernels for GPUs take minutes to compile.
+mkdir -p cuda/bin
+printf '#!/bin/sh\necho "$*" >> "%s/compiled"\nexit 1\n' "$PWD" > cuda/bin/nvcc && chmod +x cuda/bin/nvcc
+for goal in train "grade LAB=1" bench test; do
+    # shellcheck disable=SC2086 # words
+    check "make $goal BACKEND=cuda without a GPU says so before it compiles" \
+        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "BACKEND=cuda: .*(no NVIDIA driver|there is no GPU).*HINT: make doctor" out && [ ! -e compiled ]' \
+        - $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh
+done
+for goal in build "sbatch NTASKS=2 TP=2" "grade ON=slurm"; do
+    # shellcheck disable=SC2086 # words
+    check "make $goal BACKEND=cuda needs no GPU here" \
+        test -z "$(CUDA_VISIBLE_DEVICES='' make --dry-run $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh 2>&1 | grep 'HINT: make doctor')"
+done
 check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and PART are both given" make grade LAB=1 PART=2
 
 for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
@@ -107,7 +153,7 @@ check "every setting that the help names exists" every_setting
 every_variable_is_passed() {
     local name
     for name in $(grep -v '^#' common/setup/check.sh | grep -oE '[$]\{?[A-Z_]+' | tr -d '\044{' | sort -u); do
-        case $name in BASH_SOURCE | LANG | LANGUAGE | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
+        case $name in BASH_SOURCE | CUDA_VISIBLE_DEVICES | LANG | LANGUAGE | LC_* | MAKELEVEL | TMPDIR) continue ;; esac
         sed -n '/^CHECKED = /,/[^\\]$/p' Makefile | grep -qw "$name" || { echo "CHECKED lacks $name" > out && return 1; }
     done
 }

@@ -130,6 +130,14 @@ START_TEST(the_limit_is_enforced_and_the_error_lists_what_is_held)
 }
 END_TEST
 
+START_TEST(a_limit_below_a_megabyte_is_not_shown_as_none)
+{
+    Pool *pool = pool_new(10000, false);
+    ASSERT_MISUSE(pool_get(pool, 4 * MB, ACTIVATIONS), "the 0.010 MB that MEM allows");
+    pool_free(pool);
+}
+END_TEST
+
 START_TEST(a_lab_that_is_graded_is_not_told_to_change_a_run)
 {
     Pool *pool = pool_new(10 * MB, true);
@@ -207,6 +215,7 @@ Suite *suite(void)
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_is_enforced_and_the_error_lists_what_is_held);
+    tcase_add_test(tcase, a_limit_below_a_megabyte_is_not_shown_as_none);
     tcase_add_test(tcase, a_lab_that_is_graded_is_not_told_to_change_a_run);
     tcase_add_test(tcase, what_was_released_makes_room_below_the_limit);
     tcase_add_test(tcase, free_buffers_are_returned_before_memory_is_refused);

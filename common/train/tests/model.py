@@ -26,8 +26,8 @@ def said(**given):
 refused("an unknown model is refused", "'huge'", MODEL="huge")
 refused("heads that do not divide the hidden size are refused", "HEADS=7", HEADS="7")
 refused("NTASKS that is not a number is refused", "'four'", NTASKS="four")
-refused("a missing file of a cluster is refused", "No such file", CLUSTER="none.json")
-refused("an unknown cluster is refused, with the names of the known ones", "dgx-2h, dgx-h100, dgx-h200", CLUSTER="dgx-3")
+refused("a missing file of a cluster is refused", "none.json describes no cluster: No such file", CLUSTER="none.json")
+refused("an unknown cluster is refused, with the names of the known ones", "there is no cluster 'dgx-3'\n  HINT: CLUSTER is one of dgx-2h, dgx-h100, dgx-h200", CLUSTER="dgx-3")
 refused("an unknown backend is refused", "'gpu'", BACKEND="gpu")
 refused("an AMP that does not exist on a CPU is refused", "'tf32'", AMP="tf32")
 refused("a WEAK that is not 1 is refused", "'yes'", WEAK="yes")
@@ -137,7 +137,7 @@ def without(part, name):
 
 
 for sentence, word, text in (
-        ("is not JSON", "Expecting value", "gemm: 1"), ("is a list", "list indices", "[]"), ("lacks the links between nodes", "'far' is missing",
+        ("is not JSON", "line 1 is not JSON", "gemm: 1"), ("is a list", "list indices", "[]"), ("lacks the links between nodes", "'far' is missing",
          json.dumps({key: value for key, value in h200.items() if key != "far"})), ("lacks a rate", "'gemm' is missing", without("rates", "gemm")),
         ("lacks a latency", "'latency' is missing", without("near", "latency")), ("has a rate that is a text", "'gemm' cannot be \"fast\"", changed(gemm="fast")),
         ("has a rate of zero", "'stream' cannot be 0", changed(stream=0)), ("has a rate that is infinite", "'gemm' cannot be Infinity", changed(gemm=float("inf"))),

@@ -41,6 +41,10 @@ refused("its curve beside PyTorch's is refused", "leave out STEPS or VS", ONLY="
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
+with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    rows.said("false", "", "two words")
+check("the command that failed is shown so that a shell runs the same", "false '' 'two words'" in said.getvalue(), said.getvalue())
+
 work = os.path.join(BUILD, "bench-test")
 shutil.rmtree(work, ignore_errors=True)
 os.makedirs(work)
@@ -72,11 +76,12 @@ except SystemExit as end:
 with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 
-for wrong, text in {"no JSON": "ms", "a list": "[]", "no rows": '{"machine": {}}', "a row without numbers": json.dumps(
-        {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]})}.items():
-    with open(os.path.join(work, "bad.json"), "w", encoding="utf-8") as file:
+for wrong, (why, text) in {"no JSON": ("line 1 is not JSON", "ms"), "no text": ("it is not a text", "\xff"), "a list": ("", "[]"),
+                           "no rows": ("'rows' is missing", '{"machine": {}}'), "a row without numbers": ("has no numbers", json.dumps(
+        {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]}))}.items():
+    with open(os.path.join(work, "bad.json"), "w", encoding="latin-1") as file:
         file.write(text)
-    refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", "bad.json", COMPARE=os.path.join(work, "bad.json"))
+    refused(f"a COMPARE file with bad content ({wrong}) is refused before anything is measured", f"bad.json holds no measurements: {why}", COMPARE=os.path.join(work, "bad.json"))
 with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
 check("a COMPARE file without any measured row is reported", "none of the rows measured" in said.getvalue(), said.getvalue())

@@ -63,6 +63,7 @@ static float wrong_factor(float factor, int heads, int64_t hidden)
     const float wrong[MISTAKES] = {
         [FACTOR_HIDDEN] = 1 / sqrtf((float)hidden),
         [FACTOR_MISSING] = 1,
+        [FACTOR_ROUNDED] = 1 / floorf(sqrtf((float)(hidden / heads))),
         [FACTOR_NO_ROOT] = factor * factor,
         [FACTOR_INVERSE] = 1 / factor,
         [FACTOR_LOCAL_HEADS] = factor / sqrtf(ranks),

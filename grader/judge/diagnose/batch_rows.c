@@ -18,15 +18,33 @@ static const char *reads_everything(const Trial *t, const Deal *deal, const Entr
     return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
 }
 
+/* Why is element `at` of `mine` no row of the data? */
+static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const Entry *mine,
+                             int64_t at)
+{
+    const double row = numbers_of(mine)[MINE + at];
+    const Entry *order = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
+    if (row == MINE_MARK)
+        return _("there is a gap in `mine`: an element within the returned length was not written");
+    if (row != ORDER_MARK)
+        return _("the sampler reads a row that the data does not have");
+    if (!order || order->count == 0 || (rank == 0 && at == 0))
+        return _("the sampler reads `order` before it is filled: permutation() fills it");
+    return deal->tail == PAD && deal->rows < replicas_of(t->c)
+               ? _("the sampler reads past the end of `order`: with fewer rows than replicas, PAD "
+                   "starts again at its beginning several times")
+               : _("the sampler reads outside of `order`, or elements that it has not filled");
+}
+
 /* Are the length and the entries that a rank returned valid, whatever its rows? */
-static const char *wrong_record(const Deal *deal, const Entry *mine)
+static const char *wrong_record(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);
     if (length < 0 || length > used)
         return _("the returned length is not the number of rows in `mine`");
     for (int64_t i = 0; i < length; i++)
         if (!(numbers_of(mine)[MINE + i] >= 0 && numbers_of(mine)[MINE + i] < (double)deal->rows))
-            return _("the sampler reads a row that the data does not have");
+            return not_a_row(t, deal, rank, mine, i);
     return NULL;
 }
 
@@ -72,15 +90,16 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, Wh
 
 static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
 {
-    const Entry *mine = dealt->of[rank], *partner = dealt->of[rank / t->c->tp * t->c->tp];
+    const int first = rank / t->c->tp * t->c->tp;
+    const Entry *mine = dealt->of[rank], *partner = dealt->of[first];
     if (mine->count < MINE || partner->count < MINE)
         return _("the record is invalid");
     const char *wrong = reads_everything(t, &dealt->deal, mine);
     if (wrong || (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_MINE)) ||
         (wrong = writes_outside(t, &dealt->deal, rank, OUTSIDE_ORDER)))
         return wrong;
-    wrong = wrong_record(&dealt->deal, mine);
-    if (wrong || (wrong = wrong_record(&dealt->deal, partner)))
+    wrong = wrong_record(t, &dealt->deal, rank, mine);
+    if (wrong || (wrong = wrong_record(t, &dealt->deal, first, partner)))
         return wrong;
     if (!same_rows(mine, partner))
         return _("ranks working together on a batch were given different rows: all tp ranks of a "
@@ -204,8 +223,9 @@ void compare_rows(Trial *t, const Entry *want)
     const char *wrong = NULL;
     if (deal_of(t->c, &want->label, &dealt->deal) && find_dealt(t, dealt))
         wrong = wrong_deal(t, dealt);
-    snprintf(where, sizeof where, _("%s over %d replicas (%s)"), entry_text(want),
-             replicas_of(t->c), t->sizes);
+    snprintf(where, sizeof where,
+             replicas_of(t->c) == 1 ? _("%s over %d replica (%s)") : _("%s over %d replicas (%s)"),
+             entry_text(want), replicas_of(t->c), t->sizes);
     if (wrong)
         fail(t, ROWS, EXPLAINED, "%s%s\n%s", wrong,
              shuffled_differently(t, &dealt->deal) ? _("; the ranks shuffled differently: seed and "

@@ -66,6 +66,8 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
         says = _("no gradient flowed back: a group_... function gives values only; duplication, "
                  "all_reduce and all_gather are on the tape");
+    else if (got->shape.rank < want->shape.rank)
+        says = _("it has fewer dimensions than the one asked for");
     else if (is == right)
         says = _("all blocks are there but in the wrong places: check along which dimension they "
                  "are joined");

@@ -7,6 +7,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("attention scores are scaled by the hidden size; use the size of one head")},
     [FACTOR_MISSING] = {IN_ATTENTION, N_("attention scores are not scaled: the factor 1/sqrt(head "
                                          "size) is missing")},
+    [FACTOR_ROUNDED] =
+        {IN_ATTENTION,
+         N_("attention scores are divided by the square root of the head size rounded down to an integer: keep the root in a float")},
     [FACTOR_NO_ROOT] =
         {IN_ATTENTION,
          N_("attention scores are divided by the head size; divide by its square root")},

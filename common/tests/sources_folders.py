@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The rooms in the order of CONTRIBUTING.md's map: a file includes only headers of its own room or
-of one above it in the map. sources_rooms.py map prints the map."""
+"""The folders in the order of CONTRIBUTING.md's map: a file includes only headers of its own folder
+or of one above it in the map. sources_folders.py map prints the map."""
 import glob
 import os
 import re
 import sys
 
-ROOMS = (
+FOLDERS = (
     ("common/base", "errors, languages, clocks, random numbers, files that replace the old ones once complete"),
     ("common", "balise.h: the functions that labs call"),
     ("common/data", "CSV, tokenizers, the token cache, batches"),
@@ -48,16 +48,16 @@ ROOMS = (
     ("grader/judge", "make grade, trace, report, debug"),
     ("grader/gradebook", "handing in, and grading a class"),
 )
-RANK = {room: i for i, (room, _) in enumerate(ROOMS)}
+RANK = {folder: i for i, (folder, _) in enumerate(FOLDERS)}
 RANK["common"] = RANK["common/base"]  # balise.h declares todo(), which base implements
-FOLDERS = ("common", "grader")
-NO_ROOMS = ("tests", "bench", "start", "mutants", "accepts")
+TREES = ("common", "grader")
+OTHERS = ("tests", "bench", "start", "mutants", "accepts")
 
 
 def sources():
-    for folder in FOLDERS:
-        for path in glob.glob(f"{folder}/**/*", recursive=True):
-            if re.search(r"\.(c|h|cc|cu|cuh)$", path) and not set(path.split("/")) & set(NO_ROOMS):
+    for tree in TREES:
+        for path in glob.glob(f"{tree}/**/*", recursive=True):
+            if re.search(r"\.(c|h|cc|cu|cuh)$", path) and not set(path.split("/")) & set(OTHERS):
                 yield path
 
 
@@ -70,9 +70,9 @@ def included(path):
                     break
 
 
-def room_map():
-    width = max(len(room) for room in RANK)
-    return "".join(f"    {room:{width}}  {text}\n" for room, text in ROOMS)
+def drawn_map():
+    width = max(len(folder) for folder in RANK)
+    return "".join(f"    {folder:{width}}  {text}\n" for folder, text in FOLDERS)
 
 
 def check(sentence, wrong):
@@ -86,17 +86,17 @@ def main():
     os.chdir(os.environ.get("ROOT", "."))
     paths = sorted(sources())
     homeless = [path for path in paths if os.path.dirname(path) not in RANK]
-    downwards = [f"{path} includes a file of {room}, a room below its own in the map" for path in paths if path not in homeless
-               for room in included(path) if RANK.get(room, -1) > RANK[os.path.dirname(path)]]
+    downwards = [f"{path} includes a file of {folder}, a folder below its own in the map" for path in paths if path not in homeless
+                 for folder in included(path) if RANK.get(folder, -1) > RANK[os.path.dirname(path)]]
     with open("CONTRIBUTING.md", encoding="utf-8") as file:
-        drawn = room_map() in file.read()
-    failed = [check("every source is in a room", homeless), check("no room includes one below it in the map", downwards),
-              check("CONTRIBUTING has the map of the rooms", [] if drawn else ["common/tests/sources_rooms.py map prints it"])]
+        drawn = drawn_map() in file.read()
+    failed = [check("every source is in a folder of the map", homeless), check("no folder includes one below it in the map", downwards),
+              check("CONTRIBUTING has the map of the folders", [] if drawn else ["common/tests/sources_folders.py map prints it"])]
     return any(failed)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["map"]:
-        print(room_map(), end="")
+        print(drawn_map(), end="")
     else:
         sys.exit(main())
