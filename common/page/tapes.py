@@ -33,4 +33,5 @@ def tapes_text(found):
              "gradient of each result goes to what the operation took.")
     (first, shown), *others = parts
     folded = "\n".join(f"<details><summary>{escape(rank)}</summary>{text}</details>" for rank, text in others)
-    return f'<h2>{escape(_("The tape"))}</h2>\n{paragraph(told)}\n<h3>{escape(first)}</h3>\n{shown}\n{folded}'
+    heading = _("The tape")
+    return f'<h2>{escape(heading)}</h2>\n{paragraph(told)}\n<h3>{escape(first)}</h3>\n{shown}\n{folded}'

@@ -18,9 +18,10 @@ WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient re
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
-# What a rank does with its time, by kind of span; a bar shows the shares.
-SHARES = {"computing": (_("computing"), "blue", ("forward", "backward", "optimiser")), "exchanging": (_("exchanging"), "orange", ("tp", "dp", "dp under way")),
-          "waiting": (_("waiting"), "ground", ("waiting", "pp")), "reading": (_("reading the batch"), "grey", ("reading",))}
+# What a rank does with its time, in a bar: its words and colour; and which kinds of spans that is.
+SHARES = {"computing": (_("computing"), "blue"), "exchanging": (_("exchanging"), "orange"), "waiting": (_("waiting"), "ground"), "reading": (_("reading the batch"), "grey")}
+SHARE_OF = {"forward": "computing", "backward": "computing", "optimiser": "computing", "tp": "exchanging", "dp": "exchanging", "dp under way": "exchanging", "waiting": "waiting",
+            "pp": "waiting", "reading": "reading"}
 
 GROUPS = ("tp", "dp", "pp")
 
@@ -137,7 +138,7 @@ def sent_over(ranks, group):
 
 def shares_of(rank):
     """The shares of a rank's time, by SHARES, in percent; None without spans."""
-    spent = {share: sum(span["dur"] for span in rank.spans if span["cat"] in kinds) for share, (_words, _colour, kinds) in SHARES.items()}
+    spent = {share: sum(span["dur"] for span in rank.spans if SHARE_OF[span["cat"]] == share) for share in SHARES}
     total = sum(spent.values())
     return {share: 100 * time / total for share, time in spent.items()} if total else None
 
@@ -156,10 +157,10 @@ def finding_of(other, shares):
 
 def shares_table(ranks, shares):
     """A bar a rank, with the same numbers as text."""
-    caption = escape(_("The share of each activity in a rank's time, in the steps shown below."))
+    of_time, caption = escape(_("share of the time")), escape(_("The share of each activity in a rank's time, in the steps shown below."))
     lines = [f'<div class="scrolls" tabindex="0"><table class="list"><caption>{caption}</caption>',
-             f'<thead><tr><th scope="col" class="text">{escape(_("rank"))}</th><th scope="col" class="text">{escape(_("share of the time"))}</th>'
-             + "".join(f'<th scope="col">{escape(words)}</th>' for words, _colour, _kinds in SHARES.values()) + "</tr></thead><tbody>"]
+             f'<thead><tr><th scope="col" class="text">{escape(_("rank"))}</th><th scope="col" class="text">{of_time}</th>'
+             + "".join(f'<th scope="col">{escape(words)}</th>' for words, _colour in SHARES.values()) + "</tr></thead><tbody>"]
     for rank, one in zip(ranks, shares):
         bar = "".join(f'<i class="{SHARES[share][1]}" style="width:{percent:.2f}%"></i>' for share, percent in one.items() if percent)
         cells = "".join(f'<td data-label="{escape(SHARES[share][0])}"><span class="key {SHARES[share][1]}"></span>{percent:.0f} %</td>' for share, percent in one.items())

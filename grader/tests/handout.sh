@@ -83,6 +83,7 @@ help_is_true() {
 
 # Each text's commands: lines of code, and commands within sentences.
 commands_exist() {
+    (cd "$kit" && make -pqr hint > "$tree/database" 2> /dev/null)
     python3 - "$kit" "$tree/database" > "$out" << 'PYTHON'
 import glob, re, subprocess, sys
 kit, database = sys.argv[1], open(sys.argv[2], encoding="utf-8").read()
@@ -235,6 +236,7 @@ check "two builds give the same archive, byte for byte" again_the_same
 check "no file in it has two lines of a solution" without_solutions
 check "it has no wrong answers, tests, copies or instructor's cases" without_the_rest
 check "its texts name no reference" no_reference_is_named
+check "every command and setting that its texts name exists in it" commands_exist
 check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
 check "lines of labs are found in a folder with a blank in its name" lines_are_told
 check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
@@ -247,7 +249,6 @@ check "the labs are handed in" hands_in
 check "a hand-in has the version of the instructor's kit" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
 check "make help lists only existing commands" help_is_true
-check "every command and setting that its texts name exists in it" commands_exist
 check "it has the editor's and the container's files, for a user who is not root" an_editor_has_its_files
 check "an editor finds the compiler's messages in what make grade prints" problems_are_found
 check "after make grade, clangd finds the compile commands" clangd_has_the_commands
