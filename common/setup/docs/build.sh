@@ -130,7 +130,7 @@ make_readable_aloud() { # FOLDER
         -e 's#<div id="titlearea"#& role="banner"#; s#<div id="main-nav"#& role="navigation" aria-label="Site"#; s#<div id="nav-path"#& role="navigation" aria-label="Path"#' \
         -e 's#<div class="title"#& role="heading" aria-level="1"#' \
         -e 's#<iframe scrolling#<iframe title="drawing" scrolling#; s#<iframe src#<iframe title="search results" src#' \
-        -e 's#<((pre|div) class="fragment"|table class="markdownTable")#& tabindex="0"#g' \
+        -e 's#<((pre|div) class="(fragment|dotgraph)"|table class="markdownTable")#& tabindex="0"#g' \
         -e 's#<th class="(markdownTableHead[A-Za-z]*)"></th>#<td class="\1"></td>#g' {} +
     sed -i -e 's/id="MSearchField"/& aria-label="Search"/g; s/<div class="sm sm-dox">/<div class="sm sm-dox" role="navigation" aria-label="Menu">/' "$1/menu.js"
 }

@@ -12,9 +12,13 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+import zipfile
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 os.chdir(ROOT)
+sys.path.insert(0, "common/train/tests")
+import pages as pages_of_tests  # pylint: disable=wrong-import-position
+
 HERE = "common/setup/docs"
 SITE = os.path.join(BUILD, "docs")
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
@@ -197,6 +201,32 @@ def check_readable_aloud(pages):
     check("each page names its language, its main part and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
 
 
+AXE = "axe-playwright-python==0.1.8"  # its wheel has axe-core's script
+RUN_AXE = """<script>addEventListener("load", () => setTimeout(() => axe.run().then(found =>
+    document.documentElement.setAttribute("data-axe", found.violations.map(one => one.id + " " + one.nodes[0].html.slice(0, 80).replace(/"/g, "'")).join("; ") || "none"))));</script>"""
+
+
+def check_axe(folder):
+    """Axe's findings on some pages, in a browser. Its script comes from PyPI."""
+    sentence = "axe finds nothing on a page of each kind, at 1280 and 390 pixels"
+    got = said(sys.executable, "-m", "pip", "--quiet", "--retries", "1", "download", "--no-deps", "--dest", folder, AXE)
+    if got.returncode or not pages_of_tests.BROWSER:
+        print(f"skip - {sentence}: {(got.stderr.strip().splitlines() or ['there is no browser'])[-1]}")
+        return
+    wheel, = glob.glob(f"{folder}/axe_*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        script = archive.read("axe_playwright_python/axe.min.js").decode("utf-8")
+    wrong = []
+    for name in ("index", "lab06", "group__tensor", "a_call"):
+        copy = f"{SITE}/axe-{name}.html"
+        write(copy, text_of(f"{SITE}/{name}.html").replace("</body>", f"<script>{script}</script>{RUN_AXE}</body>"))
+        for width in (1280, 390):
+            found = pages_of_tests.attribute(pages_of_tests.drawn(copy, width), "data-axe")
+            wrong += [] if found == "none" else [f"{name}.html, {width} pixels: {found}"]
+        os.unlink(copy)
+    check(sentence, not wrong, "\n".join(wrong))
+
+
 # ---- the messages about defects ----------------------------------------------------------------------------------------------
 
 
@@ -279,6 +309,7 @@ def main():
         check_secrets(pages)
         check_formulas(pages)
         check_readable_aloud(pages)
+        check_axe(f"{folder}/axe")
         check_breaks(f"{folder}/broken", BREAKS)
 
 
