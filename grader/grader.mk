@@ -93,10 +93,12 @@ wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 # gold, from the same package, takes half of ld's time. A student waits for the linker after each
 # edit.
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
+# In gdb, a student can call tensor_print, even if the lab does not.
 # relro and now: a lab cannot redirect functions of the runner. noexecstack: no executable stack,
 # which some objects request.
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
-                 $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield
+                 $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
+                 $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
 # A runner has only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
@@ -162,7 +164,8 @@ GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
 LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
 CHOSEN_LABS = $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
 judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(CHOSEN_LABS)
-grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners
+grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners \
+       $(BUILD)/compile_commands.json
 	$(RELEASE)
 	$(if $(KEEP_VERDICT),mkdir -p $(BUILD)/verdicts)
 	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \

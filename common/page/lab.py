@@ -10,6 +10,7 @@ from itertools import groupby
 from matrices import expected_of, matrices_text, sheets_of, summary
 from schedules import cluster_text, on_cluster, schedule_text, slots_of
 from page import escape, give_up, make_room, matrix, paragraph, timeline_figure, write
+from tapes import tapes_text
 from verdicts import checks_text, reasons_text
 from language import _, counted
 
@@ -94,6 +95,7 @@ def body_of(found, line, schedule):
 <p class="needs-script">{off}</p>
 <ul class="legend" id="ranks"></ul>
 {matrices_text(found)}
+{tapes_text(found)}
 <h2>{calls}</h2>
 {calls_text(found, line)}
 {schedule_text() if schedule else ""}

@@ -18,6 +18,11 @@ WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient re
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
+# What a rank does with its time, in a bar: its words and colour; and which kinds of spans that is.
+SHARES = {"computing": (_("computing"), "blue"), "exchanging": (_("exchanging"), "orange"), "waiting": (_("waiting"), "ground"), "reading": (_("reading the batch"), "grey")}
+SHARE_OF = {"forward": "computing", "backward": "computing", "optimiser": "computing", "tp": "exchanging", "dp": "exchanging", "dp under way": "exchanging", "waiting": "waiting",
+            "pp": "waiting", "reading": "reading"}
+
 GROUPS = ("tp", "dp", "pp")
 
 
@@ -131,6 +136,45 @@ def sent_over(ranks, group):
     return amounts
 
 
+def shares_of(rank):
+    """The shares of a rank's time, by SHARES, in percent; None without spans."""
+    spent = {share: sum(span["dur"] for span in rank.spans if SHARE_OF[span["cat"]] == share) for share in SHARES}
+    total = sum(spent.values())
+    return {share: 100 * time / total for share, time in spent.items()} if total else None
+
+
+def finding_of(other, shares):
+    """Where the ranks' time goes, in a sentence, and why they wait if they outnumber the cores."""
+    percents = {share: f"{sum(one[share] for one in shares) / len(shares):.0f}" for share in SHARES}
+    where, cores = counted("{n} rank", "{n} ranks", other["ranks"]), other.get("cores")
+    if cores:
+        where = _("{ranks} on {cores}").format(ranks=where, cores=counted("{n} core", "{n} cores", cores))
+    told = _("{where}: {computing} % of the time is computing, {exchanging} % exchanging, {waiting} % waiting.").format(where=where, **percents)
+    if cores and cores < other["ranks"]:
+        told += " " + _("The ranks share cores: exchanging and waiting include the time in which another rank has the core.")
+    return told
+
+
+def shares_table(ranks, shares):
+    """A bar a rank, with the same numbers as text."""
+    of_time, caption = escape(_("share of the time")), escape(_("The share of each activity in a rank's time, in the steps shown below."))
+    lines = [f'<div class="scrolls" tabindex="0"><table class="list"><caption>{caption}</caption>',
+             f'<thead><tr><th scope="col" class="text">{escape(_("rank"))}</th><th scope="col" class="text">{of_time}</th>'
+             + "".join(f'<th scope="col">{escape(words)}</th>' for words, _colour in SHARES.values()) + "</tr></thead><tbody>"]
+    for rank, one in zip(ranks, shares):
+        bar = "".join(f'<i class="{SHARES[share][1]}" style="width:{percent:.2f}%"></i>' for share, percent in one.items() if percent)
+        cells = "".join(f'<td data-label="{escape(SHARES[share][0])}"><span class="key {SHARES[share][1]}"></span>{percent:.0f} %</td>' for share, percent in one.items())
+        lines.append(f'<tr><th scope="row">{escape(rank.name)}</th><td class="bar"><div>{bar}</div></td>{cells}</tr>')
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def finding_text(other, ranks):
+    shares = [shares_of(rank) for rank in ranks]
+    if not all(shares):
+        return ""
+    return f'<p class="finding">{escape(finding_of(other, shares)).replace(" %", "&nbsp;%")}</p>\n{shares_table(ranks, shares)}'
+
+
 def time_table(ranks):
     used = [kind for kind in KINDS if any(span["cat"] == kind for rank in ranks for span in rank.spans)]
     rows = []
@@ -205,6 +249,7 @@ def body_of(other, ranks, summary, lines):
         _("Point: the loss of a step on its batch. Line: the mean of nearby points. Horizontal axis: the step.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(facts)}</p>
+{finding_text(other, ranks)}
 {summary_table(summary)}
 <h2>{doing}</h2>
 <p>{escape(traced_text(ranks))} {escape(notes)} {clocks}</p>

@@ -16,6 +16,7 @@ source "${BASH_SOURCE[0]%/*}/ranks.sh"
 check_ranks "$ranks" "$stack" "$stage"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
+export BALISE_CORES=$cores            # for the trace
 
 # Below these limits, OpenBLAS retries for ever to allocate its buffers (128 MB per core), and
 # mpirun may hang.

@@ -140,16 +140,24 @@ static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
     return text;
 }
 
+/* The cores that the ranks share, if common/train/launch.sh started them, or null. */
+static json_t *shared_cores(void)
+{
+    const char *cores = getenv("BALISE_CORES");
+    return cores ? json_integer(atoi(cores)) : json_null();
+}
+
 static void put_head(FILE *file, const Trace *t)
 {
     const Mesh *mesh = t->mesh;
     const bool device = *backend_device();
     put(file, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":",
         json_pack(
-            "{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise",
-            "ranks", group_size(mesh->world), "tp", mesh->tp_degree, "dp", mesh->dp_degree, "pp",
-            mesh->pp_degree, "steps", t->steps, "kernels", backend_description(), "device", device,
-            "clocks", "each rank has its own clock, set to 0 as all ranks left a barrier", "times",
+            "{s:s, s:i, s:o, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "written by", "Balise",
+            "ranks", group_size(mesh->world), "cores", shared_cores(), "tp", mesh->tp_degree, "dp",
+            mesh->dp_degree, "pp", mesh->pp_degree, "steps", t->steps, "kernels",
+            backend_description(), "device", device, "clocks",
+            "each rank has its own clock, set to 0 as all ranks left a barrier", "times",
             device ? "of the host: queued work counts where the host waits for it, not where it ran"
                    : "of the work itself",
             "waiting",

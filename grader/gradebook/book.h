@@ -24,9 +24,10 @@ enum {
 
 /** One thing to grade: a lab with one source. */
 typedef struct Unit {
-    char key[CHECKSUM_SIZE]; /**< a checksum of everything that the verdict depends on */
-    int lab;                 /**< an index for lab_at() */
-    int submission;          /**< a submission that has this source */
+    char key[CHECKSUM_SIZE];    /**< a checksum of everything that the verdict depends on */
+    char source[CHECKSUM_SIZE]; /**< a checksum of the lab's own file */
+    int lab;                    /**< an index for lab_at() */
+    int submission;             /**< a submission that has this source */
     /** the lab's object in the verdict (see grader/README.md); NULL if it could not be graded */
     json_t *lab_verdict;
     char trouble[300];   /**< why it could not be graded */
@@ -114,6 +115,10 @@ void run_units(Book *book);
 
 /** Adds up a submission's points and remarks. */
 void add_up(Book *book, Submission *submission);
+
+/** Which started labs of a submission are, byte for byte, files of other submissions: "ada.zip: lab 1, 2; bob: lab 1", or
+ *  empty. */
+void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */
 void write_table(const Book *book);

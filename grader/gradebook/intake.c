@@ -213,15 +213,20 @@ void take_in(Book *book)
 
 /* ---- units: labs with their sources, and existing verdicts */
 
-/* Everything that the verdict depends on. Lab 9 starts from the student's own lab 1. */
-static bool key_of(const Book *book, int submission, int lab, char key[CHECKSUM_SIZE])
+/* Fills in the checksums: of the file, and of everything that the verdict depends on. Lab 9 starts
+ * from the student's own lab 1. */
+static bool key_of(const Book *book, int submission, int lab, Unit *unit)
 {
     char place[PLACE_SIZE], *text = NULL;
     size_t size = 0;
     FILE *all = open_memstream(&text, &size);
     fprintf(all, "%s|%llu|%d|", book->kit, (unsigned long long)book->seed, lab_at(lab)->number);
     source_place(book, submission, lab, place);
+    fflush(all);
+    const size_t begin = size;
     bool found = put_contents(all, place) >= 0;
+    fflush(all);
+    checksum_of(text + begin, size - begin, unit->source);
     for (int from = 0; from < lab_count(); from++)
         if (lab_at(from)->number == lab_at(lab)->starts_from) {
             source_place(book, submission, from, place);
@@ -232,7 +237,7 @@ static bool key_of(const Book *book, int submission, int lab, char key[CHECKSUM_
     if (book->cases)
         put_contents(all, book->cases);
     fclose(all);
-    checksum_of(text, size, key);
+    checksum_of(text, size, unit->key);
     free(text);
     return found;
 }
@@ -254,15 +259,13 @@ bool find_verdict(const Book *book, Unit *unit)
 
 static int unit_of(Book *book, int submission, int lab)
 {
-    char key[CHECKSUM_SIZE];
-    if (!key_of(book, submission, lab, key))
-        return -1;
-    for (int i = 0; i < book->unit_count; i++)
-        if (!strcmp(book->units[i].key, key))
-            return i;
     Unit *unit = &book->units[book->unit_count];
     *unit = (Unit){.lab = lab, .submission = submission};
-    memcpy(unit->key, key, sizeof key);
+    if (!key_of(book, submission, lab, unit))
+        return -1;
+    for (int i = 0; i < book->unit_count; i++)
+        if (!strcmp(book->units[i].key, unit->key))
+            return i;
     find_verdict(book, unit);
     return book->unit_count++;
 }

@@ -93,13 +93,15 @@ static void put_cause(FILE *out, const Cause *cause)
 static void put_lab(const Book *book, FILE *out, int lab)
 {
     static Causes causes;
-    int full = 0, some = 0, not_started = 0, none = 0;
+    int full = 0, some = 0, not_started = 0, not_handed_in = 0, none = 0;
     causes.count = 0;
     for (int i = 0; i < book->count; i++) {
         int unit = book->submissions[i].unit[lab];
         const json_t *verdict = unit < 0 ? NULL : book->units[unit].lab_verdict;
         const char *state = json_string_value(json_object_get(verdict, "state"));
-        if (!verdict)
+        if (unit < 0 && !book->submissions[i].refused)
+            not_handed_in++;
+        else if (!verdict)
             none++;
         else if (state && !strcmp(state, "not started"))
             not_started++;
@@ -113,8 +115,9 @@ static void put_lab(const Book *book, FILE *out, int lab)
     qsort(causes.cause, (size_t)causes.count, sizeof *causes.cause, commonest_first);
     fprintf(
         out,
-        _("Lab %d  %s\n  %d with full marks, %d with less, %d not started, %d without a result\n"),
-        lab_at(lab)->number, _(lab_at(lab)->title), full, some, not_started, none);
+        _("Lab %d  %s\n  %d full marks, %d less, %d not started, %d not handed in, %d without a "
+          "result\n"),
+        lab_at(lab)->number, _(lab_at(lab)->title), full, some, not_started, not_handed_in, none);
     for (int i = 0; i < causes.count && i < SHOWN; i++)
         put_cause(out, &causes.cause[i]);
 }
@@ -135,6 +138,21 @@ static void put_isolation(const Book *book, FILE *out)
     }
 }
 
+static void put_identical(const Book *book, FILE *out)
+{
+    int count = 0;
+    for (int i = 0; i < book->count; i++) {
+        char text[REMARK_SIZE];
+        tell_identical(book, i, text);
+        count += *text != '\0';
+    }
+    if (count > 0)
+        fprintf(out,
+                _("%d submissions have files that are identical to another's: see the column "
+                  "\"identical\"\n"),
+                count);
+}
+
 void write_summary(const Book *book)
 {
     char *text = NULL, place[PLACE_SIZE];
@@ -142,6 +160,7 @@ void write_summary(const Book *book)
     FILE *out = open_memstream(&text, &size);
     for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++)
         put_lab(book, out, lab);
+    put_identical(book, out);
     put_isolation(book, out);
     fclose(out);
     snprintf(place, sizeof place, "%.3000s/summary", book->reports);

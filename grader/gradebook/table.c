@@ -76,7 +76,7 @@ static void put_cell(FILE *out, const char *text)
 
 static void put_row(const Book *book, FILE *out, const Submission *submission, int of)
 {
-    char entry[PATH_SIZE];
+    char entry[PATH_SIZE], identical[REMARK_SIZE];
     snprintf(entry, sizeof entry, "%s", submission->entry);
     make_line(entry);
     put_cell(out, submission->student);
@@ -98,6 +98,9 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     put_cell(out, submission->remark);
     fputc(',', out);
     put_cell(out, submission->predictions);
+    fputc(',', out);
+    tell_identical(book, (int)(submission - book->submissions), identical);
+    put_cell(out, identical);
     fputs("\r\n", out);
 }
 
@@ -113,7 +116,7 @@ void write_table(const Book *book)
             of += lab_points(lab_at(lab), (Check)check);
         fprintf(out, ",lab %d", lab_at(lab)->number);
     }
-    fprintf(out, ",total,of,remark,predictions\r\n");
+    fprintf(out, ",total,of,remark,predictions,identical\r\n");
     for (int i = 0; i < book->count; i++)
         put_row(book, out, &book->submissions[i], of);
     fclose(out);

@@ -45,9 +45,10 @@ put_runtime() {
     put data/reviews/* data/stories/*.txt data/stories/*/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
     install -m 644 grader/handout/README.fr.md "$stage/README.fr.md"
-    put common/po/* common/base/language.py labs/GLOSSARY.md
+    put common/po/* common/base/language.py common/tensor/tensor_gdb.py labs/GLOSSARY.md
     [ -z "$independent" ] || sed -i 's/^A lab builds on your own earlier ones: 2, 3, 4 and 6 on 1; 5 on 1 and 2; 7 on 1, 4 and 6;$/The kit has f and g, compiled: you can do labs 2, 3, 4 and 6 before 1. The others build on your own earlier ones: 5 on 2; 7 on 4 and 6;/' "$stage/README.md"
     [ -z "$independent" ] || sed -i 's/^Une balise repose sur les précédentes : 2, 3, 4 et 6 sur 1 ; 5 sur 1 et 2 ; 7 sur 1, 4 et 6 ;$/f et g sont déjà dans le kit, compilés : les balises 2, 3, 4 et 6 peuvent se faire avant la 1. Les autres reposent sur vos balises précédentes : 5 sur 2 ; 7 sur 4 et 6 ;/' "$stage/README.fr.md"
+    put .gitignore .vscode/* .devcontainer/*
     [ ! -e LICENSE ] || put LICENSE
 }
 
@@ -55,8 +56,8 @@ put_labs() {
     local lab
     for lab in $labs; do
         put "labs/${lab%/*}"/README{,.fr}.md "labs/${lab%/*}"/hints/*.md
-        # Without a reference, labs build on the student's own.
-        sed -Ei '/# (on the reference.s labs? |(sur|avec) (la|les) balises? .* de la référence)/d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\((If some lab is not done|Si l.une des balises n.est pas faite)/,/\)$/d' \
+        # Without a reference, labs build on the student's own, and make layouts has nothing to train.
+        sed -Ei '/# (on the reference.s labs? |(sur|avec) (la|les) balises? .* de la référence)/d; /^.make layouts. /,/^$/d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\((If some lab is not done|Si l.une des balises n.est pas faite)/,/\)$/d' \
             "$stage/labs/${lab%/*}"/README{,.fr}.md
         [[ $lab != 09-* ]] || continue # it begins from the student's own lab 1
         put "grader/start/$lab"

@@ -52,8 +52,9 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
         if (isatty(STDIN_FILENO))
             setpgid(0, 0);
         give_terminal_to(getpgrp());
-        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x", script->commands,
-               (char *)NULL);
+        /* A gdb without Python cannot read the file on tensors, and goes on with the commands. */
+        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x",
+               "common/tensor/tensor_gdb.py", "-x", script->commands, (char *)NULL);
         _exit(127);
     }
     return gdb;

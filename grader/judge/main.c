@@ -23,8 +23,7 @@ void give_up(const Problem *problem)
 
 static _Noreturn void usage(const char *what)
 {
-    give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [SOLUTION=1] [STACK=mine] [FORMAT=name "
-                    "OUT=file]"),
+    give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [STACK=mine] [FORMAT=name OUT=file]"),
                  "%s", what);
 }
 

@@ -9,6 +9,7 @@
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/on_cluster.h"
 #include "grader/judge/report/output.h"
+#include "grader/judge/report/tape.h"
 
 json_t *picture_text(const char *text)
 {
@@ -139,6 +140,44 @@ static json_t *picture_on_cluster(const Case *c, const Outcome *outcome, const c
                      spans_json(&s->sums, 1e-6));
 }
 
+/* ---- the tapes ------------------------------------------------------------------------------------------- */
+
+static json_t *tape_row_json(const TapeRow *row)
+{
+    json_t *inputs = json_array();
+    for (int k = 0; k < row->inputs; k++)
+        json_array_append_new(inputs,
+                              json_pack("{s:s, s:s, s:s}", "name", row->input[k].name, "shape",
+                                        row->input[k].shape, "placement", row->input[k].placement));
+    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "number", row->number, "line",
+                     picture_text(row->line), "name", row->name, "of", row->of, "shape", row->shape,
+                     "placement", row->placement, "to", row->to, "inputs", inputs);
+}
+
+static json_t *rows_json(const TapeRow *rows, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, tape_row_json(&rows[i]));
+    return list;
+}
+
+/* The first pass of each rank, as make tape prints it. */
+static json_t *picture_tapes(const Case *c, const Calls *calls)
+{
+    json_t *tapes = json_array();
+    for (int r = 0; calls && r < calls->ranks && r < c->world; r++) {
+        TapePass *pass = tape_pass(calls, r, lab_of(c->lab)->file);
+        json_array_append_new(
+            tapes, json_pack("{s:[o, o], s:o, s:o, s:s}", "where", picture_text(pass->where[0]),
+                             picture_text(pass->where[1]), "forward",
+                             rows_json(pass->row[0], pass->forward), "backward",
+                             rows_json(pass->row[1], pass->backward), "without", pass->without));
+        free(pass);
+    }
+    return tapes;
+}
+
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
 /* Those of make grade CASE=, each with what its reason says of its own, and the check that fails by the same cause. */
@@ -167,15 +206,16 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
     lab_path(result, path);
     todo_text(c, outcome, todo, sizeof todo);
     return json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
         "format", "balise picture", "lab", c->lab, "title", result->lab->title, "file", path,
         "author", o->author, "seed", (json_int_t)o->seed, "case", index, "sizes",
         case_text(c, text), "world", c->world, "tp", c->tp, "pp", c->pp, "ending",
         ended ? "refused" : endings[outcome->ending], "diagnosis",
         picture_text(ended ? refused : outcome->diagnosis), "todo", picture_text(todo), "checks",
         checks_json(o, result), "alike", alike_on_ranks(c), "matrices",
-        picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls), "schedule",
-        picture_schedule(c, outcome), "cluster", picture_on_cluster(c, outcome, o->cluster));
+        picture_matrices(c, outcome), "ranks", picture_calls(c, outcome->calls), "tapes",
+        picture_tapes(c, outcome->calls), "schedule", picture_schedule(c, outcome), "cluster",
+        picture_on_cluster(c, outcome, o->cluster));
 }
 
 int picture_lab(const Options *o)

@@ -25,14 +25,15 @@ SENTENCES = (
     "JSON: the verdict is what was graded, check by check",
     "Gradescope: results.json has the published fields, and its scores add up",
     "Autolab: the last line is the scores, the text before it for the student",
-    "GitHub Classroom: the result is what its reporter adds up",
+    "GitHub Classroom: the result is what its reporter adds up, with the line of a crash and of a compiler's error",
     "JUnit: the file conforms to the schema",
-    "JUnit: a wrong check is a failure; a crash, a hang and a failed build are errors; not started is skipped",
+    "JUnit: a wrong check is a failure; a crash, a hang and a failed build are errors, with the compiler's messages once; not started is skipped",
     "TAP: each line is valid, each lab is a result, labs that are not started are skipped",
     "TAP: subtests and YAML blocks are valid",
     "each format says how the ranks were isolated, once they ran: in a sandbox, or without one and why",
     "each file is UTF-8 without control characters",
     "an interrupted grader leaves the graded labs, and the others as not run",
+    "the project's own pipelines keep the documents; GitLab's reports JUnit, GitHub's may only read",
 )
 
 
@@ -136,6 +137,15 @@ def github():
         jsonschema.validate(result, schema)
         expect("status", result["status"] == overall, result["status"])
         expect("points", (sum(t["score"] for t in result["tests"]), result["max_score"]) == (score, of), name)
+    named = {lab: next(t["line_no"] for t in result["tests"] if t["name"].startswith(f"Lab {lab} ")) for lab in (3, 6, 9)}
+    expect("lines", named == {3: line_with(3, "*(volatile int *)8"), 6: line_with(6, "#error"), 9: 0}, named)
+
+
+def line_with(lab, words):
+    """The line of a student's lab that begins with these words."""
+    file, = glob.glob(path(f"labs/{lab:02d}-*/*.c"))
+    with open(file, encoding="utf-8", errors="replace") as stream:
+        return next(number for number, line in enumerate(stream, 1) if line.lstrip().startswith(words))
 
 
 def junit_schema():
@@ -163,8 +173,11 @@ def junit_results():
         expect("counts", (suite.failures, suite.errors, suite.skipped, suite.tests)
                == (count["Failure"], count["Error"], count["Skipped"], len(want)), suite)
         expect("file and time", suite._elem.get("file") == lab["file"] and suite.time is not None, suite)
-    message = suites[5].__iter__().__next__().result[0]
-    expect("words of the compiler", "]]> <b> & \"quote\" # \\" in message.text, message.text)
+        expect("times of checks", abs(sum(case.time for case in suite) - suite.time) < 0.01, [case.time for case in suite])
+        expect("isolation where ranks ran", [p.name for p in suite.properties()] == ["isolation"] * (lab["state"] == "graded"), lab["state"])
+    messages = [case.result[0].text for case in suites[5]]
+    expect("words of the compiler", "]]> <b> & \"quote\" # \\" in messages[0], messages[0])
+    expect("once", set(messages[1:]) == {f"does not build: see the check '{suites[5].__iter__().__next__().name}'"}, messages[1:])
 
 
 def tap_lines(name):
@@ -235,10 +248,26 @@ def interrupted():
         expect("points", verdict["points"] == sum(lab["points"] for lab in verdict["labs"]) >= 9, verdict["points"])
 
 
+def pipelines():
+    import yaml
+    root = os.environ["ROOT"]
+    with open(f"{root}/.github/workflows/test.yml", encoding="utf-8") as stream:
+        github_job = yaml.safe_load(stream)
+    with open(f"{root}/.gitlab-ci.yml", encoding="utf-8") as stream:
+        gitlab_job = yaml.safe_load(stream)["test"]
+    expect("permissions", github_job["permissions"] == {"contents": "read"}, github_job)
+    steps = github_job["jobs"]["test"]["steps"]
+    kept = next(step["with"]["path"].split() for step in steps if step.get("uses", "").startswith("actions/upload-artifact@"))
+    for paths, commands in ((kept, [step.get("run", "") for step in steps]), (gitlab_job["artifacts"]["paths"], gitlab_job["script"])):
+        expect("documents", paths == ["build/docs", "build/slides/*.pdf"] and "make docs slides" in commands, paths)
+    report = gitlab_job["artifacts"]["reports"]["junit"]
+    expect("JUnit", f"make grade SOLUTION=1 FORMAT=junit OUT={report}" in gitlab_job["script"], report)
+
+
 def main():
     if sys.argv[2:] != ["inside"]:
         enter_environment()
-    tests = (json_verdict, gradescope, autolab, github, junit_schema, junit_results, tap_results, tap_subtests, isolation, clean, interrupted)
+    tests = (json_verdict, gradescope, autolab, github, junit_schema, junit_results, tap_results, tap_subtests, isolation, clean, interrupted, pipelines)
     for sentence, test in zip(SENTENCES, tests):
         try:
             test()

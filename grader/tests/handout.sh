@@ -13,6 +13,7 @@ out=$tree/out
 # An instructor's folder: the repository's files, and more.
 lay_tree() {
     mkdir -p "$folder"
+    cp -r "$ROOT"/{.gitignore,.vscode,.devcontainer} .
     rm grader && cp -r "$ROOT/grader" grader
     cp -r "$ROOT"/solutions/. labs/
     cp solutions/01-*/collectives.c labs/01-duplication-allreduce/collectives.c.1
@@ -63,7 +64,7 @@ sys.exit(found > 0)
 PYTHON
 }
 without_the_rest() {
-    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/[^clr])|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git' > "$out" &&
+    [ -s "$kit/Makefile" ] && ! (cd "$kit" && find .) | grep -E '/(solutions|mutants|accepts|tests/[^s]|bench/[^clr])|cases\.local|\.c\.[0-9]|\.tar|\.zip|\.git(/|$)' > "$out" &&
         ! grep -rl instructors_own "$kit/grader" > "$out"
 }
 
@@ -78,6 +79,70 @@ help_is_true() {
         grep -qE "^$target:" "$tree/database" || return
     done < <(sed -nE 's/^  make ([a-z-]+).*/\1/p' "$out" | grep -vx help | sort -u)
     [ "$(grep -c '' "$out")" -gt 30 ] && ! grep -qE 'make (test|gradebook|bench|handout|solution|help class|help develop)' "$out"
+}
+
+# Each text's commands: lines of code, and commands within sentences.
+commands_exist() {
+    (cd "$kit" && make -pqr hint > "$tree/database" 2> /dev/null)
+    python3 - "$kit" "$tree/database" > "$out" << 'PYTHON'
+import glob, re, subprocess, sys
+kit, database = sys.argv[1], open(sys.argv[2], encoding="utf-8").read()
+texts = sorted(glob.glob(f"{kit}/**/*.md", recursive=True) + glob.glob(f"{kit}/common/setup/help*.txt"))
+targets = {"help", *re.findall(r"^([a-z-]+):", database, re.M)}
+refused = set(re.search(r"for name in (.*); do\n +! goal", open(f"{kit}/common/setup/check.sh", encoding="utf-8").read())[1].split())
+wrong, named, settings = [], set(), set()
+for path in texts:
+    text = open(path, encoding="utf-8").read()
+    commands = re.findall(r"^    (make [^#\n]*)|`(make [^`]*)`|^  (make [^#\n]*)", text, re.M)
+    for command in ("".join(found) for found in commands):
+        target = re.match(r"make (?:-\S+ )*([a-z-]*)", command)[1]
+        used = re.findall(r"\b([A-Z][A-Z0-9_]*)=", command)
+        named.add(target)
+        settings.update(used)
+        if target and (target not in targets or target in refused) or "SOLUTION" in used or "STACK=solutions" in command:
+            wrong.append(f"{path.removeprefix(kit)}: {command}")
+unknown = subprocess.run(["common/setup/check.sh", "--unknown", *sorted(settings)], cwd=kit, capture_output=True, text=True).stdout
+print(*wrong, unknown, sorted(named), sep="\n")
+sys.exit(bool(wrong or unknown.strip()) or len(named) < 20)
+PYTHON
+}
+an_editor_has_its_files() {
+    (cd "$kit" && cat .gitignore .devcontainer/Dockerfile > /dev/null &&
+        python3 -) > "$out" 2>&1 << 'PYTHON'
+import json, re, sys
+tasks = json.load(open(".vscode/tasks.json", encoding="utf-8"))
+container = json.load(open(".devcontainer/devcontainer.json", encoding="utf-8"))
+labs = re.findall(r"^\$\(call add_lab,(\d+),", open("grader/labs.mk", encoding="utf-8").read(), re.M)
+print(tasks["inputs"], labs, container)
+assert tasks["inputs"][0]["options"] == labs != []
+user = re.findall(r"^USER (\w+)$", open(".devcontainer/Dockerfile", encoding="utf-8").read(), re.M)
+assert user == [container["remoteUser"]] != ["root"]
+assert any(argument.startswith("--shm-size=") for argument in container["runArgs"])
+PYTHON
+}
+# The editor's problem matcher finds file, line, severity and message of what make grade prints.
+problems_are_found() {
+    cp "$kit/labs/02-colwise-linear/colwise-linear.c" "$tree/kept.c"
+    sed -i '$a int balise_unused(void) { int x; return 0 }' "$kit/labs/02-colwise-linear/colwise-linear.c"
+    within make grade LAB=2
+    mv "$tree/kept.c" "$kit/labs/02-colwise-linear/colwise-linear.c"
+    python3 - "$kit" "$out" << 'PYTHON'
+import json, os, re, sys
+kit, out = sys.argv[1:]
+tasks = [task for task in json.load(open(f"{kit}/.vscode/tasks.json", encoding="utf-8"))["tasks"] if task["problemMatcher"]]
+assert len(tasks) == 2
+for task in tasks:
+    pattern = task["problemMatcher"]["pattern"]
+    found = [re.search(pattern["regexp"], line) for line in open(out, encoding="utf-8").read().splitlines()]
+    found = [match for match in found if match]
+    assert found and all(os.path.exists(f"{kit}/{match[pattern['file']]}") and int(match[pattern["line"]]) for match in found)
+    assert "error" in {match[pattern["severity"]] for match in found}
+PYTHON
+}
+clangd_has_the_commands() {
+    rm -f "$kit/build/compile_commands.json"
+    within make grade LAB=1 && false
+    grep -q '"file": "labs/01-duplication-allreduce/collectives.c"' "$kit/build/compile_commands.json"
 }
 
 offline=()
@@ -171,6 +236,7 @@ check "two builds give the same archive, byte for byte" again_the_same
 check "no file in it has two lines of a solution" without_solutions
 check "it has no wrong answers, tests, copies or instructor's cases" without_the_rest
 check "its texts name no reference" no_reference_is_named
+check "every command and setting that its texts name exists in it" commands_exist
 check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
 check "lines of labs are found in a folder with a blank in its name" lines_are_told
 check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
@@ -183,6 +249,9 @@ check "the labs are handed in" hands_in
 check "a hand-in has the version of the instructor's kit" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
 check "make help lists only existing commands" help_is_true
+check "it has the editor's and the container's files, for a user who is not root" an_editor_has_its_files
+check "an editor finds the compiler's messages in what make grade prints" problems_are_found
+check "after make grade, clangd finds the compile commands" clangd_has_the_commands
 check "a command that is not in the handout is one error" errors "make bench is not part of the handout" make bench
 check "SOLUTION=1 is one error" errors "the handout contains no solutions" make grade SOLUTION=1
 check "STACK=solutions is one error" errors "the handout contains no solutions" make train STACK=solutions

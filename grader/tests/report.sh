@@ -43,6 +43,8 @@ check "lab 11: the names of matrices are complete" page says 11 "gradient of blo
 check "if everything is right, the first section is open" page opens_what_is_wrong 6
 check "the calls of a rank do not overlap" page has_calls 6
 check "each check is named with its result" page says 6 "forward 2/2 ✓ passed" "sharding 1/1 ✓ passed" "communication 2/2 ✓ passed"
+check "the tape of a rank is a table: what each operation takes and returns, and where its gradient goes" \
+    page says 6 "duplication x [2,3,24] whole [2,3,24] copied" "linear of 1 up.weight [18,24] shard(0) [2,3,18] shard(2)" "linear [2,3,48] whole 3, down.weight"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
 check "lab 13: so do the matrices of a pipeline" right 13 CASE=17

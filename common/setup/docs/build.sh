@@ -122,6 +122,19 @@ must_not_warn() { # NAME
         "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)"
 }
 
+# What Doxygen 1.9.4 does not say and a screen reader needs: the language, the parts of a page, its
+# heading, and names of what has no text.
+make_readable_aloud() { # FOLDER
+    find "$1" -maxdepth 1 -name '*.html' -exec sed -i -E -e '0,/<html /s//<html lang="en" /' \
+        -e 's#</div><!-- top -->#&<main>#; s#<!-- start footer part -->#</main><footer>#; s#</address>#&</footer>#' \
+        -e 's#<div id="titlearea"#& role="banner"#; s#<div id="main-nav"#& role="navigation" aria-label="Site"#; s#<div id="nav-path"#& role="navigation" aria-label="Path"#' \
+        -e 's#<div class="title"#& role="heading" aria-level="1"#' \
+        -e 's#<iframe scrolling#<iframe title="drawing" scrolling#; s#<iframe src#<iframe title="search results" src#' \
+        -e 's#<((pre|div) class="(fragment|dotgraph)"|table class="markdownTable")#& tabindex="0"#g' \
+        -e 's#<th class="(markdownTableHead[A-Za-z]*)"></th>#<td class="\1"></td>#g' {} +
+    sed -i -e 's/id="MSearchField"/& aria-label="Search"/g; s/<div class="sm sm-dox">/<div class="sm sm-dox" role="navigation" aria-label="Menu">/' "$1/menu.js"
+}
+
 main() {
     local settings=() read only=
     case $1 in
@@ -151,6 +164,7 @@ main() {
     # "More..." becomes "…". A parameter with the name of a function must not link to the function.
     find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
         -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
+    make_readable_aloud "$work/site/html"
     # Search results are a page within the page, with their own style sheet.
     cat $here/style.css >> "$work/site/html/search/search.css"
     rm -rf "$build/docs.old"

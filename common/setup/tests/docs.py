@@ -12,9 +12,13 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+import zipfile
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 os.chdir(ROOT)
+sys.path.insert(0, "common/train/tests")
+import pages as pages_of_tests  # pylint: disable=wrong-import-position
+
 HERE = "common/setup/docs"
 SITE = os.path.join(BUILD, "docs")
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
@@ -51,11 +55,13 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.loads, self.anchors, self.words, self.formulas = [], [], set(), [], []
+        self.links, self.loads, self.anchors, self.words, self.formulas, self.parts = [], [], set(), [], [], []
         self.feed(text_of(path))
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
+        if tag in ("html", "main", "iframe") or attributes.get("aria-level"):
+            self.parts.append((tag if tag != "div" else "heading", attributes.get("lang") or attributes.get("title")))
         self.anchors.update(attributes[key] for key in ("id", "name") if attributes.get(key))
         if tag in ("a", "area") and attributes.get("href"):
             self.links.append(attributes["href"])
@@ -180,6 +186,47 @@ def check_formulas(pages):
     check("formulas are pictures", written and shown and not empty and not raw, f"{written} written, {len(shown)} shown; empty: {empty}; raw: {raw}")
 
 
+def check_readable_aloud(pages):
+    """The rules of axe that Doxygen's pages broke."""
+    wrong = []
+    for name, page in pages.items():
+        if "/" in name or not any(tag == "main" for tag, _ in page.parts):  # results of a search
+            wrong += [] if name.startswith("search/") else [f"{name}: no main part"]
+            continue
+        wrong += [] if ("html", "en") in page.parts else [f"{name}: no language"]
+        wrong += [] if all(titled for tag, titled in page.parts if tag == "iframe") else [f"{name}: an iframe without a title"]
+    menu, sheet = text_of(f"{SITE}/menu.js"), text_of(f"{SITE}/style.css")
+    wrong += [] if menu.count('id="MSearchField"') == menu.count('id="MSearchField" aria-label=') > 0 else ["the search field has no label"]
+    wrong += [] if re.search(r"\.textblock a.*text-decoration: underline", sheet) else ["links differ from text by colour alone"]
+    check("each page names its language, its main part and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
+
+
+AXE = "axe-playwright-python==0.1.8"  # its wheel has axe-core's script
+RUN_AXE = """<script>addEventListener("load", () => setTimeout(() => axe.run().then(found =>
+    document.documentElement.setAttribute("data-axe", found.violations.map(one => one.id + " " + one.nodes[0].html.slice(0, 80).replace(/"/g, "'")).join("; ") || "none"))));</script>"""
+
+
+def check_axe(folder):
+    """Axe's findings on some pages, in a browser. Its script comes from PyPI."""
+    sentence = "axe finds nothing on a page of each kind, at 1280 and 390 pixels"
+    got = said(sys.executable, "-m", "pip", "--quiet", "--retries", "1", "download", "--no-deps", "--dest", folder, AXE)
+    if got.returncode or not pages_of_tests.BROWSER:
+        print(f"skip - {sentence}: {(got.stderr.strip().splitlines() or ['there is no browser'])[-1]}")
+        return
+    wheel, = glob.glob(f"{folder}/axe_*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        script = archive.read("axe_playwright_python/axe.min.js").decode("utf-8")
+    wrong = []
+    for name in ("index", "lab06", "group__tensor", "a_call"):
+        copy = f"{SITE}/axe-{name}.html"
+        write(copy, text_of(f"{SITE}/{name}.html").replace("</body>", f"<script>{script}</script>{RUN_AXE}</body>"))
+        for width in (1280, 390):
+            found = pages_of_tests.attribute(pages_of_tests.drawn(copy, width), "data-axe")
+            wrong += [] if found == "none" else [f"{name}.html, {width} pixels: {found}"]
+        os.unlink(copy)
+    check(sentence, not wrong, "\n".join(wrong))
+
+
 # ---- the messages about defects ----------------------------------------------------------------------------------------------
 
 
@@ -261,6 +308,8 @@ def main():
         check_labs(pages)
         check_secrets(pages)
         check_formulas(pages)
+        check_readable_aloud(pages)
+        check_axe(f"{folder}/axe")
         check_breaks(f"{folder}/broken", BREAKS)
 
 

@@ -255,6 +255,12 @@ def main(folder):
     page = look_at_page(path, "the page of a run")
     check(all(f"rank {rank} (tp 0, dp {rank}, pp 0)" in page.text for rank in range(2)), "the page names the ranks", page.text[:400])
     check("Training on 2 ranks: tensor parallel 1, data parallel 2" in page.text and len(page.data["loss"]["points"]) == 6, "the page has the layout and each step's loss")
+    finding = re.search(r"2 ranks on (\d+) cores?: (\d+)\s% of the time is computing, (\d+)\s% exchanging, (\d+)\s% waiting\.", page.text)
+    cores = int(subprocess.run(["env", "-u", "OMP_NUM_THREADS", "nproc"], capture_output=True, text=True, check=True).stdout)
+    check(finding and int(finding[1]) == cores and 97 <= sum(map(int, finding.groups()[1:])) <= 101, "the page says in a sentence where the ranks' time goes, and on how many cores", page.text[:600])
+    with open(path, encoding="utf-8") as file:
+        bars = [sum(map(float, re.findall(r"width:([\d.]+)%", bar))) for bar in re.findall(r'<td class="bar">.*?</td>', file.read())]
+    check(len(bars) == 2 and all(abs(bar - 100) < 0.1 for bar in bars), "each rank has a bar of what it does", str(bars))
     looked_at_in_browser(path, 2)
     if pages.BROWSER:
         used_by_hands(path)

@@ -115,11 +115,22 @@ int check_score(const LabResult *lab, Check check)
     return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
 }
 
+/* All checks of a lab that does not build fail by the same messages, which its first check has. */
+static void refer_to(const LabResult *lab, Check first, char *text, size_t size)
+{
+    snprintf(text, size, _("%s: see the check '%s'"), _(state_names[lab->state]),
+             check_names[first]);
+}
+
 void check_reason(const LabResult *lab, Check check, char *text, size_t size)
 {
     Status status = check_status(lab, check);
     const CheckResult *r = &lab->check[check];
-    if (status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN || status == UNDONE)
+    const int first = next_check(lab, -1);
+    if ((status == NOT_BUILT || status == NOT_ALLOWED) && (int)check != first)
+        refer_to(lab, (Check)first, text, size);
+    else if (status == NOT_BUILT || status == NOT_ALLOWED || status == NOT_BEGUN ||
+             status == UNDONE)
         snprintf(text, size, "%s%s%s", _(status_names[status]), _(": "), lab->remark);
     else
         snprintf(text, size, "%s",
@@ -145,6 +156,14 @@ void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, cha
                lab->kit_cases && r->case_index >= lab->kit_cases
                    ? _(" # a case of your instructor's")
                    : "");
+}
+
+int next_check(const LabResult *lab, int check)
+{
+    while (++check < CHECKS)
+        if (lab_points(lab->lab, (Check)check))
+            return check;
+    return -1;
 }
 
 int verdict_points(const Verdict *verdict)

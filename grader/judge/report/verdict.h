@@ -47,11 +47,15 @@ const char *why_numbers_are_held_back(const LabResult *lab);
 /** Why a check that passed earns nothing, or NULL. */
 const char *why_held_back(const LabResult *lab, Check check);
 
+/** Iterates over the checks of a lab that give points: `for (int check = -1; (check =
+ *  next_check(lab, check)) >= 0;)`. */
+int next_check(const LabResult *lab, int check);
+
 /** The points that this check earned; points of a passed check may be held back. */
 int check_score(const LabResult *lab, Check check);
 
 /** Explains the status of a check in several lines. If it passed: why its points are held back, a
- * note, or nothing. */
+ * note, or nothing. If the lab does not build, its first check has the messages. */
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 

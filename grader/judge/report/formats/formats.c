@@ -1,7 +1,9 @@
 /* What several formats share, and the list of formats. */
 #include "grader/judge/report/formats/formats.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "grader/judge/mpi/recorded.h"
 
@@ -43,12 +45,27 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
     append(text, size, "\n%s%s", _("again: "), again);
 }
 
-int next_check(const LabResult *lab, int check)
+/* The number after the next "FILE:" in the text, which is then *at; 0 at the end. */
+static int next_line(const char *file, const char **at)
 {
-    while (++check < CHECKS)
-        if (lab_points(lab->lab, (Check)check))
-            return check;
-    return -1;
+    const size_t length = strlen(file);
+    for (const char *found = *at; (found = strstr(found, file)); found += length)
+        if (found[length] == ':' && isdigit((unsigned char)found[length + 1])) {
+            *at = found + length + 1;
+            return atoi(*at);
+        }
+    return 0;
+}
+
+int line_named(const LabResult *lab, const char *text)
+{
+    int first = 0, line;
+    while ((line = next_line(lab->lab->file, &text))) {
+        if (!strncmp(text + strspn(text, "0123456789:"), " error:", 7))
+            return line;
+        first = first ? first : line;
+    }
+    return first;
 }
 
 char *json_file(json_t *json)

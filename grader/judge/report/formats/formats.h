@@ -29,9 +29,8 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
                   size_t size);
 enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
 
-/** Iterates over the checks of a lab that give points: `for (int check = -1; (check =
- *  next_check(lab, check)) >= 0;)`. */
-int next_check(const LabResult *lab, int check);
+/** The line of the lab's file at which a text has "FILE:LINE": of the compiler's first error, or else the first; 0 if none. */
+int line_named(const LabResult *lab, const char *text);
 
 /** A check as the json format has it: name, status, points, of; reason, explained, case and again if it failed; reason
  *  if it is held back. */

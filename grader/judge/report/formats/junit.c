@@ -51,13 +51,15 @@ static void put_counts(xmlTextWriter *xml, const Counts *counts, double seconds)
     put(xml, "time", "%.3f", seconds);
 }
 
-static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab, Check check)
+static void put_check(xmlTextWriter *xml, const Verdict *verdict, const LabResult *lab, Check check,
+                      double seconds)
 {
     char output[OUTPUT_SIZE], first[256];
     Status status = check_status(lab, check);
     xmlTextWriterStartElement(xml, BAD_CAST "testcase");
     put(xml, "classname", "%s", lab->lab->folder);
     put(xml, "name", "%s", check_names[check]);
+    put(xml, "time", "%.3f", seconds);
     if (status != RIGHT) {
         check_output(verdict, lab, check, output, sizeof output);
         snprintf(first, sizeof first, "%.*s", (int)strcspn(output, "\n"), output);
@@ -95,9 +97,10 @@ static void put_lab(xmlTextWriter *xml, const Verdict *verdict, const LabResult 
     put(xml, "file", "%s", path);
     put(xml, "skipped", "%d", counts.skipped);
     put_counts(xml, &counts, lab->seconds);
-    put_isolation(xml, verdict);
+    if (lab->state == GRADED)
+        put_isolation(xml, verdict);
     for (int check = -1; (check = next_check(lab, check)) >= 0;)
-        put_check(xml, verdict, lab, (Check)check);
+        put_check(xml, verdict, lab, (Check)check, lab->seconds / counts.tests);
     xmlTextWriterEndElement(xml);
 }
 

@@ -60,7 +60,7 @@ static json_t *github_test(const Verdict *verdict, const LabResult *lab, Check c
                      outcome_of(check_status(lab, check)), "score", check_score(lab, check),
                      "max_score", lab_points(lab->lab, check), "message",
                      message[0] ? message : NULL, "test_code", again, "filename", path, "line_no",
-                     0, "execution_time", lab->seconds);
+                     line_named(lab, message), "execution_time", lab->seconds);
 }
 
 char *github_text(const Verdict *verdict)

@@ -1,0 +1,37 @@
+"""The tape of each rank, for a lab's page: the operations of its first pass, and the way of the
+gradient through them."""
+from page import escape, paragraph, table
+from language import _
+
+
+def operation_of(row):
+    return _("%s of %s") % (row["name"], row["of"]) if row["of"] else row["name"]
+
+
+def inputs_of(row):
+    return "; ".join(" ".join(filter(None, (one["name"], one["shape"], one["placement"]))) for one in row["inputs"])
+
+
+def tape_text(tape):
+    forward = [[str(row["number"]), row["line"], operation_of(row), inputs_of(row), row["shape"], row["placement"]] for row in tape["forward"]]
+    backward = [[str(row["number"]), row["line"], row["name"], row["shape"], row["placement"], row["to"]] for row in tape["backward"]]
+    parts = [table(tape["where"][0], [_("number"), _("line"), _("operation"), _("from outside"), _("shape"), _("placement")], forward, (2, 3, 4, 5))]
+    if backward:
+        caption = _("%s: the gradient of each result") % tape["where"][1]
+        parts.append(table(caption, [_("number"), _("line"), _("operation"), _("shape"), _("placement"), _("goes to")], backward, (2, 3, 4, 5)))
+    if tape["without"]:
+        parts.append(paragraph(_("no gradient reaches the result of %s") % tape["without"]))
+    return "\n".join(parts)
+
+
+def tapes_text(found):
+    """The tapes of the ranks that have one; those after the first are folded."""
+    parts = [(_("rank {rank}").format(rank=number), tape_text(tape)) for number, tape in enumerate(found["tapes"]) if tape["forward"]]
+    if not parts:
+        return ""
+    told = _("The operations that a rank has recorded in its first pass, with the lines of the lab. A number stands for the result of that operation. The "
+             "gradient of each result goes to what the operation took.")
+    (first, shown), *others = parts
+    folded = "\n".join(f"<details><summary>{escape(rank)}</summary>{text}</details>" for rank, text in others)
+    heading = _("The tape")
+    return f'<h2>{escape(heading)}</h2>\n{paragraph(told)}\n<h3>{escape(first)}</h3>\n{shown}\n{folded}'
