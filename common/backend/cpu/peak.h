@@ -6,7 +6,11 @@
 
 #include "backend/cpu/kernel.h"
 
-enum { CHAINS = 24, LANES = 16, TURNS = 1 << 14 };
+enum {
+    CHAINS = 24,    /**< vectors */
+    LANES = 16,     /**< numbers of a vector */
+    TURNS = 1 << 14 /**< multiply-adds of a chain */
+};
 
 /** The floating-point operations of a call of multiply_add(). */
 #define PEAK_OPERATIONS (2.0 * CHAINS * LANES * TURNS)
