@@ -46,6 +46,11 @@ bool backend_check(Problem *problem);
  *  prints. Valid until the next call. */
 const char *backend_description(void);
 
+/** Measures for about 2 ms the floating-point operations per second that one core can do in single
+ *  precision. Returns 0 if that is unknown, as on a GPU: its data sheet says what `make bench` divides
+ *  by. */
+double backend_peak(void);
+
 /** Opens every file and device that kernels will need, for a process that will lose the right to
  *  open any.
  *  @return whether kernels will still open devices, as a GPU's driver does for each allocation */

@@ -28,8 +28,8 @@ bench-over-nccl: $(BENCH_PROGRAMS)
 endif
 bench: bench-programs
 	$(RELEASE)
-	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK) TRANSPORT='$(BENCH_TRANSPORT)' \
-	    common/bench/bench.py $(BUILD)
+	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK DATA VOCAB) \
+	    TRANSPORT='$(BENCH_TRANSPORT)' common/bench/bench.py $(BUILD)
 
 # Predicts the fastest layout of NTASKS ranks, on this machine or on CLUSTER.
 .PHONY: model

@@ -8,7 +8,7 @@ wide. A pipeline runs one forward and one backward pass per micro-batch, in the 
 (Narayanan et al. 2021, section 2.2).
 """
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
@@ -141,6 +141,14 @@ class Model:
         tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products()
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
+
+    def useful(self):
+        """Floating-point operations that the model needs in a step, by PaLM's formula
+        (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by,
+        and 12 S H for the attention of each block, causal or not. What runs again does not count; in
+        the last block of a classifier, only what its first position needs. The C program has the
+        same as transformer_work()."""
+        return sum(replace(self, recompute="", leaves_out=True).work())
 
     def work_of_stage(self, pp):
         """The part of work() that the busiest stage does."""

@@ -4,7 +4,7 @@ The table of the vocabulary is split along its rows. The first and the last stag
 their gradients once a step. The loss needs three numbers per token from the other tp ranks.
 """
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cost
 
@@ -65,16 +65,23 @@ class LanguageModel(cost.Model):
 
     # ---- work ------------------------------------------------------------------------------------------------------
 
+    def keys(self):
+        """Those that a position sees, on average."""
+        return self.seq if self.kind == "mlm" else (self.seq + 1) / 2
+
     def work_of_stage(self, pp):
         """The last stage is the busiest: it has the head."""
         tokens, blocks = self.batch * self.seq, self.blocks(pp)
-        keys = self.seq if self.kind == "mlm" else (self.seq + 1) / 2  # of a position, on average
         linear, attention = self.passes()
         return (2 * linear * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,
-                4 * attention * blocks * tokens * keys * self.hidden)
+                4 * attention * blocks * tokens * self.keys() * self.hidden)
 
     def work(self):
         return self.work_of_stage(1)
+
+    def useful(self):
+        linear, attention = replace(self, recompute="").work()
+        return linear + attention * self.seq / self.keys()
 
     def streamed(self, tp, pp):
         """Element-wise operations of the blocks, and of the loss, which reads or writes each logit

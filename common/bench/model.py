@@ -154,10 +154,10 @@ def show_layouts(model, ranks, cluster_for):
         parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
         whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
         lines.append((held > cluster.memory, whole, [
-            named(*layout), number(1e3 * whole), number(model.batch * model.seq / whole), *(number(1e3 * part) for part in parts.values()),
+            named(*layout), number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9), *(number(1e3 * part) for part in parts.values()),
             number(sent / 1e6), number(held / 1e6) + (" too much" if held > cluster.memory else "")]))
     best = min(lines)
-    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", *parts, "MB sent", "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
+    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", "GFLOP/s a rank", *parts, "MB sent", "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
     if len(lines) > SHOWN:
         print(f"  {len(lines) - SHOWN} slower ones are not shown: TP= and PP= select")
     print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")

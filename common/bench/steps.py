@@ -207,13 +207,8 @@ def megabytes(runs, key="resident_bytes"):
 
 
 def useful_of(sizes):
-    """The floating-point operations that a step needs, two per multiply-add; looking up table rows
-    needs none. The backward pass takes twice as many as the forward pass, except in the last block.
-    There, only the first position of a text has a gradient, so only keys and values need
-    products."""
-    layers, hidden, _, seq, batch, _ = sizes
-    block = 24 * hidden ** 2 + 4 * seq * hidden  # forward, per token
-    return batch * seq * (block * (1 + 3 * (layers - 1)) + 8 * hidden ** 2)
+    """The floating-point operations that a step of the BERT needs."""
+    return cost.Model(*sizes[:5], VOCABULARY, classifies=True).useful()
 
 
 def share_of_peak(row, peak):

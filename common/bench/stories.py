@@ -1,6 +1,8 @@
 """make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's, or with STEPS=300
-its curve at several layouts. Also the text and the vocabularies of language models, for make model.
-Anybody can repeat a measurement, because all come from the kit's stories."""
+its curve at several layouts and in PyTorch. Also the text and the vocabularies of language models,
+for make model. Anybody can repeat a measurement, because all come from the kit's stories, unless
+DATA and VOCAB name other ones for a curve."""
+import glob
 import json
 import os
 import shutil
@@ -9,14 +11,18 @@ import struct
 import aims
 import peers
 import steps
+import windows
 from language_cost import AUTHORS, LLAMA
 from rows import Row, fail, number, said, table, whole_number
 
-STORIES, END, BEGIN_AND_END = "data/stories/train.txt", "<|endoftext|>", (1, 2)
+STORIES = "data/stories/train.txt"
 ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and those whose losses are compared
 CLOSE = 1e-5  # the most that the losses of the kit and of PyTorch may differ, of losses near 10
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
+# Of a curve: six runs of 300 steps must end. The rate is that of the Neuchâtel lab.
+CURVE, RATE, WARMUP = (*LLAMA[:3], 128, 2), 8e-4, 30
+USUAL_RATE, NO_WARMUP = 3e-4, 0  # of build/train
 
 
 # ---- vocabularies as large as their authors', padded with entries that occur in no text -------------------------------
@@ -79,12 +85,12 @@ def options(work, kind):
 # ---- a run ------------------------------------------------------------------------------------------------------------
 
 
-def train(build, work, layout, count, *more):
+def train(build, work, layout, sizes, count, *more):
     """The metrics of a run of the kit."""
     ranks, tp = LAYOUTS[layout]
     pipeline = ("--pp", 2, "--micro", 2) if layout == "pp2" else ()
     named_so, read = options(work, "llama")
-    return steps.train(build, work, ranks, tp, 1, (*SIZES, count), *read, "--epochs", count, *pipeline, *more, model=named_so)
+    return steps.train(build, work, ranks, tp, 1, (*sizes, count), *read, "--epochs", count, *pipeline, *more, model=named_so)
 
 
 def losses_of(lines):
@@ -95,22 +101,20 @@ def apart(one, other):
     return max(abs(a - b) for a, b in zip(one, other))
 
 
-def write_start(build, work):
-    """The initial weights, and the tokens of the first windows: those with which the runs begin."""
-    start = f"{work}/llama-start"
-    shutil.rmtree(start, ignore_errors=True)
-    train(build, work, "serial", 1, "--lr", 0, "--save", start)
+def write_start(build, work, sizes, count, samples=None, more=()):
+    """Writes the initial weights, and the windows that the steps of a run read; returns both files.
+
+    @param samples the windows in use, if not all"""
+    start, tokens = f"{work}/llama-start", f"{work}/llama-tokens"
+    for folder in (start, tokens):
+        shutil.rmtree(folder, ignore_errors=True)
+    train(build, work, "serial", sizes, 1, *more, "--lr", 0, "--cache", tokens, "--save", start)
     said(f"{build}/checkpoint", "merge", start, f"{start}.safetensors")
-    tokens = []
-    with open(STORIES, encoding="utf-8") as file:
-        for story in file.read().split(END):
-            if len(tokens) > ROWS * LLAMA[-1]:
-                break
-            ids = said(f"{build}/tokenize", "--vocab", f"{work}/llama", "--text", input=story.strip())
-            tokens += [BEGIN_AND_END[0], *map(int, ids.split()), BEGIN_AND_END[1]]
-    with open(f"{start}.ids", "w", encoding="utf-8") as file:
-        file.write(" ".join(map(str, tokens[:ROWS * LLAMA[-1] + 1])))
-    return f"{start}.safetensors", f"{start}.ids"
+    ids, (seq, batch) = windows.tokens_of(glob.glob(f"{tokens}/*.tokens")[0]), sizes[-2:]
+    with open(f"{start}.windows", "w", encoding="utf-8") as file:
+        for rows in windows.batches(samples or (len(ids) - 1) // seq, batch, count):
+            file.writelines(" ".join(map(str, ids[row * seq:(row + 1) * seq + 1])) + "\n" for row in rows)
+    return f"{start}.safetensors", f"{start}.windows"
 
 
 # ---- a step, beside PyTorch's -----------------------------------------------------------------------------------------
@@ -128,33 +132,33 @@ def must_agree(name, version, mine, its):
 def compare(build, work, rounds, pythons, layouts):
     """{layout: {who: [run, ...]}}, in turns."""
     found = {layout: {who: [] for who in ("kit", *pythons)} for layout in layouts}
-    start = write_start(build, work) if pythons else ()
+    start = write_start(build, work, SIZES, STEPS, ROWS) if pythons else ()
     for turn in range(rounds):
         for layout, runs in found.items():
             steps.progress(f"round {turn + 1} of {rounds}: LLaMA {layout}")
-            lines = train(build, work, layout, STEPS, "--samples", ROWS)
+            lines = train(build, work, layout, SIZES, STEPS, "--samples", ROWS)
             runs["kit"].append({**steps.measured(lines), "losses": losses_of(lines)})
             for version, python in pythons.items():
-                run = peers.run(python, "torch_llama.py", 1, *start, *LAYOUTS[layout], *SIZES, STEPS, 1)
+                run = peers.run(python, "torch_llama.py", 1, *start, USUAL_RATE, NO_WARMUP, *LAYOUTS[layout], *SIZES, STEPS, 1)
                 run["apart"] = must_agree(layout, version, runs["kit"][0]["losses"], run["losses"])
                 runs[version].append(run)
     steps.progress("")
     return found
 
 
-def tokens_per_second(name, runs):
-    return Row("language", name, "tokens/s", [ROWS * LLAMA[-1] * 1e3 / ms for ms in steps.times(runs)], lower=False)
+def tokens_per_second(name, runs, sizes):
+    return Row("language", name, "tokens/s", [sizes[-2] * sizes[-1] * 1e3 / ms for ms in steps.times(runs)], lower=False)
 
 
 def show(found):
     rows, lines = [], []
     for layout, runs in found.items():
-        mine = tokens_per_second(f"LLaMA {layout}", runs["kit"])
+        mine = tokens_per_second(f"LLaMA {layout}", runs["kit"], SIZES)
         rows += [mine, Row("memory", f"LLaMA {layout}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)]
         for version in list(runs)[1:] or [None]:
             line = [mine.name, number(mine.best()), number(mine.median()), number(steps.megabytes(runs["kit"]))]
             if version:
-                its = tokens_per_second(f"LLaMA {layout}, PyTorch {version}", runs[version])
+                its = tokens_per_second(f"LLaMA {layout}, PyTorch {version}", runs[version], SIZES)
                 ratio, held = mine.median() / its.median(), steps.megabytes(runs[version])
                 rows.append(its)
                 line += [version, number(its.best()), number(its.median()), number(held), f"{mine.best() / its.best():.2f}", f"{ratio:.2f}",
@@ -166,24 +170,42 @@ def show(found):
     return rows
 
 
-# ---- the curve at several layouts -------------------------------------------------------------------------------------
+# ---- the curve at several layouts, and in PyTorch ---------------------------------------------------------------------
 
 
-def curves(build, work, layouts, count):
-    """Trains at each layout, and serially from weights moved by one unit in the last place, which
-    shows what rounding may change."""
-    runs, lines, rows = {}, [], []
+def curve_options():
+    """The options of all runs of a curve."""
+    given = ((f"--{name.lower()}", os.environ.get(name)) for name in ("DATA", "VOCAB"))
+    return "--lr", RATE, "--warmup", WARMUP, *(word for name, value in given if value for word in (name, value))
+
+
+def curve_runs(build, work, layouts, count, pythons):
+    """{name: (losses, seconds and memory)}: at each layout; serially from weights moved by one unit in
+    the last place, which shows what rounding may change; and on one rank in PyTorch."""
+    more, found = curve_options(), {}
     for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
         steps.progress(f"{count} steps: LLaMA {name}")
-        runs[name] = train(build, work, name.partition(",")[0], count, *(("--perturb", 1) if "moved" in name else ()))
+        lines = train(build, work, name.partition(",")[0], CURVE, count, *more, *(("--perturb", 1) if "moved" in name else ()))
+        found[name] = losses_of(lines), steps.measured(lines)
+    start = write_start(build, work, CURVE, count, more=more) if pythons else ()
+    for version, python in pythons.items():
+        steps.progress(f"{count} steps: LLaMA in PyTorch {version}")
+        run = peers.run(python, "torch_llama.py", 1, *start, RATE, WARMUP, *LAYOUTS["serial"], *CURVE, count, 1)
+        must_agree("serial", version, found["serial"][0], run["losses"])
+        found[f"PyTorch {version}"] = run["losses"], run
     steps.progress("")
-    whole = losses_of(runs["serial"])
-    for name, run in runs.items():
-        losses, row = losses_of(run), tokens_per_second(f"LLaMA {name}", [steps.measured(run)])
-        rows.append(row)
-        lines.append([name, f"{losses[0]:.6f}", f"{losses[-1]:.6f}", f"{apart(whole, losses):.1e}", number(row.median()),
-                      number(steps.megabytes([steps.measured(run)], "tensor_bytes"))])
-    table(f"{count} steps of the LLaMA on {STORIES}", ["", "first loss", "last loss", "most apart", "tokens/s", "MB of tensors"], lines)
+    return found
+
+
+def curves(build, work, layouts, count, pythons):
+    """Shows the curves, and how far each is from that of one rank."""
+    lines, rows, runs = [], [], curve_runs(build, work, layouts, count, pythons)
+    for name, (losses, run) in runs.items():
+        rows.append(tokens_per_second(f"LLaMA {name}", [run], CURVE))
+        lines.append([name, f"{losses[0]:.6f}", f"{losses[-1]:.6f}", f"{apart(runs['serial'][0], losses):.1e}", number(rows[-1].median()),
+                      number(steps.megabytes([run], "tensor_bytes")) if "tensor_bytes" in run else ""])
+    table(f"{count} steps of the LLaMA on {os.environ.get('DATA') or STORIES}, {CURVE[-1]} windows of {CURVE[-2]} tokens, learning rate {RATE} after {WARMUP} steps",
+          ["", "first loss", "last loss", "most apart", "tokens/s", "MB of tensors"], lines)
     return rows
 
 
@@ -193,12 +215,12 @@ def wanted(part):
     layouts = [layout for layout in LAYOUTS if part in ("", layout) and (count or layout != "pp2")]
     if not layouts:
         fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
-    if count and os.environ.get("VS"):
-        fail("STEPS draws only the kit's curve", "leave out STEPS or VS")
+    if count and count < COMPARED and os.environ.get("VS"):
+        fail(f"STEPS={count} is too short a curve to compare with PyTorch's", f"choose STEPS={COMPARED} or more, or leave out VS")
     return layouts, count
 
 
 def measure(build, work, rounds, pythons, part):
     layouts, count = wanted(part)
     write_vocabularies(work)
-    return curves(build, work, layouts, count) if count else show(compare(build, work, rounds, pythons, layouts))
+    return curves(build, work, layouts, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))

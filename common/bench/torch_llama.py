@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The training step of the kit's LLaMA in PyTorch, for `make bench ONLY=language VS=torch`.
 
-    torch_llama.py WEIGHTS IDS RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS
+    torch_llama.py WEIGHTS WINDOWS RATE WARMUP RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS
 
-WEIGHTS is a file of `build/checkpoint merge`, IDS one of BATCH SEQ + 1 tokens. Prints one JSON
-object as torch_twin.py does, and the loss of each step. Each step has the same BATCH windows. The
+WEIGHTS is a file of `build/checkpoint merge`. WINDOWS has a line of SEQ + 1 tokens per window; each
+step takes the next BATCH of them, and after the last window the first. The learning rate rises to
+RATE over WARMUP steps. Prints one JSON object as torch_twin.py does, and the loss of each step. The
 layers are split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
 """
 import json
@@ -119,7 +120,17 @@ class Llama(nn.Module):
         return (sums.log() - chosen).mean()
 
 
-def run(rank, weights, ids, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
+def read_windows(path, seq):
+    with open(path, encoding="utf-8") as file:
+        return torch.tensor([int(token) for token in file.read().split()]).view(-1, seq + 1)
+
+
+def rate_of(step, rate, warmup):
+    """As schedule_rate() (common/optim/gradients.c), of a step from 0."""
+    return rate * min(1, (step + 1) / warmup) if warmup else rate
+
+
+def run(rank, weights, windows, rate, warmup, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
     imported = peak_bytes()
     torch.set_num_threads(threads)
     group, replicas = None, ranks // tp
@@ -127,17 +138,18 @@ def run(rank, weights, ids, ranks, tp, layers, heads, seq, batch, steps, threads
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
         group = dist.group.WORLD  # one dimension of the grid is 1
     model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
-    with open(ids, encoding="utf-8") as file:
-        tokens = torch.tensor([int(token) for token in file.read().split()])
-    inputs, targets = (tokens[shift:shift + batch * seq].view(batch, seq).chunk(replicas)[rank // tp] for shift in (0, 1))
+    windows, rows = read_windows(windows, seq), batch // replicas
     optimiser = adamw(model.parameters())
     if replicas > 1:
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     seconds, losses = [], []
-    for _ in range(steps):
+    for step in range(steps):
+        first = batch * step + rows * (rank // tp)
+        mine = windows[torch.arange(first, first + rows) % len(windows)]
+        optimiser.param_groups[0]["lr"] = rate_of(step, rate, warmup)
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
-        loss = model(inputs, targets)
+        loss = model(mine[:, :-1], mine[:, 1:])
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
@@ -146,11 +158,11 @@ def run(rank, weights, ids, ranks, tp, layers, heads, seq, batch, steps, threads
 
 
 def main():
-    weights, ids, *sizes = sys.argv[1:]
-    ranks, tp, layers, _, heads, *rest = map(int, sizes)
+    weights, windows, rate, *sizes = sys.argv[1:]
+    warmup, ranks, tp, layers, _, heads, *rest = map(int, sizes)
     found = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(weights, ids, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
+        mp.spawn(run, args=(weights, windows, float(rate), warmup, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
     every = [found.get() for _ in range(ranks)]
     by_replica = dict(every)
     print(json.dumps({"torch": torch.__version__, "seconds": every[0][1]["seconds"],

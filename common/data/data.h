@@ -152,9 +152,12 @@ void batch_free(Batch *batch);
  *  count: 0..batch->capacity. */
 void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
+/** The share of the tokens that batch_mask_tokens() chooses. */
+#define MASKED_SHARE 0.15
+
 /** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section 3.1):
- *  each token but begin, end and padding with probability 0.15. Of the chosen ones, 80 % become the
- *  mask token, 10 % any token, 10 % stay. The targets become the chosen tokens, elsewhere NO_ID. The
+ *  each token but begin, end and padding with probability MASKED_SHARE. Of the chosen ones, 80 %
+ *  become the mask token, 10 % any token, 10 % stay. The targets become the chosen tokens, elsewhere NO_ID. The
  *  key, the row and the position alone decide, so every layout of ranks hides the same. `set` has a
  *  mask token. */
 void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);

@@ -25,7 +25,7 @@ void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key)
         const uint32_t position = (uint32_t)(i % batch->seq);
         const Philox4 draw = philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), position, 0);
         const int32_t id = batch->ids[i];
-        const bool chosen = can_be_chosen(set, id) && philox_uniform(draw.word[0]) < 0.15;
+        const bool chosen = can_be_chosen(set, id) && philox_uniform(draw.word[0]) < MASKED_SHARE;
         batch->targets[i] = chosen ? id : NO_ID;
         if (chosen)
             batch->ids[i] = hidden(set, id, draw.word[1], draw.word[2]);

@@ -100,6 +100,14 @@ typedef struct TransformerPart {
 /** All layers. */
 TransformerPart transformer_whole(const TransformerConfig *config);
 
+/** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the formula of
+ *  PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by, and
+ *  12 S H for the attention of each block, causal or not. In the last block of a classifier, which
+ *  reads only the first position, the backward pass needs only keys and values; of masked tokens, the
+ *  head needs MASKED_SHARE. What RECOMPUTE computes again does not count. cost.py and language_cost.py
+ *  (common/bench) have the same as useful(). */
+double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
+
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
 bool transformer_check(const TransformerConfig *config, int tp, Problem *problem);
 

@@ -221,19 +221,29 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
     json_decref(lines);
 }
 
-void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted)
+void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
+                  bool interrupted)
 {
+    StepCost step = {.tokens = tokens, .work = work, .seconds = ranks[0].step_seconds};
     close_bar(report);
     if (interrupted)
         printf(_("interrupted; results so far:\n"));
     report_tables(ranks, count, report->is_language);
-    if (!report->metrics)
-        return;
     json_t *rows = json_array();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         json_array_append_new(rows, summary_of(report, &ranks[i], i));
-    write_line(report, json_pack("{s:b, s:s, s:o}", "interrupted", interrupted, "amp", report->amp,
-                                 "ranks", rows));
+        step.peak += ranks[i].peak;
+    }
+    if (step.seconds > 0) /* no step was made */
+        report_speed(&step, count);
+    if (report->metrics)
+        write_line(report,
+                   json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:O}", "interrupted", interrupted,
+                             "amp", report->amp, "model_flops", number(work), "model_flops_per_s",
+                             number(work / step.seconds), "tokens_per_s_a_rank",
+                             number(tokens / step.seconds / count), "mfu",
+                             number(work / step.seconds / step.peak), "ranks", rows));
+    json_decref(rows);
 }
 
 /* ---- a run that resumes ---- */

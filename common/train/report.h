@@ -44,7 +44,15 @@ typedef struct RankReport {
     Range blocks;           /**< its blocks */
     int alive;   /**< the most micro-batches that waited for their backward pass at a time */
     double idle; /**< the share of the steps' time that went into messages between stages */
+    double peak; /**< FLOP/s of its share of the machine; 0: unknown */
 } RankReport;
+
+/** What a step does, and how long it takes. */
+typedef struct StepCost {
+    double tokens, work; /**< of all ranks; work: see transformer_work() */
+    double seconds;      /**< median, on rank 0 */
+    double peak;         /**< FLOP/s of all ranks together; 0: unknown */
+} StepCost;
 
 /** The outputs of rank 0: the terminal and the metrics file. */
 typedef struct Report Report;
@@ -79,12 +87,17 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
  *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** Prints the final tables, with one row per rank, and writes the metrics file's last line. The
- *  table of stages is printed only if there are several. */
-void report_ranks(Report *report, const RankReport *ranks, int count, bool interrupted);
+/** Prints the final tables, with one row per rank, then the speed of the run, and writes the metrics
+ *  file's last line. The table of stages is printed only if there are several. A step costs `tokens`
+ *  and `work`. */
+void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
+                  bool interrupted);
 
 /** The tables of report_ranks(). In a language model's, the perplexity replaces the accuracy. */
 void report_tables(const RankReport *ranks, int count, bool is_language);
+/** Prints tokens and operations per second of `count` ranks, and the share of the peak (MFU) if it
+ *  is known. */
+void report_speed(const StepCost *step, int count);
 
 /** Removes what a run that resumes after `step` will write again: later steps and evaluations,
  * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.

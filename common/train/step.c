@@ -19,6 +19,16 @@ static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t 
                                    : philox_key(seed, "masks of the test", 0));
 }
 
+static void count_work(Trainer *t, const Batch *batch)
+{
+    for (int64_t row = 0; row < batch->count; row++) {
+        int64_t length = 0;
+        for (int64_t s = 0; s < batch->seq; s++)
+            length += batch->mask[row * batch->seq + s];
+        t->work += transformer_work(&t->config->model, 1, length);
+    }
+}
+
 /* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
  * but each hides a different number of tokens, so each divides by the mean. With AVERAGE, each
  * divides by its own number, which may be 0. That number also says how much its weights count in
@@ -203,8 +213,10 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
     model_clear_gradients(t->model);
     t->stage->loss_scale = t->scaler.scale;
     t->passes = 0;
-    for (int i = 0; i < config->micro; i++)
+    for (int i = 0; i < config->micro; i++) {
         read_rows(t, i, t->train, rows + i * micro, micro, true);
+        count_work(t, t->batch[i]);
+    }
     const double targets = targets_of_a_step(t);
     for (int i = 0; i < config->micro; i++)
         fill_stage(t, i, true, targets);

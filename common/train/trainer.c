@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/language.h"
@@ -165,6 +166,19 @@ static double sum_of(const double *values, int64_t count)
     return sum;
 }
 
+/* The peak of the cores that this rank uses. Ranks that have more threads than their node has cores
+   share them. Products in 16 bits have another peak. */
+static double peak_of_rank(const Trainer *t)
+{
+    MPI_Comm node;
+    int ranks = 1;
+    MPI_Comm_split_type(group_comm(t->world), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &ranks);
+    MPI_Comm_free(&node);
+    const double threads = t->config->threads, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return t->config->amp == FP32 ? backend_peak() * fmin(threads, cores / ranks) : 0;
+}
+
 static void report_end(Trainer *t)
 {
     struct rusage process;
@@ -182,14 +196,19 @@ static void report_end(Trainer *t)
         .stage = t->mesh.pp_rank,
         .blocks = t->stage->part.blocks,
         .alive = t->stage->most_alive,
-        .idle = t->sent.pp.seconds / sum_of(t->step_seconds + t->first_step, steps)};
+        .idle = t->sent.pp.seconds / sum_of(t->step_seconds + t->first_step, steps),
+        .peak = peak_of_rank(t)};
     const int ranks = group_size(t->world);
+    double work = t->work;
+    if (t->mesh.dp)
+        group_sum(t->mesh.dp, &work, 1);
     RankReport *all = calloc((size_t)ranks, sizeof *all);
     MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, group_comm(t->world));
     if (t->report && t->config->profile)
         profile_report(t->report, steps);
     if (t->report)
-        report_ranks(t->report, all, ranks, t->interrupted);
+        report_ranks(t->report, all, ranks, (double)t->config->batch * t->config->seq,
+                     work / (double)steps, t->interrupted);
     free(all);
 }
 

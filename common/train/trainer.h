@@ -46,6 +46,7 @@ typedef struct Trainer {
     /** of each step; wait: the part of the reduction that was not hidden */
     double *step_seconds, *wait_seconds;
     Sent sent;         /**< in all steps */
+    double work;       /**< transformer_work() of what this replica has read, without padding */
     int passes;        /**< backward passes of the step so far */
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/peak.h"
 #include "base/clock.h"
 
 enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_TENSORS = 32 };
@@ -109,25 +109,6 @@ static void measure_products(const Bench *b)
                                       x[3], x[4], x[5], x[6], b->work));
 }
 
-/* The peak: multiply-adds in registers, in 24 chains, because each one waits for the one before. */
-enum { CHAINS = 24, LANES = 16, TURNS = 1 << 14 };
-
-KERNEL static void multiply_add(float *numbers)
-{
-    float x[CHAINS][LANES];
-    for (int c = 0; c < CHAINS; c++)
-        for (int l = 0; l < LANES; l++)
-            x[c][l] = numbers[c * LANES + l];
-    for (int turn = 0; turn < TURNS; turn++)
-#pragma GCC unroll 24
-        for (int c = 0; c < CHAINS; c++)
-            for (int l = 0; l < LANES; l++)
-                x[c][l] = x[c][l] * 0.999f + 0.001f;
-    for (int c = 0; c < CHAINS; c++)
-        for (int l = 0; l < LANES; l++)
-            numbers[c * LANES + l] = x[c][l];
-}
-
 /* Kernels bound by memory bandwidth. The memory itself is a table larger than the caches, read and
  * written. */
 static void measure_layers(const Bench *b)
@@ -137,7 +118,7 @@ static void measure_layers(const Bench *b)
     const int64_t words = VOCABULARY * b->hidden, inner = b->rows * b->inner;
     const double kept = b->mask.probability;
     if (b->on_host)
-        MEASURE("peak of one core", 2.0 * CHAINS * LANES * TURNS, "GFLOP/s", multiply_add(x[0]));
+        MEASURE("peak of one core", PEAK_OPERATIONS, "GFLOP/s", multiply_add(x[0]));
     MEASURE(b->on_host ? "memory of one core" : "memory", 8.0 * (double)words, "GB/s",
             kernel_vector_scale(words, -1.0, b->table));
     MEASURE("linear_backward_bias", large, "GB/s",

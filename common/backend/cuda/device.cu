@@ -237,6 +237,11 @@ const char *backend_description(void)
     return text;
 }
 
+double backend_peak(void)
+{
+    return 0; /* in NVIDIA's data sheets */
+}
+
 void backend_set_threads(int threads)
 {
     /* host threads: launching kernels takes one */

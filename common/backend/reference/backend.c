@@ -11,6 +11,11 @@ const char *backend_description(void)
     return "reference (double precision, plain loops, 1 thread)";
 }
 
+double backend_peak(void)
+{
+    return 0; /* plain loops have no speed to compare with */
+}
+
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
     /* Plain loops can do both. */

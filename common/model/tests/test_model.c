@@ -180,6 +180,27 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_is_created_before_use)
 }
 END_TEST
 
+/* Counted by hand: H=8, 4 heads, F=12, V=30, 2 rows of 6 tokens, 3 blocks. 6 operations for each weight
+   of the blocks and the head, and for 2 S H = 96 multiplications of attention. */
+START_TEST(grouped_heads_have_fewer_operations_and_recomputation_adds_none)
+{
+    TransformerConfig llama = {.architecture = &architecture_llama,
+                               .vocabulary = 30,
+                               .hidden = 8,
+                               .layers = 3,
+                               .heads = 4,
+                               .kv_heads = 4,
+                               .inner = 12};
+    ck_assert_double_eq(transformer_work(&llama, 2, 6),
+                        6 * 12 * (3 * (4 * 64 + 3 * 96 + 96) + 240));
+    llama.recompute = RECOMPUTE_BLOCKS;
+    llama.own_head = true;
+    llama.kv_heads = 1; /* keys and values have 8 x 2 weights */
+    ck_assert_double_eq(transformer_work(&llama, 2, 6),
+                        6 * 12 * (3 * (2 * 64 + 2 * 16 + 3 * 96 + 96) + 240));
+}
+END_TEST
+
 START_TEST(sizes_that_do_not_divide_are_refused)
 {
     Problem problem;
@@ -266,6 +287,7 @@ Suite *suite(void)
     tcase_add_test(tcase, unset_gradients_become_zeros);
     tcase_add_test(tcase, two_parameters_of_one_name_are_refused);
     tcase_add_test(tcase, a_parameter_is_whole_or_a_shard_and_is_created_before_use);
+    tcase_add_test(tcase, grouped_heads_have_fewer_operations_and_recomputation_adds_none);
     tcase_add_test(tcase, sizes_that_do_not_divide_are_refused);
     tcase_add_test(tcase, a_step_against_the_gradient_lowers_the_loss_and_allocates_once);
     tcase_add_test(tcase, the_same_step_gives_the_same_numbers);

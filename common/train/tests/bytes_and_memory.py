@@ -52,6 +52,18 @@ check(replicas <= 1.001 * alone, "with the same rows per replica, a rank needs n
       f"{alone} bytes at tp 2, {replicas} at tp 2, dp 2")
 
 
+def operations(ranks, seq, *more):
+    """Those of a step, and those that make model counts, which has no padding."""
+    return (metrics_of(ranks, *SIZES, "--seq", seq, "--batch-size", 12, *more)[-1]["model_flops"],
+            cost.Model(L, H, HEADS, seq, 12, 0, classifies=True).useful())
+
+
+counted = [operations(*one) for one in ((1, 8), (4, 8, "--tp", 2), (4, 8, "--tp", 2, "--pp", 2, "--micro", 3, "--recompute", "block"))]
+check(all(abs(its / useful - 1) < 1e-8 for its, useful in counted), "at every layout, a step has the operations of make model, and recomputation adds none", str(counted))
+its, useful = operations(1, S)
+check(0.8 * useful < its < useful, "padding needs no operations", f"{its}, without padding {useful}")
+
+
 def activations(layers, seq, tp):
     """The bytes of activations that rank 0 holds at its peak."""
     sizes = ["--layers", layers, "--hidden-dim", H, "--heads", HEADS, "--seq", seq, "--samples", 64, "--steps", 1, "--test", "",
@@ -84,16 +96,20 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
 
 
 def stages_of(options, tp, dp, pp, micro):
-    """The summaries of a rank of each stage of a small language model, and their bytes of a step."""
-    ranks = metrics_of(tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 2, "--test", "",
-                       "--threads", 1, "--check", 0, "--tp", tp, "--pp", pp, "--micro", micro)[-1]["ranks"][::tp * dp]
-    return [(rank, [rank[f"comm_bytes_{over}"] / 2 for over in ("tp", "dp", "pp")]) for rank in ranks]
+    """The summaries of a rank of each stage of a small language model, and their bytes of a step; and
+    the operations of a step."""
+    last = metrics_of(tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 2, "--test", "",
+                       "--threads", 1, "--check", 0, "--tp", tp, "--pp", pp, "--micro", micro)[-1]
+    return [(rank, [rank[f"comm_bytes_{over}"] / 2 for over in ("tp", "dp", "pp")]) for rank in last["ranks"][::tp * dp]], last["model_flops"]
 
 
 for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 657, "--model", "gpt2"), ("mlm", 968, "--task", "mlm")):
     model = language_cost.LanguageModel(4, H, 6, 64, 8, vocabulary, kind=kind)
     for tp, dp, pp, micro in ((1, 1, 1, 1), (2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 2, 1), (1, 1, 3, 4), (2, 2, 2, 2)):
-        for stage, (rank, sent) in enumerate(stages_of(options, tp, dp, pp, micro)):
+        stages, its = stages_of(options, tp, dp, pp, micro)
+        check(abs(its / model.useful() - 1) < 1e-8,
+              f"{kind} at tp {tp}, dp {dp}, pp {pp}: a step has the operations of make model", f"{its}, on paper {model.useful()}")
+        for stage, (rank, sent) in enumerate(stages):
             paper, at = cost.memory_of_stage(rates, model, tp, dp, pp, micro, stage), f"{kind} at tp {tp}, dp {dp}, stage {stage} of {pp}"
             apart = max(abs(a - b) / max(b, 1) for a, b in zip(sent, cost.sent(rates, model, tp, dp, pp, stage)))
             # The prediction has the mean number of hidden tokens; a run draws them.

@@ -36,7 +36,13 @@ serial = metrics_of(1, *SMALL, "--samples", 80)[-1]["ranks"][0]
 check(ranks[0]["parameters"] < 0.6 * serial["parameters"] and ranks[0]["peak_bytes"] < serial["peak_bytes"],
       "two ranks hold about half of the parameters each, and need less memory")
 
+last = lines[-1]
+check(abs(last["model_flops_per_s"] * ranks[0]["step_s"] / last["model_flops"] - 1) < 1e-6 and last["mfu"] > 0 and
+      abs(2 * last["tokens_per_s_a_rank"] * ranks[0]["step_s"] / (8 * 32) - 1) < 1e-6,
+      "its rates are those of the median step, and it has the share of the peak", str({**last, "ranks": "..."}))
+
 table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
+check(all(words in table for words in ("tokens/s, ", "GFLOP/s of the model, ", "of the peak (MFU)")), "the run ends with its speed", table)
 check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "MB sent", "comm", "not hidden")),
       "the run ends with a table that has one row per rank", table)
 learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,

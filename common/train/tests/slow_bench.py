@@ -23,6 +23,7 @@ import rows
 import steps
 import stories
 import traffic
+import windows
 
 refused = functools.partial(measuring.refused, "common/bench/bench.py")
 
@@ -37,7 +38,7 @@ refused("an unknown AMP is refused", "'fp16'", AMP="fp16")
 refused("VS=torch is refused if no step is measured", "ONLY=kernels", ONLY="kernels", VS="torch")
 refused("a layout of the LLaMA that does not exist is refused", "'tp3'", ONLY="language/tp3")
 refused("a model whose memory is not measured is refused", "'huge'", ONLY="memory/huge")
-refused("its curve beside PyTorch's is refused", "leave out STEPS or VS", ONLY="language", STEPS="300", VS="torch")
+refused("a curve that is too short to compare with PyTorch's is refused", "STEPS=9 is too short", ONLY="language", STEPS="9", VS="torch")
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
@@ -189,17 +190,20 @@ for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
         its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY)
         check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
 # A small LLaMA on the padded vocabulary of 32,000 tokens.
-small = {"LLAMA": (2, 32, 2, 32), "SIZES": (2, 32, 2, 32, stories.ROWS)}
+small = {"LLAMA": (2, 32, 2, 32), "SIZES": (2, 32, 2, 32, stories.ROWS), "CURVE": (2, 32, 2, 32, 2)}
+check("the rows of a step are those that the kit draws (common/data/tests/test_batch.c)", windows.permutation(10, 1, 0) == [6, 2, 1, 5, 9, 0, 4, 8, 3, 7]
+      and windows.batches(5, 2, 3) == [windows.permutation(5, 1, 0)[:2], windows.permutation(5, 1, 0)[2:4], windows.permutation(5, 1, 1)[:2]])
 pythons = {version: python for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python") for version, _ in [peers.version_of(python)] if version}
 with unittest.mock.patch.multiple(stories, **small), contextlib.redirect_stdout(io.StringIO()) as said:
     kept_rows = stories.measure(BUILD, work, 1, pythons, "")
     with unittest.mock.patch.dict(os.environ, STEPS="12"):
-        drawn = stories.measure(BUILD, work, 1, {}, "")
+        drawn = stories.measure(BUILD, work, 1, pythons, "")
 check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch's losses are the kit's" if pythons else ""),
       [one.name for one in kept_rows if one.section == "language"] ==
       [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
 curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
-check("its curves fall, and are one", list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2"] and len(drawn) == 5 and
+check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
+      list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     ended = []

@@ -1,0 +1,21 @@
+/* The floating-point operations that a step needs. */
+#include "data/data.h"
+#include "model/transformer.h"
+
+double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq)
+{
+    const Architecture *is = config->architecture;
+    const bool is_llama = config->kv_heads > 0;
+    const double tokens = (double)rows * (double)seq, layers = config->layers;
+    const double hidden = config->hidden, inner = config->inner ? config->inner : 4 * hidden;
+    const double shared = is_llama ? (double)config->kv_heads / config->heads : 1;
+    /* multiplications per token: of the weights of a block, and of its attention's two products */
+    const double keys_and_values = 2 * hidden * hidden * shared;
+    const double weights =
+        2 * hidden * hidden + keys_and_values + (is_llama ? 3 : 2) * hidden * inner;
+    const double block = weights + 2 * (double)seq * hidden;
+    if (!is->is_language)
+        return 2 * tokens * (block * (3 * layers - 2) + 2 * keys_and_values);
+    const double head = config->vocabulary * hidden * (is->is_masked ? MASKED_SHARE : 1);
+    return 6 * tokens * (layers * block + head);
+}
