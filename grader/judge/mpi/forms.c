@@ -59,10 +59,12 @@ bool append_form(const Calls *calls, const Difference *d, char *text, size_t siz
     }
     const int makes = is_next[0] || (!is_next[1] && most >= 0) ? 0 : 1; /* the call left out */
     const char *line = line_of(d->call[makes]->address);
-    if (line[0] && (is_next[0] != is_next[1] || most != 0))
+    if (is_next[0] == is_next[1] && most == 0)
+        append(text, size, _("rank %d or rank %d left a call out: "), d->rank[0], d->rank[1]);
+    else if (line[0])
         append(text, size, _("rank %d left out the call at %s: "), d->rank[1 - makes], line);
     else
-        append(text, size, _("rank %d or rank %d left a call out: "), d->rank[0], d->rank[1]);
+        append(text, size, _("rank %d left a call out: "), d->rank[1 - makes]);
     append(text, size, "%s", _("all ranks of a group must make the same calls in the same order"));
     return true;
 }
