@@ -375,7 +375,7 @@ void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
 typedef struct Optimizer Optimizer;
 /** One step on this replica's part, once a step: `weights` are its weights, which change in place,
- * and `gradients` holds one gradient for each. An empty part needs no call. */
+ * and `gradients` holds one gradient for each. An empty part is an empty slice; it may be left out. */
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
 
 /** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is

@@ -9,15 +9,21 @@
 #include "comm/comm.h"
 #include "mesh/mesh.h"
 
-static TransformerPart part_of_stage(const TransformerConfig *config, const Mesh *mesh)
+Range own_stage_blocks(int blocks, const Mesh *mesh)
 {
-    Range blocks = stage_blocks(config->layers, mesh);
-    if (blocks.begin < 0 || blocks.begin > blocks.end || blocks.end > config->layers)
+    const Range own = stage_blocks(blocks, mesh);
+    if (own.begin < 0 || own.begin > own.end || own.end > blocks)
         misuse(
             "begin is the first block of this stage, and end is one past its last block",
             "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
-            (long long)blocks.begin, (long long)blocks.end, config->layers);
-    return (TransformerPart){mesh->pp_rank == 0, blocks, mesh->pp_rank + 1 == mesh->pp_degree};
+            (long long)own.begin, (long long)own.end, blocks);
+    return own;
+}
+
+static TransformerPart part_of_stage(const TransformerConfig *config, const Mesh *mesh)
+{
+    return (TransformerPart){mesh->pp_rank == 0, own_stage_blocks(config->layers, mesh),
+                             mesh->pp_rank + 1 == mesh->pp_degree};
 }
 
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros)
@@ -117,7 +123,7 @@ Tensor *stage_embed(Stage *stage, int micro)
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
     if (m->input)
         misuse("a micro-batch runs forward once, then backward: run each of 0 to "
-               "stage_micros(stage) - 1 once",
+               "stage_micros(stage) - 1 once, and pass on the `micro` that forward_step is given",
                "stage_embed: micro-batch %d has been embedded already", micro);
     model_use_tape(stage->model, m->tape);
     backend_range("forward");
@@ -199,7 +205,7 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
     MicroBatch *m = micro_of(stage, micro, "stage_run_backward");
     if (!m->output)
         misuse(
-            "each backward pass follows a forward pass of its micro-batch",
+            "each backward pass follows a forward pass of its micro-batch: pass on the `micro` that backward_step is given",
             "stage_run_backward: micro-batch %d has not run forward, or has run backward already",
             micro);
     if (!m->tape->recording)
@@ -315,8 +321,8 @@ Tensor *stage_receive(Stage *stage, int micro, int from)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_receive");
     if (m->input)
-        misuse("a micro-batch is received once; stage_receive_gradient receives the gradient of "
-               "what this stage has sent",
+        misuse("a micro-batch is received once: pass on the `micro` that forward_step is given; "
+               "stage_receive_gradient receives the gradient of what this stage has sent",
                "stage_receive: micro-batch %d has its input already", micro);
     return m->input = received(stage, m, "stage_receive", from, true);
 }
@@ -326,7 +332,7 @@ Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
     MicroBatch *m = micro_of(stage, micro, "stage_receive_gradient");
     if (!m->output)
         misuse(
-            "each micro-batch runs backward once, after its forward pass; stage_receive receives the input of this stage",
+            "each micro-batch runs backward once, after its forward pass: pass on the `micro` that backward_step is given; stage_receive receives the input of this stage",
             "stage_receive_gradient: micro-batch %d has not run forward, or has run backward already",
             micro);
     return received(stage, m, "stage_receive_gradient", from, false);

@@ -60,7 +60,9 @@ struct Stage {
     MicroBatch micro[]; /**< the micro-batches */
 };
 
-/** Makes this rank's layers of a transformer with the model's builder: the blocks that stage_blocks() returns, in the first stage also
+/** The blocks that stage_blocks() gives this rank's stage. Ends the run if they are not within 0..blocks-1. */
+Range own_stage_blocks(int blocks, const Mesh *mesh);
+/** Makes this rank's layers of a transformer with the model's builder: the blocks of own_stage_blocks(), in the first stage also
  *  the embedding, in the last one also the head. It has room for `micros` micro-batches, from 0. Ends the run if the blocks
  *  are not within 0..layers-1. Free it before the model. */
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros);

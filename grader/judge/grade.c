@@ -59,21 +59,30 @@ typedef struct Batch {
     int first, count;
 } Batch;
 
-/* Reasons in the calls need no repetition. */
-static void append_why_not_alone(CheckResult *r, int lab)
+/* What may be kept from one case to the next, as far as known. */
+static const char *what_is_kept(const LabResult *result, char text[240])
 {
+    snprintf(text, 240, result->variables[0] ? _("what %s kept from an earlier case") : "%s",
+             result->variables[0] ? result->variables : _("something kept from an earlier case"));
+    return text;
+}
+
+/* Reasons in the calls need no repetition. */
+static void append_why_not_alone(CheckResult *r, const LabResult *result)
+{
+    char kept[240];
+    what_is_kept(result, kept);
     if (r->in_calls)
-        append(r->reason, sizeof r->reason, "\n%s",
-               _("When run alone, this case passes: the result depends on which rank comes first, "
-                 "or on something kept from an earlier case, perhaps a communicator in a static "
-                 "variable (each case has its own groups)"));
+        append(r->reason, sizeof r->reason,
+               _("\nWhen run alone, this case passes: the result depends on which rank comes "
+                 "first, or on %s (each case has its own groups)"),
+               kept);
     else
         append(r->reason, sizeof r->reason,
-               _("\nThis case passes when run alone. Either something is kept from one case to the "
-                 "next (perhaps in a static variable), or memory is corrupted (make grade LAB=%d "
-                 "SAN=1 checks that), or the result depends on which message arrives first "
-                 "(MPI_ANY_SOURCE, a buffer used before its wait)"),
-               lab);
+               _("\nThis case passes when run alone: the result depends on %s, or on which message "
+                 "arrives first (MPI_ANY_SOURCE, a buffer used before its wait), or memory is "
+                 "corrupted (make grade LAB=%d SAN=1 checks that)"),
+               kept, result->lab->number);
 }
 
 /* A failure must recur when its case runs alone; otherwise that case is not the cause, and
@@ -95,7 +104,7 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
         same->repeated = true;
         same->alone = alone.check[other].failed;
         if (!same->alone && (other == (int)check || !same->in_calls)) /* once per cause */
-            append_why_not_alone(same, result->lab->number);
+            append_why_not_alone(same, result);
     }
 }
 

@@ -47,7 +47,8 @@ Tensor *averages_first_weights(Scenario *run, int rank, int which)
 {
     char key[KEY_SIZE];
     snprintf(key, sizeof key, "weights of run %d", which);
-    return random_input(run, key, rank % run->c.tp, SHAPE(averages_weights(&run->c)), false);
+    return random_input(run, key, first_with_pieces(&run->c, rank),
+                        SHAPE(averages_weights(&run->c)), false);
 }
 
 /* ---- what is written after a step -------------------------------------------------------------------------------- */
@@ -91,14 +92,20 @@ static Members averaged_with(const Training *t, int rank)
                                            : group_members(c, DP, rank);
 }
 
+/* The rows for which `other` counts. */
+static double rows_of(const Training *t, int other)
+{
+    return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];
+}
+
 /* By how much `other`, one of `with`, counts in the mean of `rank`. */
 static double factor_of(const Training *t, Members with, int other, int rank)
 {
     const Case *c = &t->run->c;
     double all = 0;
     for (int i = 0; i < with.count; i++)
-        all += t->rows[with.first + i * with.stride];
-    const double share = t->rows[other] / all;
+        all += rows_of(t, with.first + i * with.stride);
+    const double share = rows_of(t, other) / all;
     switch (t->mistake) {
     case WEIGHTS_OWN:
         return other == rank;
@@ -109,7 +116,7 @@ static double factor_of(const Training *t, Members with, int other, int rank)
     case WEIGHTS_SUMMED:
         return 1;
     case WEIGHTS_SUMMED_OVER_WORLD:
-        return share * c->tp;
+        return share * c->tp * c->pp;
     case WEIGHTS_AS_EQUALS:
         return 1.0 / with.count;
     case WEIGHTS_BY_TP:
@@ -119,7 +126,9 @@ static double factor_of(const Training *t, Members with, int other, int rank)
     case WEIGHTS_SCALED_LATE:
         return t->rows[rank] / all;
     case ROWS_OVER_WORLD:
-        return share / c->tp;
+        return share / (c->tp * c->pp);
+    case ROWS_OVER_WORLD_BY_TP:
+        return share / c->pp;
     default:
         return share;
     }
@@ -158,8 +167,8 @@ static void step_alone(Training *t, int step)
         Tensor *w = t->weights[rank];
         kernel_sgd_step(tensor_count(w), reals(w),
                         reals(averages_gradient(t->run, rank, t->which, step)), AVERAGES_RATE,
-                        averages_decay(t->run, rank / c->tp, t->which, step));
-        t->rows[rank] += averages_rows(t->run, rank / c->tp, t->which, step);
+                        averages_decay(t->run, replica_of_rank(c, rank), t->which, step));
+        t->rows[rank] += averages_rows(t->run, replica_of_rank(c, rank), t->which, step);
     }
 }
 
@@ -172,12 +181,12 @@ static void step_together(Training *t, int step, int rank)
     double decay = 0;
     for (int other = 0; other < c->world; other++) {
         gradients[other] = averages_gradient(t->run, other, t->which, step);
-        t->rows[other] = averages_rows(t->run, other / c->tp, t->which, step);
+        t->rows[other] = averages_rows(t->run, replica_of_rank(c, other), t->which, step);
     }
     for (int i = 0; i < with.count; i++) {
         const int other = with.first + i * with.stride;
-        decay +=
-            factor_of(t, with, other, rank) * averages_decay(t->run, other / c->tp, t->which, step);
+        decay += factor_of(t, with, other, rank) *
+                 averages_decay(t->run, replica_of_rank(c, other), t->which, step);
     }
     kernel_sgd_step(tensor_count(w), reals(w), reals(mean(t, gradients, rank)), AVERAGES_RATE,
                     decay);

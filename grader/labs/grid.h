@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "grader/labs/lab.h"
+#include "grader/labs/groups.h"
 
 /** The kinds of cases. */
 enum {
@@ -18,11 +18,6 @@ enum { SUMS_TIMES = 2 }; /**< how often both are called in a case */
 static inline int stage_of_rank(const Case *c, int rank)
 {
     return rank / (c->world / c->pp);
-}
-/** The replica that a rank is in. */
-static inline int replica_of_rank(const Case *c, int rank)
-{
-    return rank % (c->world / c->pp) / c->tp;
 }
 
 /** The sum of squares of a rank's shards, in call number `time`. */

@@ -43,8 +43,18 @@ static inline Members tp_group(const Case *c, int rank)
 {
     return group_members(c, TP, rank);
 }
+/** The first rank that holds the same pieces of the weights as this one. */
+static inline int first_with_pieces(const Case *c, int rank)
+{
+    return group_members(c, DP, rank).first;
+}
 /** The place of a member in its group, from 0. */
 static inline int place_in(Members m, int rank)
 {
     return (rank - m.first) / m.stride;
+}
+/** The replica that a rank is in. */
+static inline int replica_of_rank(const Case *c, int rank)
+{
+    return place_in(group_members(c, DP, rank), rank);
 }

@@ -66,6 +66,8 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[0] = usual_13(lab, d, world, tp);
     cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[1].kind = BY_ONE_F_ONE_B;
+    if (pp == 3) /* the stage in the middle sends two for each */
+        cases[1].B = cases[1].micros = MAX_MICROS;
     cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[2].training = 0;
     cases[2].delay = 1;

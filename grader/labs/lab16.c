@@ -4,7 +4,7 @@
 #ifndef BALISE_DOUBLE
 static void run_training(Scenario *run, int which)
 {
-    const int rank = group_rank(run->mesh->world), replica = rank / run->c.tp;
+    const int rank = group_rank(run->mesh->world), replica = replica_of_rank(&run->c, rank);
     Tensor *weights = averages_first_weights(run, rank, which);
     double rows = 0;
     for (int step = averages_first_step(which); step <= AVERAGES_STEPS; step++) {
@@ -75,6 +75,7 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         Case *c = &cases[count++];
         *c = other_sizes(case_16(lab, d, world, tp, SOME_STEPS), d);
         c->every = draw(d, 2, 3);
+        c->pp = world == 8 ? 2 : 1;
     }
     return count;
 }

@@ -160,8 +160,11 @@ static int cases_17(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         if (kind == SHARDED_SGD)
             c->exponent = world == 3 ? 20 : world == 8 ? -24 : 0;
     }
-    if (tp == 2)
-        cases[count++] = other_sizes(case_17(lab, d, world, tp, SHARDED_ADAMW), d);
+    if (tp == 2) {
+        Case *c = &cases[count++];
+        *c = other_sizes(case_17(lab, d, world, tp, SHARDED_ADAMW), d);
+        c->pp = world == 8 ? 2 : 1;
+    }
     if (world > tp) { /* fewer weights than replicas: some parts are empty */
         Case *c = &cases[count++];
         *c = case_17(lab, d, world, tp, SHARDED_ADAMW);

@@ -116,6 +116,8 @@ typedef enum Mistake {
     WEIGHTS_SUMMED_OVER_WORLD,
     WEIGHTS_OVER_TP,
     ROWS_OVER_WORLD,
+    ROWS_OVER_WORLD_BY_TP,
+    ROWS_AT_LEAST_ONE,
     WEIGHTS_NOT_SUMMED,
     WEIGHTS_HALF_WAY,
     SHARDS_OWN, /* without tp, several of the others equal one of the first three */
@@ -123,6 +125,7 @@ typedef enum Mistake {
     SHARDS_OWN_SCALED,
     SHARDS_BY_TP,
     SHARDS_BY_WORLD,
+    SHARDS_BY_WORLD_OVER_TP,
     SHARDS_OVER_WORLD,
     SHARDS_SUMMED_OVER_WORLD,
     SHARDS_OVER_TP,
@@ -139,6 +142,7 @@ typedef enum Mistake {
     GRADIENT_OF_OWN_PART,
     SEGMENT_NOT_RUN,
     GRADIENT_OF_RESULT, /* before those that need more */
+    GRADIENT_OF_RESULT_TOO,
     SEGMENT_OF_LAST_CALL,
     RUN_ON_GRADIENT,
     RUN_ON_RESULT,

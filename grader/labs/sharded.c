@@ -28,14 +28,14 @@ Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
 
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
 {
-    return input(run, "mean", rank % run->c.tp, which, step);
+    return input(run, "mean", first_with_pieces(&run->c, rank), which, step);
 }
 
 /* The steps move them by less than 1/2 in all. Those near zero would lose their digits to the step, and the tolerance
    follows the largest of perhaps one weight. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
-    Tensor *weights = input(run, "weights", rank % run->c.tp, which, 0);
+    Tensor *weights = input(run, "weights", first_with_pieces(&run->c, rank), which, 0);
     const double away = ldexp(2, run->c.exponent);
     for (int64_t i = 0; i < tensor_count(weights); i++) {
         const double w = (double)reals(weights)[i];
@@ -106,6 +106,8 @@ static double factor_of(const Training *t, Members with, int other)
         return 1.0 / c->tp;
     case SHARDS_BY_WORLD:
         return 1.0 / c->world;
+    case SHARDS_BY_WORLD_OVER_TP:
+        return (double)c->tp / c->world;
     case SHARDS_SUMMED_OVER_WORLD:
         return 1 / dp;
     case SHARDS_DIVIDED_TWICE:

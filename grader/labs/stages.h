@@ -40,6 +40,14 @@ void stages_passes_begin(void);
 /** On a rank: writes that a pass has ended, as a PASS entry. */
 void stages_pass_ran(Scenario *run, int micro, int step, bool backward);
 
+/** Lab 12: the label of what stage_blocks() returned for models of up to MAX_BLOCKS blocks. */
+static inline Label stages_ranges_label(void)
+{
+    return label_of(VALUE_OF, A_BLOCK, 0, NO_STEP);
+}
+/** How many numbers this is: begin and end for each number of blocks, from 0. */
+enum { STAGES_RANGES = 2 * (MAX_BLOCKS + 1) };
+
 /** The kinds of cases of lab 13. */
 enum {
     BY_GPIPE,       /**< gpipe_step() makes the steps */

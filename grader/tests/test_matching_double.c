@@ -114,6 +114,34 @@ START_TEST(the_call_of_the_majority_is_the_expected_one)
 }
 END_TEST
 
+/* What is said of the first difference. */
+static void difference_says(const char *words)
+{
+    char text[600];
+    const Difference d = first_error(calls, false);
+    difference_text(calls, &d, text, sizeof text);
+    ck_assert_msg(strstr(text, words), "%s", text);
+}
+
+START_TEST(forms_that_differ_are_named_if_all_else_is_equal)
+{
+    sum(0, 1, 6);
+    sum(1, 1, 6)->starts = 1;
+    difference_says("must use the same form");
+    calls->rank[1].call[0].sent[0] = numbers(5, FLOAT_TYPE);
+    difference_says("rank 0 or rank 1 left a call out");
+}
+END_TEST
+
+START_TEST(a_rank_whose_call_is_the_next_one_of_another_has_left_one_out)
+{
+    sum(0, 1, 6);
+    sum(0, 2, 6)->starts = 1;
+    sum(1, 1, 6)->starts = 1;
+    difference_says(": rank 1 left a call out");
+}
+END_TEST
+
 START_TEST(a_shorter_message_matches_a_longer_one_or_another_type_does_not)
 {
     a_send(0, 1, 0, 4);
@@ -195,6 +223,8 @@ Suite *suite(void)
     tcase_add_test(tcase, groups_of_equal_ranks_are_distinguished);
     tcase_add_test(tcase, the_earliest_difference_is_reported);
     tcase_add_test(tcase, the_call_of_the_majority_is_the_expected_one);
+    tcase_add_test(tcase, forms_that_differ_are_named_if_all_else_is_equal);
+    tcase_add_test(tcase, a_rank_whose_call_is_the_next_one_of_another_has_left_one_out);
     tcase_add_test(tcase, a_shorter_message_matches_a_longer_one_or_another_type_does_not);
     tcase_add_test(tcase, each_send_needs_its_receive_and_each_receive_its_send);
     tcase_add_test(tcase, a_receive_from_any_source_may_match_a_send);

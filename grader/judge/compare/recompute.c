@@ -47,5 +47,7 @@ Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_
     segment_backward(y, mistake == BACKWARD_FROM_INPUT    ? x
                         : mistake == BACKWARD_FROM_RESULT ? y
                                                           : dy);
-    return mistake == GRADIENT_OF_RESULT ? dy : leaf_gradient(again);
+    return mistake == GRADIENT_OF_RESULT       ? dy
+           : mistake == GRADIENT_OF_RESULT_TOO ? add(dy, leaf_gradient(again))
+                                               : leaf_gradient(again);
 }

@@ -53,16 +53,23 @@ bool divided_by_bucket_count(const Evidence *e)
     return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
 }
 
-/* The number of calls in which the ranks wait for each other after a step: the expected number minus this rank's. */
-static double calls_left_out(const Trial *t, int which, int step)
+enum { CALLS = 1 }; /* of a TRAFFIC entry: those in which the ranks wait for each other */
+
+/* Has this rank taken an average after a step? */
+static bool took_average(const Trial *t, int which, int step)
 {
-    enum { CALLS = 1 };
+    const Entry *got = entry_of_rank(t, t->rank, TRAFFIC, averages_label(CALL_OF, which, step));
+    return got && got->count > CALLS && numbers_of(got)[CALLS] > 0;
+}
+
+/* 1 if an average is due after a step and this rank took none, -1 for the opposite, else 0. */
+static int calls_left_out(const Trial *t, int which, int step)
+{
     const Label call = averages_label(CALL_OF, which, step);
-    const Entry *want = find_entry(t->expected.all, TRAFFIC, call),
-                *got = entry_of_rank(t, t->rank, TRAFFIC, call);
-    if (!want || !got || got->count <= CALLS)
+    const Entry *want = find_entry(t->expected.all, TRAFFIC, call);
+    if (!want || !entry_of_rank(t, t->rank, TRAFFIC, call))
         return 0;
-    return (numbers_of(want)[CALLS] > 0) - (numbers_of(got)[CALLS] > 0);
+    return (numbers_of(want)[CALLS] > 0) - took_average(t, which, step);
 }
 
 /* Is it right at each step of the run that begins with step 1? Then a counter of the lab's own may begin there, too. */
@@ -74,6 +81,27 @@ static bool counts_from_first_step(const Trial *t)
     return true;
 }
 
+/* Where a count of steps begins that is not `step` itself, as far as this shows. */
+static const char *where_count_begins(const Trial *t, int which, int step, char text[200])
+{
+    int before = step - 1;
+    while (before > 0 && !took_average(t, which, before))
+        before--;
+    text[0] = '\0';
+    if (step % t->c->every != 0)
+        return text;
+    if (before > 0 && before % t->c->every != 0)
+        snprintf(text, 200,
+                 _(". The last average followed step %d, where `last` was set: count from 0, not "
+                   "from there"),
+                 before);
+    else if (before == 0 && which == 0 && counts_from_first_step(t))
+        snprintf(text, 200, "%s",
+                 _(". Run 1 resumes after step 3, where a counter of your own begins at 0 "
+                   "again: `step` says how many steps are done"));
+    return text;
+}
+
 /* Lab 16: was something sent after a step where nothing is due, or the other way round? */
 bool averaged_at_wrong_step(const Evidence *e)
 {
@@ -81,8 +109,8 @@ bool averaged_at_wrong_step(const Evidence *e)
     if (weights.of != THE_WEIGHTS)
         return false;
     const int step = weights.step + 1, every = e->c->every;
-    const double left_out = calls_left_out(e->trial, weights.index, step);
-    char why[300];
+    const int left_out = calls_left_out(e->trial, weights.index, step);
+    char why[300], begins[200];
     if (left_out == 0)
         return false;
     if (left_out < 0)
@@ -98,11 +126,7 @@ bool averaged_at_wrong_step(const Evidence *e)
                      : _("no average was taken after step %d, but one is due: `last` is set, so "
                          "the weights are evaluated or saved next"),
                  step, step, every);
-    return says(e, "%s%s", why,
-                weights.index == 0 && step % every == 0 && counts_from_first_step(e->trial)
-                    ? _(". Run 1 resumes after step 3, where a counter of your own begins at 0 "
-                        "again: `step` says how many steps are done")
-                    : "");
+    return says(e, "%s%s", why, where_count_begins(e->trial, weights.index, step, begins));
 }
 
 static bool same(double a, double b)

@@ -62,6 +62,7 @@ typedef struct LabResult {
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool misplaced;            /**< in some case, a block was in no stage, or in a wrong one */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
     Ending cut_short;      /**< the ending because of which other cases were not run, or COMPLETE */
     int not_run;           /**< number of cases that were not run */

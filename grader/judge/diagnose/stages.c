@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/stages.h"
 
 /* Ranks of a stage; so far apart are neighbours in a pipeline. */
 static int width_of(const Case *c)
@@ -12,7 +13,8 @@ static int width_of(const Case *c)
 bool is_of_another_stage(const Trial *t, const Entry *want)
 {
     const int width = width_of(t->c);
-    if (t->c->pp == 1 || want->kind == TRAFFIC || want->kind == WORK)
+    if (!t->result->lab->over_stages || t->c->pp == 1 || want->kind == TRAFFIC ||
+        want->kind == WORK)
         return false;
     for (int rank = t->rank % width; rank < t->c->world; rank += width)
         if (entry_of_rank(t, rank, want->kind, want->label))
@@ -124,6 +126,37 @@ static bool blocks_of_pipeline(const Trial *t, int pipeline, bool holds[][MAX_BL
     return all;
 }
 
+/* The blocks that stage_blocks returned on this rank for the model of the case `c`. */
+static bool range_of_rank(const Trial *t, const Case *c, int rank, bool holds[MAX_BLOCKS])
+{
+    const Entry *entry = entry_of_rank(t, rank, VALUES, stages_ranges_label());
+    if (!entry || entry->count != STAGES_RANGES)
+        return false;
+    const double *range = numbers_of(entry) + 2 * (int64_t)c->blocks;
+    for (int block = 0; block < MAX_BLOCKS; block++)
+        holds[block] = block >= range[0] && block < range[1];
+    return true;
+}
+
+/* A formula may be right only for the numbers of blocks that the cases have. */
+static void compare_other_models(Trial *t)
+{
+    char why[400];
+    bool holds[MAX_RANKS][MAX_BLOCKS];
+    Case c = *t->c;
+    for (c.blocks = c.pp; c.blocks <= MAX_BLOCKS; c.blocks++) {
+        for (int stage = 0; stage < c.pp; stage++)
+            if (!range_of_rank(t, &c, stage * width_of(&c), holds[stage]))
+                return;
+        if (!tell_wrong_stage(holds, &c, why, sizeof why) &&
+            !tell_uneven(holds, &c, why, sizeof why))
+            continue;
+        fail(t, SHARDING, EXPLAINED, _("stage_blocks of %d blocks on %d stages: %s (%s)"), c.blocks,
+             c.pp, why, t->sizes);
+        return;
+    }
+}
+
 /* If blocks are in wrong places, no result is right. */
 void compare_stages(Trial *t)
 {
@@ -137,8 +170,11 @@ void compare_stages(Trial *t)
         wrong = blocks_of_pipeline(t, pipeline, holds) &&
                 tell_torn_stage(holds, first, c, pipeline, why, sizeof why);
     wrong = wrong || tell_wrong_stage(first, c, why, sizeof why);
+    t->result->misplaced |= wrong;
     if (wrong || tell_uneven(first, c, why, sizeof why))
         fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
+    else
+        compare_other_models(t);
     if (wrong && !ranks_have_finished(t))
         fail(t, FORWARD, EXPLAINED, "%s (%s)", why, t->sizes);
 }
@@ -186,7 +222,7 @@ bool missing_in_stage(Trial *t, const Entry *want)
 double share_of_stage(const Case *c)
 {
     const int most = (c->blocks + c->pp - 1) / c->pp;
-    return c->pp == 1 ? 1 : (double)most / c->blocks;
+    return c->blocks == 0 ? 1 : (double)most / c->blocks;
 }
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
@@ -221,7 +257,7 @@ static int is_that_of_block(const Evidence *e, What what)
 
 bool blocks_are_misplaced(const Evidence *e)
 {
-    return e->trial->result->lab->over_stages && e->trial->result->check[SHARDING].failed &&
+    return e->trial->result->misplaced &&
            says(e, _("the stages do not run each block once, in order: see sharding"));
 }
 

@@ -63,8 +63,15 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [WEIGHTS_OVER_TP] = {IN_WEIGHTS, N_("the mean is taken over the tp group, whose ranks hold "
                                         "different pieces of the weights: take it over mesh->dp")},
     [ROWS_OVER_WORLD] = {IN_WEIGHTS,
-                         N_("the rows are summed over the world, which counts each row once per tp "
-                            "rank: the shares of the replicas must add up to 1")},
+                         N_("the rows are summed over the world, which counts each row once per "
+                            "rank of its replica: the shares of the replicas must add up to 1")},
+    [ROWS_OVER_WORLD_BY_TP] =
+        {IN_WEIGHTS,
+         N_("the rows are summed over the world and divided by tp, but with pp stages a "
+            "replica has tp times pp ranks: sum the rows over mesh->dp")},
+    [ROWS_AT_LEAST_ONE] = {IN_WEIGHTS,
+                           N_("a replica without rows counts as if it had one: its share is 0, "
+                              "and it gets the mean like all others")},
     [WEIGHTS_NOT_SUMMED] =
         {IN_WEIGHTS,
          N_("these are this replica's own weights times its share of the rows: those of "
@@ -82,6 +89,11 @@ const Suspect suspects_of_groups[MISTAKES] = {
                          "the mean is over the replicas, mesh->dp_degree")},
     [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: the mean is "
                                        "over the replicas, mesh->dp_degree")},
+    [SHARDS_BY_WORLD_OVER_TP] =
+        {IN_SHARDS,
+         N_("the sum is divided by the number of all ranks over tp, but with pp stages a "
+            "replica has tp times pp ranks: the mean is over the replicas, "
+            "mesh->dp_degree")},
     [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
                                          "gradients of different weights: take it over mesh->dp")},
     [SHARDS_SUMMED_OVER_WORLD] =

@@ -121,6 +121,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [GRADIENT_OF_RESULT] =
         {IN_SEGMENTS, N_("the gradient of the segment's result is taken for that of x: dy must "
                          "flow back through the segment, to a leaf")},
+    [GRADIENT_OF_RESULT_TOO] =
+        {IN_SEGMENTS, N_("dy is added to the gradient of the leaf, which is complete: a residual "
+                         "path of the segment is part of its run")},
     [SEGMENT_OF_LAST_CALL] =
         {IN_SEGMENTS, N_("each backward pass runs the segment of the last forward call: run the "
                          "one that recompute_backward was given, and keep none in a static "

@@ -145,7 +145,7 @@ bool stage_may_lack(const Trial *t, const Entry *want);
 /** Lab 12: fails the check of an entry that a stage lacks although the case ran to completion.
  *  Returns whether it did. */
 bool missing_in_stage(Trial *t, const Entry *want);
-/** The largest fraction of the blocks that a stage may run; 1 with one stage. */
+/** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
 double share_of_stage(const Case *c);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);

@@ -261,12 +261,6 @@ static const char *lesson(DifferenceKind kind)
     return _(lessons[kind]);
 }
 
-static bool meets_its_start(const Difference *d)
-{
-    return d->kind == OTHER_OPERATION && d->call[1] && d->call[0]->starts != d->call[1]->starts &&
-           !strcmp(d->call[0]->name, d->call[1]->name);
-}
-
 /* The other rank is in the other half of this message, with another tag. */
 static bool append_tags(const Calls *calls, const Difference *d, char *text, size_t size)
 {
@@ -314,9 +308,8 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
     }
     if (append_tags(calls, d, text, size))
         return true;
-    append(text, size, _(": %s"),
-           meets_its_start(d) ? _("a non-blocking collective (MPI_I...) does not match a blocking "
-                                  "one: all ranks must use the same form")
-                              : lesson(d->kind));
+    append(text, size, ": ");
+    if (!append_form(calls, d, text, size))
+        append(text, size, "%s", lesson(d->kind));
     return true;
 }

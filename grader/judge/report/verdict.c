@@ -54,11 +54,14 @@ const char *why_held_back(const LabResult *lab, Check check)
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;
-    return lab->sends_too_little && is_by_exchange(lab, check)
-               ? _("in at least one direction, forward or backward, the ranks send less than they "
+    if (!lab->sends_too_little || !is_by_exchange(lab, check))
+        return NULL;
+    return !lab_points(lab->lab, INPUT_GRADIENT)
+               ? _("in at least one function, the ranks send less than they need of each other's "
+                   "numbers: these points are given once the numbers are exchanged")
+               : _("in at least one direction, forward or backward, the ranks send less than they "
                    "need of each other's numbers: these points are given once the numbers are "
-                   "exchanged")
-               : NULL;
+                   "exchanged");
 }
 
 Status check_status(const LabResult *lab, Check check)
