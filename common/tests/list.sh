@@ -64,16 +64,21 @@ list_gpu_tests() {
     done
 }
 
-# The longest tests, longest first (CONTRIBUTING.md lists their seconds). They start before all
-# others, so that no core is idle at the end.
+# The longest tests, about the longest first (CONTRIBUTING.md lists their seconds). They start before
+# all others, so that no core is idle at the end. Those that build in $BUILD for minutes, where one
+# make at a time may build (cuda_toolkit, docs, gpu_report), start after the tests of Slurm, apart.
 longest_first=(
-    grader/tests/slow_mutants.sh common/train/tests/slow_slurm_train.py grader/tests/slow_attacks.sh common/setup/tests/slow_docs.sh
-    common/data/tests/slow_real_tokenizers.py common/backend/tests/slow_cuda_toolkit.sh common/tests/slow_sources_clang_tidy.sh
-    common/backend/tests/slow_gpu_report.sh common/setup/tests/slow_bare_machine.sh grader/tests/slow_commands.sh common/train/tests/slow_emulated_gpu_lacks.py grader/tests/slow_gradebook.sh
-    grader/tests/handout.sh grader/tests/mutants_sample.sh grader/tests/gradebook.sh common/setup/tests/doctor_sees_what_is_missing.sh
-    common/train/tests/checkpoint.py grader/tests/formats.sh grader/tests/local_cases.sh grader/tests/loop.sh grader/tests/report.sh
-    common/train/tests/on_gpu.py grader/tests/on_gpu.sh common/train/tests/layouts.py grader/tests/endings.sh grader/tests/skeletons.sh
-    grader/tests/course.sh grader/tests/attacks.sh common/backend/tests/test_kernels_attention
+    grader/tests/slow_mutants.sh common/train/tests/slow_slurm_{refused,train,grade}.py grader/tests/slow_attacks.sh
+    common/data/tests/slow_real_tokenizers.py common/tests/slow_sources_clang_tidy.sh grader/tests/slow_course.sh
+    common/train/tests/slow_real_reviews.py grader/tests/slow_commands.sh common/backend/tests/slow_cuda_toolkit.sh
+    common/setup/tests/slow_bare_machine.sh common/setup/tests/slow_docs.sh grader/tests/slow_on_gpu.sh
+    common/train/tests/slow_layouts.py common/backend/tests/slow_gpu_report.sh
+    common/train/tests/slow_emulated_gpu_lacks.py grader/tests/slow_gradebook.sh
+    common/backend/tests/test_kernels_attention common/backend/tests/test_kernels_causal
+    grader/tests/handout.sh common/train/tests/on_gpu.py grader/tests/attacks.sh grader/tests/gradebook.sh grader/tests/course.sh
+    grader/tests/local_cases.sh grader/tests/report.sh grader/tests/mutants_red.sh grader/tests/mutants_sample.sh
+    common/train/tests/layouts.py grader/tests/formats.sh grader/tests/endings.sh grader/tests/loop.sh
+    common/setup/tests/doctor_sees_what_is_missing.sh common/train/tests/checkpoint.py grader/tests/on_gpu.sh grader/tests/skeletons.sh
 )
 in_order() { # the tests in the order in which they start: after the longest, scripts, then programs
     list_tests | awk -v longest="${longest_first[*]}" 'BEGIN { count = split(longest, paths, " "); for (i = 1; i <= count; i++) place[paths[i]] = i }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME (gpu: those that can run on a
-# GPU, with BACKEND), two at a time, plus those that mostly wait, and reports them: a line per test
-# with its seconds and CPU seconds, details of failures, the reason of each skip. The end repeats
-# the failures and lists the ten slowest tests. The output of each test stays in $BUILD/tests/log,
-# the report in $BUILD/tests/summary.txt.
+# GPU, with BACKEND), three at a time (gpu: two), plus those that mostly wait, and reports them: a
+# line per test with its seconds and CPU seconds, details of failures, the reason of each skip. The
+# end repeats the failures and lists the ten slowest tests. The output of each test stays in
+# $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #
 # A test that fails runs once more, alone, after the others. If it fails again, it is a failure; if
 # it passes, it is flaky, and the end shows both outputs. Exit status: 0 if no test failed and at
@@ -74,10 +74,10 @@ launch() (
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
     export OMPI_MCA_orte_tmpdir_base=$mpi
     trap 'rm -rf "$mpi"' EXIT
-    # Most tests read results without waiting, except those of the kernels on a real GPU. NCCL needs
-    # one GPU per rank.
+    # Most tests read results without waiting, except those of the kernels. NCCL needs one GPU per
+    # rank.
     case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
-    [[ $1/$2 != cuda*/common/backend/* ]] || export CUDA_LAUNCH_BLOCKING=0
+    case $1/$2 in cuda*/common/backend/* | emulated/common/backend/*) export CUDA_LAUNCH_BLOCKING=0 ;; esac
     case $1 in
     script)
         timeout -k 5 "$limit" "./$2"
@@ -195,14 +195,17 @@ report() {
     fi
 }
 
-# Tests that need a tenth to a third of a core: they run one after another, beside the two that need
-# a whole one.
+# One more than two cores: even tests that compute wait now and then, for ranks that start or end.
+at_a_time=3
+[[ $speed != gpu ]] || at_a_time=2
+# Tests that need at most half a core: they run one after another, beside the others.
 mostly_wait=(
     common/train/tests/slow_slurm_{train,grade,refused,doctor}.py common/train/tests/slow_emulated_gpu_lacks.py
-    grader/tests/slow_gradebook.sh
+    grader/tests/slow_{attacks,gradebook,late_rank}.sh grader/tests/{attacks,endings,at_once}.sh
+    common/train/tests/sbatch_script.py common/train/tests/test_stall
 )
 
-# Runs two tests at a time, plus those that mostly wait; reports each when it has ended.
+# Runs $at_a_time tests at a time, plus those that mostly wait; reports each when it has ended.
 run_side_by_side() {
     local running=() waiting=() test
     for test; do
@@ -217,7 +220,7 @@ run_side_by_side() {
         # shellcheck disable=SC2086 # two words
         run_test $test &
         running+=("$test")
-        while ((${#running[@]} == 2)); do finish_any; done
+        while ((${#running[@]} == at_a_time)); do finish_any; done
     done
     while ((${#running[@]} + ${#waiting[@]})); do finish_any; done
 }

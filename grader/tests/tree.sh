@@ -13,14 +13,14 @@ unset MAKEFLAGS MAKELEVEL MFLAGS BUILD_HOLDER
 make_tree() {
     tree=$BUILD/trees/$1
     rm -rf "$tree"
-    mkdir -p "$tree/build"
+    mkdir -p "$tree/build/labs"
     local path
     for path in common grader solutions data Makefile; do
         [ -e "$ROOT/$path" ] && ln -s "$ROOT/$path" "$tree/$path"
     done
     cp -r "$ROOT/labs" "$tree/labs"
     local part # what does not depend on labs/
-    for part in float double generated libbalise.a libbalise-double.a grade enclose; do
+    for part in float double generated labs/solution {libbalise,libbalise-double,judge,scenarios}.a grade enclose; do
         [ -e "$BUILD/$part" ] && cp -rp "$BUILD/$part" "$tree/build/$part"
     done
     cd "$tree" || exit 2

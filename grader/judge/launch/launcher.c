@@ -141,7 +141,7 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 300000 }; /* at least a minute: a busy machine starts slowly */
+enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: a busy machine starts slowly */
 
 /* mpirun, the supervisor's only child, starts the ranks in order, and nothing else. */
 static bool wait_for_ranks(Launcher *launcher)
@@ -157,7 +157,7 @@ static bool wait_for_ranks(Launcher *launcher)
                 process_children(launcher->mpirun, launcher->pid, launcher->ranks);
             return true;
         }
-        nap(200);
+        nap(LOOK);
     }
     return false;
 }
@@ -225,7 +225,7 @@ bool sandbox_works(char *why, size_t size)
     bool good = prepare(&launcher, &start, "/dev/null", why, size) &&
                 launch_supervisor(&launcher, &start, why, size);
     for (int look = 0; good && look < LOOKS && !launcher_has_ended(&launcher); look++)
-        nap(200);
+        nap(LOOK);
     if (good && !(launcher.ended && launcher.status == 0)) {
         snprintf(why, size, "%s", _("mpirun did not run /bin/true there"));
         good = false;

@@ -193,8 +193,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     }
     if (!failures) {
         post(launch, -1);
-        for (int k = 0; k < 5000 && !launcher_has_ended(&launcher); k++)
-            nap(200);
+        for (int k = 0; k < 1000 && !launcher_has_ended(&launcher); k++)
+            nap(1000);
         launcher_stop(&launcher);
     }
     for (int k = first; k < i; k++)
