@@ -18,9 +18,12 @@ enum {
     WHOLE_MODEL, /**< two steps of a BERT */
 };               /* the kinds of cases */
 
-/** What `order` and `mine` hold where nothing was written, and the marks around them, which must
- *  stay: a value read there shows up in `mine`. */
-enum { ORDER_MARK = -78, MINE_MARK = -77 };
+/** What the memory holds where nothing was written, and around it, where the marks must stay. A
+ *  mark that was read as a value shows up in `mine`. */
+enum {
+    ORDER_MARK = -78, /**< in and around `order` */
+    MINE_MARK = -77   /**< in and around `mine` */
+};
 
 /** One call of the sampler. */
 typedef struct Deal {

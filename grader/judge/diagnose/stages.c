@@ -13,7 +13,7 @@ static int width_of(const Case *c)
 bool is_of_another_stage(const Trial *t, const Entry *want)
 {
     const int width = width_of(t->c);
-    if (!t->result->lab->over_stages || t->c->pp == 1 || want->kind == TRAFFIC ||
+    if (!lab_of(t->c->lab)->over_stages || t->c->pp == 1 || want->kind == TRAFFIC ||
         want->kind == WORK)
         return false;
     for (int rank = t->rank % width; rank < t->c->world; rank += width)
