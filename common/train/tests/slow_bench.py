@@ -78,7 +78,7 @@ with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 
 for wrong, (why, text) in {"no JSON": ("line 1 is not JSON", "ms"), "no text": ("it is not a text", "\xff"), "a list": ("", "[]"),
-                           "no rows": ("'rows' is missing", '{"machine": {}}'), "a row without numbers": ("has no numbers", json.dumps(
+                           "no rows": ("'rows' is missing", '{"machine": {}}'), "a row without numbers": ("a row has no numbers", json.dumps(
         {"machine": {}, "rows": [{"section": "step", "name": "a", "unit": "ms", "values": [], "lower": True}]}))}.items():
     with open(os.path.join(work, "bad.json"), "w", encoding="latin-1") as file:
         file.write(text)

@@ -59,11 +59,12 @@ WRAPPED(Tensor *, parameter, Builder *b, const char *name, Shape shape, Placemen
 static float wrong_factor(float factor, int heads, int64_t hidden)
 {
     const float ranks = (float)now.c->tp;
-    const int64_t share = hidden / heads / now.c->tp; /* integer division, as in a lab */
+    const int64_t head = hidden / heads;
+    const int64_t share = head / now.c->tp; /* integer division, as in a lab */
     const float wrong[MISTAKES] = {
         [FACTOR_HIDDEN] = 1 / sqrtf((float)hidden),
         [FACTOR_MISSING] = 1,
-        [FACTOR_ROUNDED] = 1 / floorf(sqrtf((float)(hidden / heads))),
+        [FACTOR_ROUNDED] = 1 / floorf(sqrtf((float)head)),
         [FACTOR_NO_ROOT] = factor * factor,
         [FACTOR_INVERSE] = 1 / factor,
         [FACTOR_LOCAL_HEADS] = factor / sqrtf(ranks),
