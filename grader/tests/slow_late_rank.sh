@@ -22,24 +22,34 @@ the_last_rank() { # the_last_rank JUDGE: prints the last rank once all ranks exi
     [ "$(wc -l <<< "$processes")" != "$ranks" ] || tail -1 <<< "$processes" | cut -d' ' -f1
 }
 
+launched() { # launched JUDGE: each mpirun that the judge's supervisors run now
+    local supervisor
+    for supervisor in $(pgrep -P "$1"); do pgrep -P "$supervisor" -f '^[^ ]*mpirun --quiet'; done
+}
+
 # Grades lab 11, which has many cases of few ranks, and stops its last rank again and again. Adds to
-# `stops` and to `launches`, the number of times that ranks were started again; sets status.
-stops=0 launches=0 status=0
+# `stops`, writes each mpirun that runs after the first to the file `again`; sets status.
+stops=0 status=0
 grade_with_a_late_rank() { # grade_with_a_late_rank SEED
-    local judge last='' until=$((stops + 100))
+    local judge first last='' until=$((stops + 100))
     build/grade --lab 11 --author solution --runners build/runners --seed "$1" > "out.$1" 2>&1 &
     judge=$!
     until [ -n "$last" ] || ! kill -0 "$judge" 2> /dev/null; do last=$(the_last_rank "$judge"); done
+    first=$(launched "$judge")
     while [ $stops -lt $until ] && kill -STOP "$last" 2> /dev/null; do
         sleep 0.03
         kill -CONT "$last" 2> /dev/null
         stops=$((stops + 1))
     done
-    while kill -0 "$last" 2> /dev/null; do sleep 0.1; done
-    launches=$((launches + $(descendants "$judge" 2> /dev/null | grep -c ' mpirun --quiet')))
+    while kill -0 "$judge" 2> /dev/null; do
+        launched "$judge" | grep -vxF "${first:-none}" >> again
+        sleep 0.05
+    done
     wait "$judge" || status=1
 }
+: > again
 for seed in 1 2 3 4; do grade_with_a_late_rank $seed; done
+launches=$(sort -u again | wc -l)
 {
     echo "stopped $stops times; started again $launches times"
     cat out.*
