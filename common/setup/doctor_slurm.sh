@@ -11,7 +11,7 @@ check_slurm() {
     fi
     version=$(first_number "$(sbatch --version 2>/dev/null || true)")
     version=${version:-$(packaged_version slurm-client)}
-    if ! partitions=$(timeout 10 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
+    if ! partitions=$(timeout 20 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
         row note Slurm "$version" "$(say 'its controller does not answer')"
         hint "$(say 'sinfo shows its error; only make sbatch and ON=slurm need Slurm')"
         return
