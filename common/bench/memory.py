@@ -54,7 +54,7 @@ class Runs:
         words, _ = steps.command(*self.command("--mem", f"{mem}M"))
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
         if done.returncode and "MB that MEM allows" not in done.stderr:
-            fail(f"MEM={mem}M ended with {done.returncode}: {done.stderr.strip()[:300]}", "run it alone: " + shlex.join(words))
+            fail(f"MEM={mem}M ended with {done.returncode}: {done.stderr.strip()[-1000:]}", "run it alone: " + shlex.join(words))
         return not done.returncode
 
     def smallest(self, mem):
