@@ -74,9 +74,10 @@ int program_dry(bool good, const Problem *problem)
 
 Group *program_begin(int argc, char **argv)
 {
-    signal(SIGINT, ask_to_stop);
-    signal(SIGTERM, ask_to_stop);
-    signal(SIGUSR1, ask_to_stop);
+    const struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGUSR1, &stop, NULL);
     backend_start(argv);
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;

@@ -2,6 +2,7 @@
 #include "backend/cpu/products.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "backend/backend.h"
@@ -16,8 +17,20 @@ enum { LARGE = 384 };
 static const OneDnn *in_bf16, *of_large;
 static Bf16Support support;
 
+/* oneDNN's kernels keep numbers below the stack pointer, where a signal handler would overwrite
+ * them. Handlers with SA_ONSTACK run on this stack instead, unless there is another one. Signals of
+ * a process reach its main thread, which calls this. */
+static void separate_handlers(void)
+{
+    static char stack[64 << 10];
+    stack_t present;
+    if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE)
+        sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+}
+
 static const OneDnn *open_library(void)
 {
+    separate_handlers();
     void *library = dlopen(ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
     return library ? dlsym(library, ONEDNN_SYMBOL) : NULL;
 }

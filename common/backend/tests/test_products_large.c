@@ -1,5 +1,8 @@
 /* Products of large matrices in single precision, for which oneDNN may replace the CBLAS, against
  * their definition. */
+#include <signal.h>
+#include <sys/time.h>
+
 #include "backend/tests/products.h"
 
 /* rows and columns of the result, inner size: on both sides of the limit for large products; the
@@ -48,6 +51,36 @@ START_TEST(backward_weight_matches_its_definition_written_or_added)
 }
 END_TEST
 
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+    signals++;
+}
+
+/* In oneDNN 2.6, a handler on the stack of this product overwrote its numbers and the heap's. */
+START_TEST(signals_during_a_product_change_nothing)
+{
+    enum { OUT = 1024, IN = 512, INNER = 1024, LEAST = 20 };
+    static real dy[INNER * OUT], x[INNER * IN], undisturbed[OUT * IN], disturbed[OUT * IN];
+    const struct itimerval often = {.it_interval = {.tv_usec = 200}, .it_value = {.tv_usec = 200}};
+    for (int64_t i = 0; i < INNER * OUT; i++)
+        dy[i] = (real)(i % 17 - 8);
+    for (int64_t i = 0; i < INNER * IN; i++)
+        x[i] = (real)(i % 13 - 6);
+    kernel_linear_backward_weight(INNER, IN, OUT, dy, x, undisturbed, false);
+    sigaction(SIGALRM,
+              &(struct sigaction){.sa_handler = count_signal, .sa_flags = SA_RESTART | SA_ONSTACK},
+              NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (signals < LEAST) {
+        kernel_linear_backward_weight(INNER, IN, OUT, dy, x, disturbed, false);
+        ck_assert_mem_eq(disturbed, undisturbed, sizeof undisturbed);
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0}}, NULL);
+}
+END_TEST
+
 static bool says_large(void)
 {
     return strstr(backend_description(), "for large products") != NULL;
@@ -78,6 +111,7 @@ Suite *suite(void)
                         EACH_TWICE);
     tcase_add_loop_test(products, backward_weight_matches_its_definition_written_or_added, 0,
                         EACH_TWICE);
+    tcase_add_test(products, signals_during_a_product_change_nothing);
     tcase_add_test(products, only_wide_models_load_another_library);
     suite_add_tcase(s, products);
     return s;

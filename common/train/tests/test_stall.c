@@ -1,6 +1,7 @@
 /* A run without progress reports it once. */
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +58,17 @@ START_TEST(a_stalled_run_is_reported_once)
 }
 END_TEST
 
+/* backend/cpu/products.c says why. */
+START_TEST(a_report_has_a_stack_of_its_own)
+{
+    struct sigaction action;
+    stall_moved(60);
+    stall_end();
+    sigaction(SIGALRM, NULL, &action);
+    ck_assert_int_ne(action.sa_flags & SA_ONSTACK, 0);
+}
+END_TEST
+
 START_TEST(a_run_that_progresses_is_not_reported)
 {
     listen_to_stderr();
@@ -88,6 +100,7 @@ Suite *suite(void)
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 30);
     tcase_add_test(all, a_stalled_run_is_reported_once);
+    tcase_add_test(all, a_report_has_a_stack_of_its_own);
     tcase_add_test(all, a_run_that_progresses_is_not_reported);
     tcase_add_test(all, long_steps_extend_the_limit);
     suite_add_tcase(s, all);
