@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The training step of the kit's LLaMA in PyTorch, for `make bench ONLY=language VS=torch`.
 
-    torch_llama.py WEIGHTS WINDOWS RATE WARMUP RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS
+    torch_llama.py WEIGHTS WINDOWS RATE WARMUP CLIP RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS
 
 WEIGHTS is a file of `build/checkpoint merge`. WINDOWS has a line of SEQ + 1 tokens per window; each
 step takes the next BATCH of them, and after the last window the first. The learning rate rises to
-RATE over WARMUP steps. Prints one JSON object as torch_twin.py does, and the loss of each step. The
-layers are split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
+RATE over WARMUP steps. Gradients are clipped to a norm of CLIP, on one rank only; CLIP=0 leaves them
+as they are. Prints one JSON object as torch_twin.py does, and the loss of each step. The layers are
+split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
 """
 import json
 import struct
@@ -130,7 +131,7 @@ def rate_of(step, rate, warmup):
     return rate * min(1, (step + 1) / warmup) if warmup else rate
 
 
-def run(rank, weights, windows, rate, warmup, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
+def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
     imported = peak_bytes()
     torch.set_num_threads(threads)
     group, replicas = None, ranks // tp
@@ -151,6 +152,8 @@ def run(rank, weights, windows, rate, warmup, ranks, tp, layers, heads, seq, bat
         optimiser.zero_grad(set_to_none=True)
         loss = model(mine[:, :-1], mine[:, 1:])
         loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
@@ -159,10 +162,10 @@ def run(rank, weights, windows, rate, warmup, ranks, tp, layers, heads, seq, bat
 
 def main():
     weights, windows, rate, *sizes = sys.argv[1:]
-    warmup, ranks, tp, layers, _, heads, *rest = map(int, sizes)
+    warmup, clip, ranks, tp, layers, _, heads, *rest = map(int, sizes)
     found = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        mp.spawn(run, args=(weights, windows, float(rate), warmup, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
+        mp.spawn(run, args=(weights, windows, float(rate), warmup, clip, ranks, tp, layers, heads, *rest, folder, found), nprocs=ranks)
     every = [found.get() for _ in range(ranks)]
     by_replica = dict(every)
     print(json.dumps({"torch": torch.__version__, "seconds": every[0][1]["seconds"],
