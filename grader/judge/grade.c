@@ -67,7 +67,7 @@ static const char *what_is_kept(const LabResult *result, char text[240])
     return text;
 }
 
-/* Reasons in the calls need no repetition. */
+/* Explains why the failure does not recur when the case runs alone. */
 static void append_why_not_alone(CheckResult *r, const LabResult *result)
 {
     char kept[240];

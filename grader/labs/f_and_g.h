@@ -1,6 +1,6 @@
 /** @file
- * Labs 1 and 9: f, g and the gather one by one, and combinations that reveal wrong answers which
- * each of them alone does not. The judge has no plain layer for these, so it computes what each
+ * Labs 1 and 9: f, g and the gather one by one, and combinations that reveal mistakes that a
+ * single function does not show. The judge has no plain layer for these, so it computes what each
  * rank must see from the inputs of all ranks.
  */
 #pragma once

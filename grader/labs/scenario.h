@@ -68,7 +68,7 @@ typedef struct Sizes {
     int64_t tp;                    /**< ranks that split a stage of a pipeline */
     int64_t stages;                /**< of a pipeline */
     int64_t micros;                /**< micro-batches: calls are made for each */
-    int64_t held; /**< gradients of a replica, those that several tp ranks hold counted for each */
+    int64_t held; /**< gradients that a replica's ranks hold in all, copies included */
 } Sizes;
 
 /** What a rank does in a case of a lab. */

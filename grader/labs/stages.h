@@ -32,9 +32,6 @@ TransformerConfig stages_config(const Case *c);
  *  rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
 
-/** What a step of this case is counted by. */
-Sizes stages_sizes(const Scenario *run);
-
 /** On a rank: before the passes of a step, or of the evaluation. */
 void stages_passes_begin(void);
 /** On a rank: writes that a pass has ended, as a PASS entry. */

@@ -38,5 +38,5 @@ Tensor *random_targets(Scenario *run, const char *key, int V);
 /** dy for a result y of a student's, which may be this rank's columns. */
 Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape whole_shape);
 
-/** Writes logits [B,S,V] or their gradient, of which this rank holds its columns. */
+/** Writes this rank's columns of logits [B,S,V] or of their gradient. */
 void write_columns(Scenario *run, Check check, Label label, Tensor *x, int V);

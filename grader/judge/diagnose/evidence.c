@@ -113,7 +113,7 @@ bool nothing_flowed_back(const Evidence *e)
                      "all_gather are on the tape"));
 }
 
-/* The factor that best turns one into the other, by least squares. */
+/* The factor that best turns the expected numbers into the rank's, by least squares. */
 static double factor_between(const Evidence *e)
 {
     double both = 0, right = 0;
@@ -306,7 +306,7 @@ bool nearly_right(const Evidence *e)
 {
     if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (e->lost == e->wrong) /* rounding does not produce these */
+    if (e->lost == e->wrong) /* rounding does not turn small numbers into zero */
         return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
                          "part is missing"));
     if (e->extra == e->wrong)

@@ -52,7 +52,7 @@ bool first_ones_right(const Evidence *e)
                 (long long)first, (long long)e->count);
 }
 
-/* Are a few numbers wrong, fewer than a row or an eighth of all, up to the last one? */
+/* Are the last few numbers wrong: fewer than a row or, without rows, than an eighth of all? */
 bool last_ones_wrong(const Evidence *e)
 {
     const int64_t last = e->count - e->first_wrong, one = numbers_of_one(e);

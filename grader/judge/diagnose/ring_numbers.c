@@ -186,7 +186,7 @@ static bool is_another_sum(Ring *r)
     return false;
 }
 
-/* Did each rank that passed chunk k on, in this direction, and this one add it to what x held? */
+/* Did each rank that chunk k passed in this direction, up to this one, add it to what x held? */
 static bool was_added(Ring *r, int k, Range chunk, int direction)
 {
     const Evidence *e = r->e;

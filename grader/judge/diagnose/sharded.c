@@ -59,7 +59,7 @@ void compare_sharded_parts(Trial *t)
 
 /* ---- squares ---------------------------------------------------------------------------------------------------- */
 
-/* What is made of a sum of squares before it is added. */
+/* The function that a lab applies to its sum of squares before it is added. */
 typedef double Made(double square);
 
 static double itself(double square)
@@ -72,7 +72,8 @@ static double squared(double square)
     return square * square;
 }
 
-/* The sum of what these ranks bring, of split parameters (0) or of whole ones (1); and the largest. */
+/* The sum of these ranks' contributions for split parameters (0) or for whole ones (1). Sets *most
+ * to the largest contribution. */
 static double brought(const Evidence *e, Members by, int whole, Made *made, double *most)
 {
     const Label l = e->want->label;
@@ -99,7 +100,7 @@ static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double 
     return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
 }
 
-/* Is each wrong one of the two the sum of what is made of these ranks' squares, times a factor? */
+/* Is each wrong sum of the two, up to a factor, the sum of `made` over these ranks' squares? */
 static bool both_are_made(const Evidence *e, Members by, Made *made, double factor)
 {
     int wrong = 0;

@@ -8,8 +8,8 @@
 #include "grader/judge/diagnose/trial.h"
 
 /* Right answers multiply exactly their share. Their memory is at most three times that of the plain
- * layer and of what goes into and comes out of communication; the limit is `copies` times. Buffers
- * are rounded up (`small`), and a parameter may be padded (`padding`). */
+ * layer and of the inputs and results of communication; the limit is `copies` times. Buffers are
+ * rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* The part of the plain layer's work that counts as all of it. */

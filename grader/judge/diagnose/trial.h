@@ -99,7 +99,7 @@ void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */
 typedef struct Busiest {
     int rank;            /**< that has it */
-    double most, second; /**< a rank that does much more than the others does their work */
+    double most, second; /**< the two largest; if they differ much, that rank does others' work */
 } Busiest;
 /** Finds the largest of these numbers of a WORK entry; a lab's own memory counts as taken.
  *  @return false if a rank has none */
@@ -117,7 +117,7 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: are gradients that are right the same, bit for bit, as those without recomputation? */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Lab 12: does each block belong to one stage, and is none much larger than another? */
+/** Lab 12: does each block belong to one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
 /** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
 void compare_ring(Trial *t);

@@ -234,7 +234,7 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Someone at a terminal should learn why nothing happens; once, because the cases after it are as
+/* Tells somebody at a terminal why nothing happens: only once, because later cases may be just as
  * slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {

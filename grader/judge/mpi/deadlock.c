@@ -90,8 +90,8 @@ static bool could_meet(const Part *mine, const Part *other)
            (received->call->from_tag == ANY_TAG || received->call->from_tag == sent->call->to_tag);
 }
 
-/* Did this part come before mine on the same rank, and does it take, or has it taken, what mine
- * could? */
+/* Did this part come before mine on the same rank, and could it take (or has it taken) a
+ * counterpart of mine? */
 static bool comes_before(const Look *look, const Part *part, const Part *mine)
 {
     if (part->receives != mine->receives || part->rank != mine->rank ||

@@ -15,7 +15,7 @@ enum {
 
 enum {
     NEAR,  /**< the link of ranks in one node */
-    FAR,   /**< that of ranks in several */
+    FAR,   /**< the link of ranks in different nodes */
     LINKS, /**< how many there are */
 };
 
