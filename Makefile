@@ -1,9 +1,9 @@
 # Balise: `make help` shows the commands.
 #
-# Everything that is built goes below build/. Sources are found by their location: common/<room>/*.c
+# Everything that is built goes below build/. Sources are found by their location: common/FOLDER/*.c
 # is the runtime, in single precision with the cpu backend (libbalise.a) and in double precision
 # with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
-# common/<room>/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
+# common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 BUILD ?= build
 CC = gcc
