@@ -113,7 +113,7 @@ static const char *placement_name(int kind)
     return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "unknown";
 }
 
-/* How this rank should hold a parameter that it splits otherwise. */
+/* For a parameter that this rank splits wrongly: adds the part that it should hold. */
 static void add_wanted(const Trial *t, json_t *part, const Entry *got, const Entry *want)
 {
     if (want->kind != PARAMETER || !is_cut_wrongly(t, got, want))

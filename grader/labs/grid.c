@@ -1,4 +1,4 @@
-/* Lab 14: two steps of a model at a layout, and the numbers that the ranks bring to the sums. */
+/* Lab 14: two steps of a model at a layout, and what the ranks contribute to the sums. */
 #include "grader/labs/grid.h"
 
 #include <math.h>

@@ -90,7 +90,7 @@ static const char *misfit_19(const Case *c)
                                        : NULL;
 }
 
-/* As many numbers as the inputs of all calls: see kept_19(). */
+/* The bytes that are kept: the inputs of all calls (see kept_19()). */
 static double bytes_kept(int rank, const Entry *entry, const double *numbers)
 {
     const Label pass = segment_label(FORWARD_OF, ALL_CALLS, 0);

@@ -89,7 +89,7 @@ static Members summed_with(const Training *t)
                                        : group_members(c, DP, t->rank);
 }
 
-/* By how much the gradient of `other` counts in the mean. */
+/* The factor of `other`'s gradient in the mean. */
 static double factor_of(const Training *t, Members with, int other)
 {
     const Case *c = &t->run->c;

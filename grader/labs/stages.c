@@ -202,7 +202,7 @@ Sizes stages_sizes(const Scenario *run)
                    .stages = c->pp};
 }
 
-/* What a pass has sent, multiplied and held. */
+/* Writes what a pass has sent, multiplied and held. */
 static void write_costs(Scenario *run, int step)
 {
     const Sizes sizes = stages_sizes(run);
@@ -219,7 +219,7 @@ static void write_step(Scenario *run, int step)
     write_arena(run, STEP, VALUE_OF, step);
 }
 
-/* An evaluation, which is a forward pass that no backward pass follows; then two steps. */
+/* Runs an evaluation (a forward pass without a backward pass), then two steps. */
 static void run_steps(Scenario *run, StagesFunction *pass)
 {
     static const int steps[] = {STEPS, 0, 1};

@@ -35,7 +35,7 @@ Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
  *  several. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
-/** dy for a result y of a student's, which may be this rank's columns. */
+/** dy for a student's result y, which may have only this rank's columns. */
 Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape whole_shape);
 
 /** Writes this rank's columns of logits [B,S,V] or of their gradient. */

@@ -233,7 +233,7 @@ static bool one_of(const Evidence *e, const MetricsMistake *mistakes, size_t cou
     return false;
 }
 
-/* The sums over the replicas, of which only the last stages contribute. */
+/* The sums over all replicas, in which only the last stages have counted rows. */
 static Metrics of_all_replicas(const Evidence *e)
 {
     Scenario run = {.c = *e->c};

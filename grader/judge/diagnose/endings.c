@@ -95,7 +95,7 @@ static int waits_to_send_to(const Calls *calls, int rank)
     return NOBODY;
 }
 
-/* A stage has come to the end of a pass in which another waits for it. */
+/* Says if a stage has ended a pass in which another stage still waits for it. */
 static void append_stage_without(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;

@@ -24,7 +24,7 @@ static bool is_added(const Case *c, int axes, int rank, int other)
            (axes & PIPELINE || stage_of_rank(c, rank) == stage_of_rank(c, other));
 }
 
-/* What a rank brings to a sum. */
+/* What a rank contributes to a sum. */
 typedef double Squares(const Scenario *run, int rank, int time);
 static double summed(const Evidence *e, Squares *squares, int axes)
 {

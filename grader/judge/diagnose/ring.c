@@ -190,7 +190,7 @@ static void compare_rounds(const Exchange *x)
 
 /* ---- both ---------------------------------------------------------------------------------------------------- */
 
-/* Has every rank come to the end of this call? */
+/* Has every rank ended this call? */
 static bool has_ended(const Exchange *x)
 {
     Label sent = x->where;

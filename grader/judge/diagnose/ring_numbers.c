@@ -75,7 +75,7 @@ void compare_extreme_chunks(Trial *t)
 
 /* ---- the numbers --------------------------------------------------------------------------------------------- */
 
-/* What the ranks of a group held before a call, beside the evidence. */
+/* The evidence, and what the ranks of a group held before a call. */
 typedef struct Ring {
     const Evidence *e;
     Members group;

@@ -45,7 +45,7 @@ static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
     return -1;
 }
 
-/* A pass that is missing although its rank has come to the end of this step. */
+/* Reports a pass that a rank left out of a step that it completed. */
 static bool tell_left_out(Trial *t, const StepSchedule *s, int step)
 {
     const int micros = t->c->micros;

@@ -119,7 +119,7 @@ static bool both_are(const Evidence *e, Members by, double factor)
     return both_are_made(e, by, itself, factor);
 }
 
-/* Does each of these ranks have the largest square that any of them brings? */
+/* Does each of these ranks have the largest square that any of them contributes? */
 static bool all_have_largest(const Evidence *e, Members by)
 {
     double most;

@@ -117,7 +117,7 @@ static double plain_memory(const Trial *t, const Entry *want)
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
-/* A layer's inputs and outputs, of which communication needs copies. */
+/* The numbers in a layer's inputs and outputs, which communication copies. */
 static double exchanged(const Case *c)
 {
     int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;

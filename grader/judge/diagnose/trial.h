@@ -82,7 +82,7 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
-/** Does a rank split a parameter otherwise than its lab says? */
+/** Does a rank split a parameter in a way that its lab does not allow? */
 bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);

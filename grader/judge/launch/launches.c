@@ -112,7 +112,7 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
-/* What a lab names or says is quoted within lines of the report, so it must not bring its own lines.
+/* What a lab names or says is quoted within lines of the report, so it must not contain newlines.
  * Call this only after the ranks have ended, because they can write here. */
 static void clean_entries(const Outcome *outcome, int world)
 {

@@ -177,8 +177,8 @@ static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
     return true;
 }
 
-/* At how many consecutive looks the rank was asleep. Between two polls of MPI it sleeps too, but
- * continues to poll. */
+/* Counts the consecutive looks that found the rank asleep. Between two polls of MPI it sleeps too,
+ * but continues to poll. */
 static void count_sleep(Watch *watch, int rank, char state)
 {
     int64_t asked = atomic_load(&watch->launch->rank[rank].asked);

@@ -29,8 +29,8 @@ static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
     return in;
 }
 
-/* Without the `missing` ranks. If numbers flow one way only, a rank may finish before others have
- * arrived. */
+/* The outlook without the `missing` ranks. If numbers flow one way only, a rank may finish before
+ * others have arrived. */
 static Outlook outlook_without(const Part *mine, uint64_t missing)
 {
     const Call *call = mine->call;

@@ -40,8 +40,9 @@ bool same_number(const Part *a, const Part *b);
 /** Did the ring of one of these ranks overflow? Then missing calls may have been made. */
 bool has_lost(const Calls *calls, uint64_t members);
 
-/** For a call of which one rank makes the blocking form and another the non-blocking one: appends which rank has left a call
- *  out or, if all else is equal, that the forms differ. @return false for other differences */
+/** If one rank makes the blocking form of a call and another the nonblocking one: appends which
+ *  rank has left a call out or, if all else is equal, that the forms differ.
+ *  @return false for other differences */
 bool append_form(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** What MPI forbids about two calls that match in their group; NO_DIFFERENCE if they fit. */

@@ -170,7 +170,7 @@ static void print_next(FILE *out, Page page, const Lab *lab, const char *indent)
     print_indented(out, page, next, indent);
 }
 
-/* After full marks in a lab that was graded by itself: the next one, or what comes after the last. */
+/* After full marks in a lab that was graded by itself, names the next lab. */
 static void report_next_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
     int i = 0;
