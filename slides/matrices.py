@@ -296,7 +296,7 @@ def norm():
 
 
 def loss():
-    """The mean loss over replicas, of which only the last stage has counted rows."""
+    """The mean loss over replicas; only the last stage of each has counted rows."""
     found = {f"loss.{d}.{s}": value if s == GRID["pp"] - 1 else 0 for d, value in enumerate(LOSSES) for s in range(GRID["pp"])}
     return {**found, "loss.sum": f"{sum(LOSSES):.1f}", "loss.rows": len(LOSSES) * LOSS_ROWS, "loss.mean": f"{sum(LOSSES) / len(LOSSES) / LOSS_ROWS:.2f}"}
 
