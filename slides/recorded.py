@@ -102,7 +102,7 @@ def all_reduces():
 
 
 def all_reduce_drawings():
-    """Both axes are logarithmic: in x a unit is a factor of eight, in y of ten."""
+    """The points and lines of the all-reduces. Both axes are logarithmic: a unit is a factor of eight in x, of ten in y."""
     found = {}
     for ranks, points in all_reduces()[0].items():
         places = [(math.log(size / BYTES_AT_LEAST, 8), math.log10(measured), math.log10(predicted)) for size, measured, predicted in points]

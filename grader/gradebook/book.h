@@ -69,7 +69,7 @@ typedef struct Book {
 
 /** Prints the problem and exits with 2. */
 _Noreturn void give_up_on(const Problem *problem);
-/** The same for a problem given as in problem_set(), with N_() around both strings. */
+/** Like give_up_on(), for a problem given as in problem_set(), with N_() around both strings. */
 _Noreturn void give_up(const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

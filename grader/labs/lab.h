@@ -201,7 +201,7 @@ int case_size(const Case *c, int i);
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 /** Makes the case with the usual sizes at this layout, with different inputs for each `number`. */
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
-/** The same, with those of `sizes` that are not 0. */
+/** Like lab_usual_case(), but takes from `sizes` those that are not 0. */
 Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes);
 
 /** A dropout probability that keeps little. */

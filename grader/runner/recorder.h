@@ -32,7 +32,7 @@ bool recorder_active(void);
 
 /** What this rank is doing, according to its header. */
 Label recorder_place(void);
-/** Has it done the same before, with the same sizes? See is_repeated(). */
+/** Has this rank done the same before, with the same sizes? See is_repeated(). */
 bool recorder_repeats(void);
 
 /** Makes MPI errors end the case, in every communicator, including those created later. */
@@ -134,7 +134,7 @@ typedef struct Piece {
 } Piece;
 /** The memory of `count` elements; empty for MPI_IN_PLACE and types with gaps. */
 Piece piece_of(const void *buffer, double count, MPI_Datatype type);
-/** Do they have a byte in common? */
+/** Do these pieces have a byte in common? */
 static inline bool pieces_overlap(Piece a, Piece b)
 {
     return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;

@@ -155,7 +155,7 @@ static bool sums_beyond_tp(const Evidence *e)
     return false;
 }
 
-/* Is it a constant times the expected numbers? */
+/* Is the tensor a constant times the expected one? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
@@ -208,7 +208,7 @@ bool multiple(const Evidence *e)
     return false;
 }
 
-/* Is it scaled by a factor that has no better explanation? */
+/* Is the tensor scaled by a factor that has no better explanation? */
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);

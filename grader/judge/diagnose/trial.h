@@ -123,7 +123,7 @@ void compare_stages(Trial *t);
 void compare_ring(Trial *t);
 /** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1 at most. */
 void compare_chunks(Trial *t, int call);
-/** The same for counts that only ring_chunk() is tested with. */
+/** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part cut the weights into parts that follow each other, and is none too long? */
 void compare_sharded_parts(Trial *t);

@@ -240,7 +240,7 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
 }
 
-/* The same number on all ranks, or -1. */
+/* The number that all ranks wrote, or -1 if they differ. */
 static double on_all_ranks(const Trial *t, Label label)
 {
     double number = -1;

@@ -29,7 +29,7 @@ Parts together_of(const Calls *calls);
 Parts messages_of(const Calls *calls);
 /** Do these messages have the same group, sender, receiver and tag? */
 bool same_channel(const Part *a, const Part *b);
-/** Is it a receive with a wildcard that got no message yet? */
+/** Is this part a receive with a wildcard that got no message yet? */
 bool is_loose(const Part *part);
 
 /** The end of the run of parts, starting at i, that are the `same` as the first. */
@@ -47,5 +47,5 @@ bool append_form(const Calls *calls, const Difference *d, char *text, size_t siz
 
 /** What MPI forbids about two calls that match in their group; NO_DIFFERENCE if they fit. */
 DifferenceKind misfit(const Part *a, const Part *b);
-/** The same for a message of `sent` and its receive. */
+/** Like misfit(), for a message with signature `sent` and its receive. */
 DifferenceKind misfit_of_message(const Signature *sent, const Signature *received);

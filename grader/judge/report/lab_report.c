@@ -210,7 +210,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
     }
 }
 
-/* Is it a check of numbers that rounding changes? Those of the metrics are in double precision. */
+/* Does rounding change the numbers of this check? Metrics are in double precision. */
 static bool is_rounded(int check)
 {
     return check <= STEP || check == GRADIENT || check == LAYOUT || check == RING_SUM ||
