@@ -23,7 +23,7 @@ static int64_t index_of(int replica, int which, int step)
     return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
 }
 
-/* The last one of four replicas has none. */
+/* The last one of four replicas has no rows. */
 double averages_rows(const Scenario *run, int replica, int which, int step)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
@@ -134,7 +134,7 @@ static double factor_of(const Training *t, Members with, int other, int rank)
     }
 }
 
-/* The sum of tensors x, by rank of the world, each times its factor. */
+/* The sum of the tensors x (indexed by rank of the world), each times its factor. */
 static Tensor *mean(const Training *t, Tensor *const x[MAX_RANKS], int rank)
 {
     const Members with = averaged_with(t, rank);

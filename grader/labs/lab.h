@@ -215,7 +215,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** The same case with other sizes, drawn, for labs that split nothing. */
+/** Returns the case with other sizes, which are drawn: for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.
@@ -242,7 +242,7 @@ enum {
 
 /** Bytes that the ranks send in all in the first step of the first layer, forward and backward. */
 CountFunction bytes_of_layer;
-/** Multiplications that rank 0 does there. */
+/** Multiplications that rank 0 does in the first step of the first layer. */
 CountFunction multiplications_of_layer;
 
 /* ---- expectations that labs share ------------------------------------------------------------------------ */

@@ -110,8 +110,7 @@ void scenario_14(Scenario *run)
 
 /* ---- its record ---------------------------------------------------------------------------------------------- */
 
-/* The sums of both functions, for the n = dp * pp ranks that hold the same tp part of the layers.
- * */
+/* The sums of both functions, for the n = dp * pp ranks that hold the same part of each layer. */
 static Allowance sent_by_sums(int64_t n, const Sizes *z)
 {
     enum { METRICS_NUMBERS = 6, NORM_NUMBERS = 2 }; /* a double counts as two */

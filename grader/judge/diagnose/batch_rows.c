@@ -1,5 +1,5 @@
-/* Judges the rows that lab 11's replicas read, as sets, by the semantics of PyTorch's
- * DistributedSampler: the sampler chooses which replica reads a row, and in which order. */
+/* Judges the rows that lab 11's replicas read, as sets, by the rules of PyTorch's
+ * DistributedSampler. The lab may choose which replica reads a row, and in which order. */
 #include "grader/judge/diagnose/batch_rows.h"
 
 #include <stdlib.h>

@@ -262,8 +262,8 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
-/* Are some members missing from the result or counted several times, and the others counted once?
- * */
+/* Are some members missing from the result or counted several times, and all others counted
+ * once? */
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;

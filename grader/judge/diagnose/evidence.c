@@ -232,8 +232,7 @@ bool gives(const Evidence *e, const double *whole)
     return true;
 }
 
-/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different
- * numbers. */
+/* Is a shard the sum of all ranks' parts, although these are different elements? */
 bool added_up_over_ranks(const Evidence *e)
 {
     int64_t held = e->got->end - e->got->begin,

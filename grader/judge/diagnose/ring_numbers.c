@@ -6,7 +6,8 @@
 
 /* ---- the chunks ---------------------------------------------------------------------------------------------- */
 
-/* The chunk of the rank at a place in its group, as the lab has it. @return whether it is known */
+/* The chunk of the rank at a place in its group, as the lab computed it. @return whether it is
+ * known */
 static bool chunk_at(const Trial *t, Members group, int place, int call, Range *chunk)
 {
     const Entry *entry = entry_of_rank(t, group.first + place * group.stride, VALUES,

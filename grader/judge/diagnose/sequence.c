@@ -105,7 +105,7 @@ static double value_before(const Evidence *e, int64_t index)
     return weight_in_step(e->c, &p, e->want->label.step, index);
 }
 
-/* False if a rank has no such numbers. */
+/* Computes what the ranks' steps changed; false if a rank has not written its numbers. */
 static bool steps_of_group(const Evidence *e, NormStep *step)
 {
     const Members group = tp_group(e->c, e->trial->rank);

@@ -166,8 +166,8 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
     return process->cpu - watch->cpu[rank];
 }
 
-/* A rank that allocates more and more memory reaches that limit, and its message names it, however
- * slowly the machine provides the memory. */
+/* Has the rank's memory grown? Then it may continue. If it never stops allocating, it reaches the
+ * memory limit, whose message names the rank. */
 static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
 {
     enum { MORE = 4 << 20 };

@@ -86,7 +86,8 @@ static bool is_here(const Replay *r, const Call *call)
     return label_equal(&call->where, r->where);
 }
 
-/* The time of a call that another rank has made, or UNKNOWN. Those of other steps were made before this one. */
+/* The time of a call that another rank has made, or UNKNOWN. Calls of other steps were made before
+ * this one. */
 static double made_at(const Replay *r, int rank, int64_t index)
 {
     const Call *call = call_at(r, rank, index);

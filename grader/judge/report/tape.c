@@ -6,7 +6,7 @@
 #include "base/language.h"
 #include "tensor/tensor.h"
 
-/* What is shown of a rank's operations: forward, those that `op` points to. */
+/* The operations of a rank that are shown. `op` points to those of the forward pass. */
 typedef struct Shown {
     const TapeOperation *op[RING_OPERATIONS];
     int count;
