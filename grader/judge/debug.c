@@ -66,7 +66,7 @@ static bool has_ended(pid_t gdb)
     return waitpid(gdb, NULL, WNOHANG) == gdb;
 }
 
-/* Posts the case when gdb is ready; the ranks leave when it is done. */
+/* Posts the case when gdb is ready, and lets the ranks leave when the case is done. */
 static void look_on(Launcher *launcher, const Case *c, pid_t gdb, const Script *script)
 {
     bool ended = false;

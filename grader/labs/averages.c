@@ -92,7 +92,7 @@ static Members averaged_with(const Training *t, int rank)
                                            : group_members(c, DP, rank);
 }
 
-/* The rows for which `other` counts. */
+/* The number of rows by which `other` counts. */
 static double rows_of(const Training *t, int other)
 {
     return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];

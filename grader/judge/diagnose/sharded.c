@@ -151,7 +151,7 @@ static bool one_is_summed_twice(const Evidence *e, Members own, Members dp)
     return false;
 }
 
-/* Are the sums right except for what was done to the squares before or after, or to both sums? */
+/* Are the right squares summed, but changed before or after, or mixed up between the two sums? */
 static bool made_otherwise(const Evidence *e, Members dp)
 {
     if (are_roots(e) || both_are_made(e, dp, sqrt, 1))

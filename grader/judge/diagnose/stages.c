@@ -57,7 +57,7 @@ static int count_of(const bool holds[MAX_BLOCKS])
     return count;
 }
 
-/* Each block in one stage, in the order of the model. */
+/* Describes a block that no stage or more than one stage runs, or that is out of order. */
 static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     for (int block = 0, before = 0; block < c->blocks; block++) {
@@ -83,7 +83,7 @@ static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char
     return false;
 }
 
-/* All stages wait for the slowest. */
+/* Describes two stages that differ by more than one block: all stages wait for the slowest. */
 static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     int most = 0, least = 0;

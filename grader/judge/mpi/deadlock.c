@@ -79,8 +79,8 @@ static Outlook outlook_together(const Look *look, const Part *mine)
     return has_lost(look->calls, missing) ? SOME : outlook_without(mine, missing);
 }
 
-/* Messages that a receive could take, and receives that could take a message: same channel, where
- * wildcards match any tag. */
+/* Could one of these parts be the receive of the other's message? Wildcards match any rank or
+ * tag. */
 static bool could_meet(const Part *mine, const Part *other)
 {
     const Part *sent = mine->receives ? other : mine, *received = mine->receives ? mine : other;
