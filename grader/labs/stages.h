@@ -11,7 +11,7 @@
 enum {
     CALLS_BEFORE, /**< how many calls of MPI its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
-    MORE_ALIVE, /**< 1 if more micro-batches wait to run backward than so far in this step, or 0 */
+    MORE_ALIVE,  /**< 1 if more micro-batches wait to run backward than so far in this step, or 0 */
     PASS_NUMBERS /**< how many numbers these are */
 };
 
