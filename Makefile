@@ -1,9 +1,9 @@
 # Balise: `make help` shows the commands.
 #
-# Everything that is built goes below build/. Sources are found by their location: common/<room>/*.c
+# Everything that is built goes below build/. Sources are found by their location: common/FOLDER/*.c
 # is the runtime, in single precision with the cpu backend (libbalise.a) and in double precision
 # with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
-# common/<room>/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
+# common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 BUILD ?= build
 CC = gcc
@@ -57,7 +57,8 @@ as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
-# In a recipe that compiles: on a terminal, says how many files that makes, since a first build takes half a minute.
+# In a recipe that compiles: on a terminal, says how many files it compiles, since a first build
+# takes half a minute.
 ON_TERMINAL = $(call answer,ON_TERMINAL,[ ! -t 2 ] || echo yes)
 LACKED = $(eval LACKED := $(words $(filter-out $(wildcard $(OF_GRADING)),$(OF_GRADING))))$(LACKED)
 OF_GRADING = $(call float,$(RUNTIME) $(SCENARIOS) $(RUNNER)) $(call double,$(DOUBLE) $(JUDGE) $(SERIAL) $(SCENARIOS))

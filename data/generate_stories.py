@@ -77,7 +77,7 @@ class Writer:
 
 def merges_of(words, count):
     """BPE (arXiv:1508.07909): the most frequent pair becomes one symbol, again and again.
-    `words` counts tuples of symbols; equally frequent pairs in the order of the alphabet."""
+    `words` counts tuples of symbols. Equally frequent pairs are merged in alphabetical order."""
     merges = []
     for _ in range(count):
         pairs = collections.Counter()
@@ -100,7 +100,7 @@ def merged(word, pair):
 
 
 def seen_bytes():
-    """GPT-2 writes a byte as a character that can be seen."""
+    """GPT-2 writes each byte as a visible character."""
     seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in seen]
     return {**{byte: chr(byte) for byte in seen}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}

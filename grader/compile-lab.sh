@@ -2,7 +2,7 @@
 # compile-lab.sh LAB FILE.c OUT.o 'EXPORTS': compiles a lab. Only the exports stay visible, so that
 # helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
 # own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
-# to MPI_ ones, and what cannot be counted is refused, so that all communication is recorded.
+# to MPI_ ones, and calls that cannot be counted are refused, so all communication is recorded.
 # ENCLOSE, if set, names grader/enclose.c's program: in it, the compiler reads only what a lab may
 # include. On failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the
 # lab would compile. Without OUT.o.failed, the failure is not the lab's: the disk is full.
@@ -18,10 +18,10 @@ source "$here/limits.sh"
 # shellcheck source-path=SCRIPTDIR source=lab-object.sh
 source "$here/lab-object.sh"
 
-# The lab is not to blame, and the next make tries again.
+# Ends without blaming the lab if the disk is full; the next make tries again.
 end_if_full() {
     local megabytes=1
-    # The compiler removes what it could not write to its end.
+    # The compiler removes an output file that it could not complete.
     ! grep -qsE "(No space left on device|Disk quota exceeded)'?$" "$object".messages* || megabytes=64
     ! disk_is_full "${object%/*}" "$megabytes" || end_without_reason
 }
@@ -64,7 +64,8 @@ list_folders() {
     done
 }
 
-# enclosed COMMAND...: runs it; it can read only what a lab may include, and write only these files.
+# enclosed COMMAND...: runs it. It can read only what a lab may include, and write only the files of
+# `compile` below.
 enclosed() {
     local libraries=()
     if [ -z "${ENCLOSE:-}" ]; then
@@ -79,7 +80,7 @@ enclosed() {
 # The assembler lists the files that it read (.include, .incbin). Its messages may quote them, so
 # they are not shown.
 compile() {
-    tee "$object".{s,raw,read,assembled} < /dev/null # whoever may write only existing files needs them
+    tee "$object".{s,raw,read,assembled} < /dev/null # enclosed commands write existing files only
     # shellcheck disable=SC2086 # flags are words
     enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
         enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
@@ -158,7 +159,7 @@ foreign_file() {
     done
 }
 
-# denied_file: the file that the enclosed compiler or assembler could not read, if it is there.
+# denied_file: the existing file that the enclosed compiler or assembler could not read, or nothing.
 denied_file() {
     local file
     file=$(sed -nE 's/.*: fatal error: (.*): Permission denied$/\1/p; s/.*: Error: file not found: (.*)$/\1/p' "$object".messages* | head -1)
@@ -191,8 +192,8 @@ if [ "$status" != 0 ]; then
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
-    # A file that the compiler has not read to its end may not be text. So only one line of the
-    # messages about it is kept, about a limit or about the lab.
+    # If the compiler stopped while reading, the file may not be text. Then only one line of its
+    # messages is kept: the one about a limit, or the lab's first error.
     [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi

@@ -1,8 +1,8 @@
 /* enclose [--read PATH...] [--write FILE...] -- COMMAND...: runs a command that can read only the
  * system's programs, libraries and headers and these paths, and write only these existing files; it
- * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on). Made with
- * Landlock (Linux 5.13), which binds root, too, and needs no namespaces. Where there is none, the
- * command runs as it is. */
+ * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on). It uses
+ * Landlock (Linux 5.13), which also restricts root and needs no namespaces. Without Landlock, the
+ * command runs unrestricted. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,8 @@
 #if __has_include(<linux/landlock.h>)
 #include <linux/landlock.h>
 
-/* Later versions of the kernel know more than the header may. */
+/* Versions of Landlock's interface. The header may be older than the kernel and lack the newer
+ * ones. */
 enum { FIRST_VERSION = 1, TRUNCATES = 3, CONNECTS = 4, SCOPES = 6 };
 static const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                                 LANDLOCK_ACCESS_FS_READ_DIR,
@@ -24,7 +25,7 @@ static const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_
                       writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE,
                       all_of_first = (1 << 13) - 1, truncating = 1 << 14;
 
-/* What the rules are about: as struct landlock_ruleset_attr in the kernel's versions 1, 4 and 6. */
+/* The fields of struct landlock_ruleset_attr in versions 1, 4 and 6. */
 typedef struct Rules {
     uint64_t files, network, scope;
 } Rules;

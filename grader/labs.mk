@@ -60,16 +60,18 @@ $(call add_lab,20,20-parallel-linears/parallel-linears.c,9 8 10,,\
     row_parallel_linear_new row_parallel_linear_forward query_key_value_new query_key_value_forward)
 $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
     vocabulary_embedding vocabulary_logits vocabulary_parallel_cross_entropy)
-# Functions of labs that a lab does not build on, but may call all the same, because the kit has them too: lab 12 is
-# given stage_send, and lab 7 replaces FeedForward, of which the judge says what is wrong with it.
+# Functions of other labs that a lab may call although it does not build on those labs. The kit
+# gives stage_send to lab 12. Lab 7 starts with FeedForward, and the judge says what is wrong if it
+# stays.
 LENT_7 = feed_forward_new feed_forward_forward
 LENT_12 = stage_send
 # Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start file of START stands
 # in for it, so that the other checks can run.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
-# The labs whose functions make train calls. Before such a lab, and where a start file stands in for one, there is a
-# layer of common/model/serial, or weak functions of the library, or else the lab's start file.
+# The labs whose functions make train calls. At a stage before such a lab, something stands in for
+# it and for the labs beside it: a layer of common/model/serial, weak functions of the library, or
+# else the start file.
 TRAINED = 1 3 4 7 8 10 11 12 13 14 15 16 17 18 19 20 21
 SERIAL_LAYERS = 1:serial_collectives 3:serial_embedding 4:serial_attention 13:serial_schedule
 WEAK_IN_LIBRARY = 14 15 16 17 18 19 20 21

@@ -76,7 +76,7 @@ foreign_calls() {
         }' | sort -u | head -3
 }
 
-# tell_foreign "NAME LAB"...: that the lab must do without these functions.
+# tell_foreign "NAME LAB"...: says that the lab must do without these functions.
 tell_foreign() {
     local needs call
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
@@ -90,8 +90,9 @@ tell_foreign() {
     printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
 }
 
-# compile-lab.sh has refused most causes. Left are: a name that matches a pattern of lab-calls.txt and is
-# defined nowhere, a variable declared as what it is not, a link that exceeds a limit.
+# compile-lab.sh has refused most causes. The others are a name that matches a pattern of
+# lab-calls.txt but is not defined, a variable declared with a wrong type, and a link that exceeds a
+# limit.
 tell_failed() { # STATUS
     if over_limit "$1" "$out.messages"; then
         tell 'lab %s does not link: the linker was stopped, because it needed more time, memory or disk than any lab' "$lab"

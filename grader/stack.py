@@ -73,7 +73,7 @@ def author(number, mine):
 
 
 def parts_at(stage, without=()):
-    """The labs used at a stage, and the labs for which something else stands in, as for those of `without`."""
+    """The labs used at a stage, and the labs that something stands in for, among them `without`."""
     labs, others, asked = set(), set(), [int(n) for n in TABLE["TRAINED"]]
     while asked:
         number = asked.pop()

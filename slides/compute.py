@@ -69,7 +69,7 @@ def whole_activations(model):
 
 
 def of_pair():
-    """A feed-forward block of two column splits, and as a pair, in units of (n-1)N."""
+    """What a feed-forward block sends as two column splits and as a pair, in units of (n-1)N."""
     letters = {"n": 2, "B": 1, "S": 1, "H": 1, "F": 4, "OUT": 1}
     found = {f"{name}.{key}": formulas.budget(lab, direction, **letters) for name, lab in (("attention", 4), ("columns", 5), ("pair", 6))
              for key, direction in (("forward", "FORWARD"), ("backward", "BACKWARD"))}
@@ -88,8 +88,8 @@ def of_pair():
 
 
 def of_sync_points():
-    """A feed-forward block by the layers of lab 20, in units of (n-1)N: a gather sends a tensor once,
-    a sum twice. Backward, f sums and a scatter gathers."""
+    """What a feed-forward block of lab 20's layers sends, in units of (n-1)N: a gather sends a
+    tensor once, a sum sends it twice. Backward, f sums and a scatter gathers."""
     ways = {"none": (2, 2), "gather": (4 + 2, 4 + 2), "sum": (2 * 4 + 1, 2 * 4 + 1)}
     found = {f"sync.{name}.{key}": sent for name, way in ways.items() for key, sent in zip(("forward", "backward"), way)}
     return {**found, **{f"sync.{name}.both": sum(way) for name, way in ways.items()}}
@@ -153,7 +153,7 @@ def of_pipelines():
 
 
 def of_vocabulary():
-    """The logits of a language model, and what its loss sends, with them gathered or reduced."""
+    """The logits of a language model, and what its loss sends if it gathers or reduces them."""
     tokens, others = GPT2.batch * GPT2.seq, GPT2_RANKS - 1
     gathered, reduced = others * tokens * GPT2.vocabulary, 3 * 2 * others * tokens
     return {"lm.B": GPT2.batch, "lm.S": grouped(GPT2.seq), "lm.H": GPT2.hidden, "lm.V": grouped(GPT2.vocabulary), "lm.n": GPT2_RANKS,
@@ -187,8 +187,8 @@ def of_sharded_optimiser(large):
 
 
 def of_sequence(large):
-    """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in x of B·S·H numbers; and, in per cent
-    of what is kept on one rank, what sequence parallelism leaves of that which tp alone does not divide."""
+    """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in units of B·S·H numbers. Of what tp
+    alone does not divide, the part that sequence parallelism leaves on a rank, in per cent of what one rank keeps."""
     reduce_scatter = all_gather = 1
     attention, inner, whole = 4, 4, 2
     pairs, all_positions = 2, 16  # of a block; the label of a whole pass in grader/labs/sequence.h
@@ -203,8 +203,8 @@ def of_sequence(large):
 
 
 def of_recomputation():
-    """What a block keeps, in x of B·S·H numbers: two inputs of norms; q, k, v and the result of attention; what goes into GELU. Its
-    products, in forward passes: attention has 4 of the 12 H² weights."""
+    """What a block keeps, in units of B·S·H numbers: two inputs of norms; q, k, v and the result of attention; the input of GELU. Its
+    products, in units of a forward pass: attention has 4 of the 12 H² weights."""
     attention, inner, blocks = 4, 4, 24
     each = 2 + attention + inner
     return {"recompute.all": each, "recompute.rest": each - 1, "recompute.attention": each - attention,
@@ -212,9 +212,9 @@ def of_recomputation():
 
 
 def of_roofline(large):
-    """Operations per byte, and what the rates of a GPU let through: log10 of both, for the figure. Numbers of two bytes. The first
-    product of a block's pair; the same on eight ranks; the same for one token; a residual sum, which reads two numbers and writes
-    one."""
+    """Operations per byte, and the operations per second that a GPU's rates allow: log10 of both, for the figure. Numbers have two
+    bytes. The first product of a block's pair; the same on eight ranks; the same for one token; a residual sum, which reads two
+    numbers and writes one."""
     cluster, half, tokens, (width, inner) = clusters.read(CLUSTER)[1], 2, large.batch * large.seq, (large.hidden, 4 * large.hidden)
 
     def product(rows, outputs):

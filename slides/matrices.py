@@ -1,6 +1,6 @@
-"""Computes the small matrices and tables of the figures, so that drawn terms add up, and drawn
-parts join, to the drawn result. A cell's style says who holds it: w every rank; r0, r1, ... a shard
-of that rank; p0, p1, ... that rank's term of a sum."""
+"""Computes the small matrices and tables of the figures: the drawn terms really add up to the drawn
+result, and the drawn parts really join. A cell's style says who holds it: w every rank; r0, r1, ...
+a shard of that rank; p0, p1, ... that rank's term of a sum."""
 import math
 import os
 
@@ -167,8 +167,8 @@ def collectives():
 
 
 def ring(ranks=3):
-    """What each rank has after each round of a ring, and what it sends in the next one: chunk a is
-    rank 0's when added up. A digit is a rank whose term is in a sum, a + says that all are."""
+    """What each rank has after each round of a ring, and what it sends in the next one. Chunk a is
+    rank 0's once it is summed. A digit is a rank whose term is in a sum; a + means that all are."""
     has = [[{r} for _ in range(ranks)] for r in range(ranks)]
     found = {}
 
@@ -296,7 +296,7 @@ def norm():
 
 
 def loss():
-    """The mean loss over replicas, of which only the last stage has counted rows."""
+    """The mean loss over replicas; only the last stage of each has counted rows."""
     found = {f"loss.{d}.{s}": value if s == GRID["pp"] - 1 else 0 for d, value in enumerate(LOSSES) for s in range(GRID["pp"])}
     return {**found, "loss.sum": f"{sum(LOSSES):.1f}", "loss.rows": len(LOSSES) * LOSS_ROWS, "loss.mean": f"{sum(LOSSES) / len(LOSSES) / LOSS_ROWS:.2f}"}
 

@@ -35,7 +35,7 @@ def timelines():
 
 
 def name_of(layout):
-    """Of a layout that splits one dimension."""
+    """The dimension that this layout splits."""
     return "tp dp pp".split()[max(range(3), key=lambda i: layout[i])]
 
 
@@ -63,7 +63,7 @@ def losses():
 
 
 def loss_drawings():
-    """The curve of one rank; and of each other layout every n-th point, so that all are visible."""
+    """The curve of one rank, and every n-th point of the n other layouts, so that all are visible."""
     (_, alone), *others = losses()
     found = {"losses.alone": " ".join(f"({step},{loss:.4f})" for step, loss in enumerate(alone, 1))}
     for k, (_, own) in enumerate(others):
@@ -102,7 +102,7 @@ def all_reduces():
 
 
 def all_reduce_drawings():
-    """Both axes are logarithmic: in x a unit is a factor of eight, in y of ten."""
+    """The points and lines of the all-reduces. Both axes are logarithmic: a unit is a factor of eight in x, of ten in y."""
     found = {}
     for ranks, points in all_reduces()[0].items():
         places = [(math.log(size / BYTES_AT_LEAST, 8), math.log10(measured), math.log10(predicted)) for size, measured, predicted in points]

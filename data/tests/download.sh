@@ -59,7 +59,7 @@ check "the training reviews are in order, without the unlabelled ones" "$(csv_of
 check "the test reviews are in order" "$(csv_of test)" "$(cat "$out/imdb/test.csv")"
 check "the vocabulary is unchanged" "$(cat "$folder/vocab.txt")" "$(cat "$out/bert-base-uncased/vocab.txt")"
 
-# A file whose name has its place in the list: its sum, and its address.
+# Each line of the list has a file's path, checksum and address.
 stories="s/a.txt $sha256 file://$folder/vocab.txt
 t/b.json $md5 file://$folder/archive.tar.gz"
 ONLY=stories STORIES=$stories "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1

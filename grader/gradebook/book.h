@@ -69,7 +69,7 @@ typedef struct Book {
 
 /** Prints the problem and exits with 2. */
 _Noreturn void give_up_on(const Problem *problem);
-/** The same for a problem given as in problem_set(), with N_() around both strings. */
+/** Like give_up_on(), for a problem given as in problem_set(), with N_() around both strings. */
 _Noreturn void give_up(const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -116,8 +116,8 @@ void run_units(Book *book);
 /** Adds up a submission's points and remarks. */
 void add_up(Book *book, Submission *submission);
 
-/** Which started labs of a submission are, byte for byte, files of other submissions: "ada.zip: lab 1, 2; bob: lab 1", or
- *  empty. */
+/** Lists the started labs of a submission whose files other submissions also have, byte for byte:
+ *  "ada.zip: lab 1, 2; bob: lab 1", or empty. */
 void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */

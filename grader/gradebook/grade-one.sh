@@ -20,6 +20,7 @@ grader/compile-lab.sh "$lab" "$area/labs/$(variable FILE)" "$object" "$(variable
 [ ! -e "$object.failed" ] || sed -i "s,$area/labs/,labs/,g" "$object.failed"
 # shellcheck disable=SC2046 # a list of files
 grader/link-runner.sh "$lab" "$runner" "$object" $(variable OBJECTS) || common/base/disk.sh "$area"
-# No honest lab takes a hundredth of this half hour, which keeps one student from delaying all.
+# The limit keeps one student from delaying the others. An honest lab takes less than a hundredth of
+# it.
 exec timeout -k 10 30m "$build/grade" --lab "$lab" --author student --runners "$area" --labs "$area/labs" --seed "$seed" --short-lived \
     ${sandbox:+--sandbox "$sandbox"} ${cases:+--cases "$cases"} --format json --out "$area/verdict.json" > "$area/report.txt"

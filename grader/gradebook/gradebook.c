@@ -118,7 +118,8 @@ static void look_for_sandbox(const Book *book)
             why, (unsigned)geteuid());
 }
 
-/* Each job may fill what a launch shares with its ranks; a rank for which nothing is left crashes. */
+/* Lowers the number of jobs to the launches for which the folder of shared files has room: a rank
+ * crashes if its file cannot grow. */
 static void limit_jobs(Book *book)
 {
     const char *folder;

@@ -5,7 +5,7 @@
 #include "grader/gradebook/book.h"
 #include "grader/judge/report/verdict.h"
 
-/* Have both handed in the same file for a lab? A start file is everybody's. */
+/* Have both handed in the same file for a lab? An unchanged start file does not count. */
 static bool is_shared(const Book *book, int one, int other, int lab)
 {
     const int a = book->submissions[one].unit[lab], b = book->submissions[other].unit[lab];

@@ -168,7 +168,7 @@ static void read_trouble(const Book *book, const Job *job, int status)
     clean_text(unit->trouble);
 }
 
-/* The report first, so that a verdict always has its report. */
+/* Copies the report before the verdict: every verdict has its report. */
 static void finish(const Book *book, const Job *job, int status)
 {
     char from[PLACE_SIZE], to[PLACE_SIZE];
@@ -218,7 +218,7 @@ static void heed_interruptions(void)
             sigaction(signals[i], &action, NULL);
 }
 
-/* Ends running jobs, which leave nothing behind; keeps finished ones. */
+/* Ends the running jobs and removes their files; keeps the verdicts of finished jobs. */
 static _Noreturn void end_early(const Book *book, const Job *jobs, int running)
 {
     int graded = 0;

@@ -82,8 +82,8 @@ static void put_number(FILE *out, const json_t *number)
         fprintf(out, "%.15g", json_number_value(number));
 }
 
-/* Anybody may have written them, so only numbers of existing labs are read. `text` is all zeros on
- * entry. */
+/* Reads only numbers, and only for existing labs, because anybody may have written the manifest.
+ * `text` is all zeros on entry. */
 static void read_predictions(const json_t *predictions, char text[PREDICTIONS_SIZE])
 {
     FILE *out = fmemopen(text, PREDICTIONS_SIZE - 1, "w");

@@ -9,7 +9,7 @@
 
 #include "grader/gradebook/files.h"
 
-/** Its name in a hand-in. */
+/** The manifest's name in a hand-in. */
 #define MANIFEST_NAME "manifest.json"
 
 enum {

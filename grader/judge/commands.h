@@ -10,8 +10,8 @@
 
 /** Returns the lab's runner and the case that the options name, or else a suitable case; prints
  *  which they are.
- *  @return the case, one of `cases`; NULL if the lab does not build or is refused, which is
- *  printed */
+ *  @return the case, one of `cases`; NULL, after a message, if the lab does not build or is
+ *  refused */
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
 
 /** Runs one case of a lab without judging it, and prints its ranks' calls: ranks as columns, calls
@@ -29,9 +29,9 @@ int tape_lab(const Options *o);
  *  @return as trace_lab() */
 int debug_lab(const Options *o);
 
-/** Runs one case of a lab, judges it, and writes as JSON, to the file that the options name: the
- *  MPI calls, which part of which matrix each rank holds, and which elements are wrong. Also works
- *  if the case hung or crashed.
+/** Runs one case of a lab, judges it, and writes JSON to the file that the options name: the MPI
+ *  calls, the parts of matrices that each rank holds, and the wrong elements. Also works if the
+ *  case hung or crashed.
  *  @return as trace_lab() */
 int picture_lab(const Options *o);
 /** Each matrix that ranks must report, with the parts that they hold. */

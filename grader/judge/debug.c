@@ -52,7 +52,7 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
         if (isatty(STDIN_FILENO))
             setpgid(0, 0);
         give_terminal_to(getpgrp());
-        /* A gdb without Python cannot read the file on tensors, and goes on with the commands. */
+        /* A gdb without Python cannot read tensor_gdb.py, and continues with the commands. */
         execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x",
                "common/tensor/tensor_gdb.py", "-x", script->commands, (char *)NULL);
         _exit(127);
@@ -66,7 +66,7 @@ static bool has_ended(pid_t gdb)
     return waitpid(gdb, NULL, WNOHANG) == gdb;
 }
 
-/* Posts the case when gdb is ready; the ranks leave when it is done. */
+/* Posts the case when gdb is ready, and lets the ranks leave when the case is done. */
 static void look_on(Launcher *launcher, const Case *c, pid_t gdb, const Script *script)
 {
     bool ended = false;

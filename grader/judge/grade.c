@@ -9,9 +9,8 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/report/verdict.h"
 
-/* If there is no runner, make has left the reason beside it: messages of the compiler or the
- * linker; of compile-lab.sh, which refused the lab; or that the lab waits for one on which it
- * builds. */
+/* If there is no runner, make has left the reason in a file: messages of the compiler or the
+ * linker, the refusal of compile-lab.sh, or the labs that this one waits for. */
 bool has_no_runner(LabResult *result, const char *runner)
 {
     char path[600];
@@ -67,7 +66,7 @@ static const char *what_is_kept(const LabResult *result, char text[240])
     return text;
 }
 
-/* Reasons in the calls need no repetition. */
+/* Explains why the failure does not recur when the case runs alone. */
 static void append_why_not_alone(CheckResult *r, const LabResult *result)
 {
     char kept[240];

@@ -63,7 +63,7 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000000000; /* too many for a lab that knows one key to try */
+    o.seed %= 1000000000000; /* still too many seeds for a lab that knows one key to try them all */
     return o;
 }
 
@@ -201,8 +201,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
             give_up(&problem);
 }
 
-/* Before the first lab and after each, so that whatever ends the grader, the files hold what had
- * been graded. */
+/* Writes the files before the first lab and after each lab: whatever ends the grader, they hold
+ * everything that was graded. */
 static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
                  double begin)
 {

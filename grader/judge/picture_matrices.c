@@ -14,7 +14,7 @@ static json_t *shape_json(Shape shape)
     return sizes;
 }
 
-/* As the verdict finds them: values with their tolerance, a parameter's initial values exactly. */
+/* Judges as the verdict does: values within their tolerance, initial values exactly. */
 static bool is_wrong(const Entry *want, double is, double right, double tolerance)
 {
     return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
@@ -48,7 +48,8 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
     json_object_set_new(part, "first", first);
 }
 
-/* The entries of this rank's group, if nobody has added up their numbers, whose sum is what is expected. */
+/* The entries of a tp group's ranks. If the lab left out the sum, their numbers add up to the
+ * expected ones. */
 typedef struct Addends {
     const Entry *of[MAX_RANKS];
     int count;
@@ -62,7 +63,7 @@ static double sum_at(const Addends *a, int64_t at)
     return sum;
 }
 
-/* Are these addends of the expected numbers? */
+/* Fills in the entries of this rank's group. Do their numbers add up to the expected ones? */
 static bool find_addends(const Trial *t, const Entry *want, double tolerance, Addends *a)
 {
     const Members group = tp_group(t->c, t->rank);
@@ -112,7 +113,7 @@ static const char *placement_name(int kind)
     return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "unknown";
 }
 
-/* How this rank should hold a parameter that it splits otherwise. */
+/* For a parameter that this rank splits wrongly: adds the part that it should hold. */
 static void add_wanted(const Trial *t, json_t *part, const Entry *got, const Entry *want)
 {
     if (want->kind != PARAMETER || !is_cut_wrongly(t, got, want))
@@ -168,7 +169,7 @@ static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
     return matrix;
 }
 
-/* What another stage holds is no part of this rank's. */
+/* Adds this rank's part of a matrix, unless the matrix belongs to another stage. */
 static void add_part(const Trial *t, const Entry *want, json_t *matrices, json_t *by_name)
 {
     const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);

@@ -9,8 +9,8 @@
 #include "grader/judge/report/tape.h"
 #include "grader/judge/report/verdict.h"
 
-/* Do its ranks communicate? With replicas, prefers those that train, because pages draw their split
- * matrices. */
+/* Do the ranks of this case communicate? In a lab with replicas, the case must also train and, for
+ * a page, split matrices. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
     if (lab_points(lab_of(c->lab), SCHEDULE) && lab_of(c->lab)->over_stages)

@@ -23,7 +23,7 @@ static int64_t index_of(int replica, int which, int step)
     return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
 }
 
-/* The last one of four replicas has none. */
+/* The last one of four replicas has no rows. */
 double averages_rows(const Scenario *run, int replica, int which, int step)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
@@ -92,13 +92,13 @@ static Members averaged_with(const Training *t, int rank)
                                            : group_members(c, DP, rank);
 }
 
-/* The rows for which `other` counts. */
+/* The number of rows by which `other` counts. */
 static double rows_of(const Training *t, int other)
 {
     return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];
 }
 
-/* By how much `other`, one of `with`, counts in the mean of `rank`. */
+/* The factor of `other`, one of `with`, in the mean of `rank`. */
 static double factor_of(const Training *t, Members with, int other, int rank)
 {
     const Case *c = &t->run->c;
@@ -134,7 +134,7 @@ static double factor_of(const Training *t, Members with, int other, int rank)
     }
 }
 
-/* The sum of tensors x, by rank of the world, each times its factor. */
+/* The sum of the tensors x (indexed by rank of the world), each times its factor. */
 static Tensor *mean(const Training *t, Tensor *const x[MAX_RANKS], int rank)
 {
     const Members with = averaged_with(t, rank);

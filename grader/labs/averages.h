@@ -31,7 +31,7 @@ int64_t averages_weights(const Case *c);
 
 /** The rows of a replica in a step: the last one of four replicas has none. */
 double averages_rows(const Scenario *run, int replica, int which, int step);
-/** The decay of its weights in this step. */
+/** The decay of a replica's weights in a step. */
 double averages_decay(const Scenario *run, int replica, int which, int step);
 /** The gradient of a rank in a step, without the decay. */
 Tensor *averages_gradient(Scenario *run, int rank, int which, int step);

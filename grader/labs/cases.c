@@ -58,7 +58,7 @@ static bool has_heads(const Lab *lab)
     return lab->sizes & SIZE_A;
 }
 
-/* A width that is not split, such that the tensor's size is not divisible by the ranks. */
+/* A width that is not split: the number of ranks does not divide the tensor's size. */
 static int any_width(Draw *d, const Case *c, int world)
 {
     int width = draw(d, 17, 40);

@@ -117,7 +117,7 @@ static void run_part(Scenario *run, int part)
     }
 }
 
-/* A replica never needs to wait for another: one of them makes some extra calls. */
+/* One replica makes some extra calls, because no replica may wait for another. */
 static void some_calls_more(Scenario *run)
 {
     if (replicas_of(&run->c) < 2 || tp_group(&run->c, group_rank(run->mesh->world)).first > 0)

@@ -1,6 +1,6 @@
 /** @file
- * Labs 1 and 9: f, g and the gather one by one, and combinations that reveal wrong answers which
- * each of them alone does not. The judge has no plain layer for these, so it computes what each
+ * Labs 1 and 9: f, g and the gather one by one, and combinations that reveal mistakes that a
+ * single function does not show. The judge has no plain layer for these, so it computes what each
  * rank must see from the inputs of all ranks.
  */
 #pragma once
@@ -30,8 +30,8 @@ Shape operation_shape(const Case *c, int call);
  *  third call the second. */
 int operation_dimension(int part, int call, Shape shape);
 
-/** The `rank` to draw by for a tensor that is the same on all ranks of a group: no rank, but
- *  different in each replica. */
+/** The `rank` argument that draws a tensor which is the same on all ranks of a group, but different
+ *  in each replica. */
 int operation_shared(const Case *c, int rank);
 
 /** The names of the parts, for reports. */

@@ -1,4 +1,4 @@
-/* Lab 14: two steps of a model at a layout, and the numbers that the ranks bring to the sums. */
+/* Lab 14: two steps of a model at a layout, and what the ranks contribute to the sums. */
 #include "grader/labs/grid.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ void grid_write_number(Scenario *run, Check check, Label label, double number)
     *to = number;
 }
 
-/* Integers, so that the order of their sum does not matter, with more digits than a float has; those of a rank in the
- * first replica. */
+/* Draws an integer with more digits than a float has: the order of a sum of integers does not
+ * matter. All replicas draw the same. */
 static double drawn_squares(const Scenario *run, const char *what, int rank, int tp_rank, int time)
 {
     const int place = stage_of_rank(&run->c, rank) * MAX_RANKS + tp_rank;

@@ -201,7 +201,7 @@ int case_size(const Case *c, int i);
 int lab_cases(const Lab *lab, uint64_t seed, Case cases[MAX_CASES]);
 /** Makes the case with the usual sizes at this layout, with different inputs for each `number`. */
 Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp);
-/** The same, with those of `sizes` that are not 0. */
+/** Like lab_usual_case(), but takes from `sizes` those that are not 0. */
 Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes);
 
 /** A dropout probability that keeps little. */
@@ -215,7 +215,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** The same case with other sizes, drawn, for labs that split nothing. */
+/** Returns the case with other sizes, which are drawn: for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.
@@ -242,7 +242,7 @@ enum {
 
 /** Bytes that the ranks send in all in the first step of the first layer, forward and backward. */
 CountFunction bytes_of_layer;
-/** Multiplications that rank 0 does there. */
+/** Multiplications that rank 0 does in the first step of the first layer. */
 CountFunction multiplications_of_layer;
 
 /* ---- expectations that labs share ------------------------------------------------------------------------ */

@@ -33,7 +33,8 @@ static double *dealt(Scenario *run, What what, const Deal *deal, int64_t count)
     return values;
 }
 
-/* What was written to `room`, up to `most` numbers, after `first` others. */
+/* Records what was written to `room`, up to `most` numbers. Returns the entry's numbers; the caller
+ * fills the `first` ones before them. */
 static double *write_room(Scenario *run, What what, const Deal *deal, const Room *room,
                           int64_t most, int first)
 {

@@ -60,7 +60,7 @@ static int cases_12(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     cases[0] = stages_usual(lab, d, world, tp);
     Case c = stages_usual(lab, d, world, tp);
-    c.micros = 2; /* as lab 13 calls the lab's functions, but forward the last one first */
+    c.micros = 2; /* as in lab 13, but the last micro-batch goes forward first */
     c.B = 4;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * tp;

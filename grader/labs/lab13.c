@@ -37,7 +37,7 @@ static Case usual_13(const Lab *lab, Draw *d, int world, int tp)
     return c;
 }
 
-/* As many blocks in each stage, and other sizes. */
+/* The same number of blocks in each stage, and other sizes. */
 static Case even_case(const Lab *lab, Draw *d, int world, int tp, int micros)
 {
     Case c = usual_13(lab, d, world, tp);
@@ -66,7 +66,7 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[0] = usual_13(lab, d, world, tp);
     cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[1].kind = BY_ONE_F_ONE_B;
-    if (pp == 3) /* the stage in the middle sends two for each */
+    if (pp == 3) /* the middle stage sends two messages for each micro-batch */
         cases[1].B = cases[1].micros = MAX_MICROS;
     cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[2].training = 0;

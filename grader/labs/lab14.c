@@ -20,7 +20,7 @@ static void write_three(Scenario *run, Label label, const Metrics *m)
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 
-/* What the other kinds of cases need. */
+/* Ends a case of sums or steps if the groups that it needs are wrong. */
 static void groups_must_be_right(const Scenario *run)
 {
     const Mesh *mesh = run->mesh;
@@ -110,7 +110,7 @@ void scenario_14(Scenario *run)
 
 /* ---- its record ---------------------------------------------------------------------------------------------- */
 
-/* Of n = dp * pp ranks, which exchange with each other in each of the tp parts of a layer: the sums of both functions. */
+/* The sums of both functions, for the n = dp * pp ranks that hold the same part of each layer. */
 static Allowance sent_by_sums(int64_t n, const Sizes *z)
 {
     enum { METRICS_NUMBERS = 6, NORM_NUMBERS = 2 }; /* a double counts as two */
@@ -131,7 +131,7 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + sums.calls + 4 * z->N + 10};
 }
 
-/* At one layout, the first backward pass is the last. */
+/* With pp == 1 on four ranks there is one micro-batch: the first backward pass is the last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);
@@ -148,14 +148,15 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     return c;
 }
 
-/* Sums over groups of one rank each are in the steps. */
+/* Sums in which tp and pp have one rank need no case of their own: the whole steps include them. */
 static bool is_a_case(int kind, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };
     return kind == SUMS ? tp * pp > 1 : kind != WHOLE_STEPS || pp <= MOST_STAGES;
 }
 
-/* One stage comes last: with several, a wrong answer shows better what it is. */
+/* The case with one stage comes last, because cases with several stages tell mistakes apart
+ * better. */
 static int cases_14(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;

@@ -32,7 +32,7 @@ Tensor *ring_rest(Scenario *run, int call, int rank)
 }
 
 #ifndef BALISE_DOUBLE
-/* This rank's chunk, as the lab has it. */
+/* This rank's chunk, as the lab computes it. */
 static Range chunk_of_rank(const Scenario *run, Group *group, int call)
 {
     const int64_t count = ring_count(&run->c, call);

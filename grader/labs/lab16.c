@@ -32,7 +32,7 @@ void scenario_16(Scenario *run)
 #else
 /* ---- its record -------------------------------------------------------------------------------------------------- */
 
-/* Of all weights, and of the number of rows, a double; z->part: is an average due? */
+/* Sums of all weights and of the number of rows, a double. z->part: is an average due? */
 static Allowance sent_16(int64_t n, const Sizes *z)
 {
     enum { ROWS_NUMBERS = 2 };
@@ -80,7 +80,7 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-/* Up to the second average: in the second run, before its end. */
+/* The bytes of the second run up to its second average, without the one at its end. */
 static double bytes_of_two_averages(int rank, const Entry *entry, const double *numbers)
 {
     const bool counts = entry->kind == TRAFFIC && entry->label.of == THE_WEIGHTS &&

@@ -174,7 +174,7 @@ static int cases_17(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-/* Of a step that clips. */
+/* The bytes of a step that clips. */
 static double bytes_of_step(int rank, const Entry *entry, const double *numbers)
 {
     const bool counts = entry->kind == TRAFFIC && entry->label.of == OF_SHARDS &&

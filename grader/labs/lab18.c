@@ -9,7 +9,7 @@ void scenario_18(Scenario *run)
 }
 
 #ifdef BALISE_DOUBLE
-/* Of [B,S,H]: a gather sends as much as a reduce-scatter, and both together as much as f or g. */
+/* For [B,S,H], a gather sends as much as a reduce-scatter, and both together as much as f or g. */
 static Allowance exchanges(int64_t n, const Sizes *z, int64_t times)
 {
     return (Allowance){times * sent_by_all_gather(n, z->B * z->S * z->H), times};
@@ -38,8 +38,8 @@ static double words_of(int columns)
     return (double)dropout_words(columns);
 }
 
-/* Beyond 1/tp of what one rank keeps: all that a block keeps is split, but its buffers are rounded up, and so are the
- * rows of the inner dropout's mask. */
+/* What a rank may keep beyond 1/tp of what one rank keeps. Everything that a block keeps is split,
+ * but its buffers are rounded up, and so are the rows of the inner dropout's mask. */
 static double kept_18(const Case *c, const Label *pass)
 {
     const double words = c->B * c->S * (words_of(c->F / c->tp) - words_of(c->F) / c->tp),

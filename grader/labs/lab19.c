@@ -20,7 +20,7 @@ static Allowance sent_forward_19(int64_t n, const Sizes *z)
     return sums(n, z, 1);
 }
 
-/* Those of f and, in the second run, of g. */
+/* The sums of f and, in the second run, of g. */
 static Allowance sent_backward_19(int64_t n, const Sizes *z)
 {
     return sums(n, z, 2);
@@ -33,8 +33,9 @@ static double numbers_of_x(const Case *c)
 
 enum { LINE = 16 }; /* numbers: buffers are rounded up to them */
 
-/* Before a forward pass, x of the first call is there: in its place, count the result of the last one. An attention alone
- * has its input between them: the norm is computed again, from x and two numbers of each row. */
+/* The inputs of all calls. The first call's input exists before the pass, so the last call's result
+ * counts in its place. The input of an attention is a norm's result, which is computed again from x
+ * and two numbers per row: these count instead. */
 static double kept_19(const Case *c, const Label *pass)
 {
     const bool of_norms = c->kind == SEGMENT_ATTENTION && pass->step < STEPS;
@@ -89,7 +90,7 @@ static const char *misfit_19(const Case *c)
                                        : NULL;
 }
 
-/* As many numbers as the inputs of all calls: see kept_19(). */
+/* The bytes that are kept: the inputs of all calls (see kept_19()). */
 static double bytes_kept(int rank, const Entry *entry, const double *numbers)
 {
     const Label pass = segment_label(FORWARD_OF, ALL_CALLS, 0);

@@ -56,7 +56,8 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     return layers;
 }
 
-/* Not all of [B,S,H] on each rank, which the work shows, but a tensor that attention cannot take. */
+/* Rejects a tensor that attention cannot take. All of [B,S,H] on each rank passes here: the counted
+ * work shows that mistake. */
 static void must_be_projection(const char *name, const Tensor *y, const Tensor *x, int tp)
 {
     if (!y)

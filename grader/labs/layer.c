@@ -17,7 +17,7 @@ typedef struct Pass {
     Tensor *dy, *dother;
 } Pass;
 
-/* The width of a layer's input. With fewer than three ranks, both layers have the same. */
+/* The width of a layer's input. With fewer than three ranks, both layers have the same width. */
 static int width_of(const Case *c, const LayerScenario *layer, int which)
 {
     return which == 1 && c->tp > 2 ? c->H + layer->wider : c->H;

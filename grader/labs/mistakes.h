@@ -28,12 +28,12 @@ typedef enum Mistake {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
-    FACTOR_SHARE, /* before one that it may equal, because that one fails on one rank too */
+    FACTOR_SHARE, /* may equal the next one, and comes first: that one also fails on one rank */
     FACTOR_MISSING,
     FACTOR_ROUNDED,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,
-    FACTOR_LOCAL_HEADS, /* before one that it may equal: the text asks about this one */
+    FACTOR_LOCAL_HEADS, /* may equal the next one, and comes first: the text asks about it */
     FACTOR_WIDTH,
     FACTOR_HEADS,
     KEY_VALUE_SWAPPED,
@@ -91,7 +91,7 @@ typedef enum Mistake {
     OWN_SUM,
     OWN_TARGETS,
     SUM_OF_REPLICAS,
-    TARGETS_OF_REPLICAS, /* before the next one, which it equals with as many replicas as ranks; without replicas it is right */
+    TARGETS_OF_REPLICAS, /* equals the next one if dp is tp, and comes first; right without dp */
     TARGETS_TIMES_RANKS,
     SUM_TIMES_RANKS, /* after SUM_OF_REPLICAS, for the same reason */
     NOTHING_EXCHANGED,
@@ -133,7 +133,7 @@ typedef enum Mistake {
     SHARDS_OWN_DIVIDED,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
-    SUM_BY_MAXIMUM, /* these two have the gradients of those off the tape, which are named first */
+    SUM_BY_MAXIMUM, /* has the gradients of SUM_OFF_TAPE, and comes later; likewise the next one */
     TARGETS_BY_MAXIMUM,
     BIAS_MISSING,
     BIAS_TIMES_RANKS,
@@ -141,7 +141,7 @@ typedef enum Mistake {
     SCATTERED_FIRST,
     GRADIENT_OF_OWN_PART,
     SEGMENT_NOT_RUN,
-    GRADIENT_OF_RESULT, /* before those that need more */
+    GRADIENT_OF_RESULT, /* comes before those that assume more */
     GRADIENT_OF_RESULT_TOO,
     SEGMENT_OF_LAST_CALL,
     RUN_ON_GRADIENT,

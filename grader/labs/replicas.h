@@ -18,7 +18,7 @@ enum {
     WHOLE_MODEL, /**< two steps of a BERT */
 };               /* the kinds of cases */
 
-/** What the memory holds where nothing was written, and around it, where the marks must stay. A
+/** Marks. The memory holds them where nothing was written; those around the memory must stay. A
  *  mark that was read as a value shows up in `mine`. */
 enum {
     ORDER_MARK = -78, /**< in and around `order` */

@@ -20,7 +20,8 @@ enum {
     RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
     RING_MANY = 49,    /**< the number of chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
 };
-/** These counts: fewer than there are ranks, and more than an int holds. */
+/** The counts that only ring_chunk() is tested with: fewer than there are ranks, and more than an
+ *  int holds. */
 static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
 /** The label of the chunks of such a count: where each begins and ends. */
 static inline Label ring_extreme_label(int extreme)

@@ -13,7 +13,7 @@ enum {
     OUT_OF_REACH = 16 << 20 /* bytes on either side */
 };
 
-/* A signal handler reads them, and gets no context. */
+/* A signal handler reads these rooms, and gets no context. */
 static const Room *rooms[MOST_ROOMS];
 
 static size_t bytes_within(const Room *room)

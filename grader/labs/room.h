@@ -14,14 +14,14 @@ typedef struct Room {
     int64_t *numbers; /**< the first number */
 } Room;
 
-/** Allocates it, filled with marks. */
+/** Allocates a room, filled with marks. */
 void room_take(Room *room, const char *name, int64_t count, int64_t mark);
-/** Frees it. */
+/** Frees the room's memory. */
 void room_free(Room *room);
 
-/** The index of the write farthest before it, or 0. */
+/** The index of the write farthest before the room, or 0. */
 int64_t room_written_before(const Room *room);
-/** The index of the last write, in it or after it; -1 if nothing was written. */
+/** The index of the last write, in the room or after it; -1 if nothing was written. */
 int64_t room_last_written(const Room *room);
 
 /** The room whose unmapped surroundings contain this address, or NULL. */

@@ -68,7 +68,7 @@ typedef struct Sizes {
     int64_t tp;                    /**< ranks that split a stage of a pipeline */
     int64_t stages;                /**< of a pipeline */
     int64_t micros;                /**< micro-batches: calls are made for each */
-    int64_t held; /**< gradients of a replica, those that several tp ranks hold counted for each */
+    int64_t held; /**< gradients that a replica's ranks hold in all, copies included */
 } Sizes;
 
 /** What a rank does in a case of a lab. */
@@ -98,10 +98,10 @@ bool is_split_by_rows(const Scenario *run, const char *name);
 
 /** Writes each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
 void write_arena(Scenario *run, Check check, What what, int step);
-/** The same with a detail in the labels. */
+/** Like write_arena(), with a detail in the labels. */
 void write_arena_as(Scenario *run, Check check, What what, int step, int detail);
 
-/** The same, only of gradients of parameters that are split. */
+/** Like write_arena(), but writes only gradients of parameters that are split. */
 void write_split_gradients(Scenario *run, Check check, int step);
 
 /* ---- provided by the program: the runner measures, the judge computes ---------------------------------- */
@@ -194,7 +194,7 @@ void run_layers(Scenario *run, const LayerScenario *layer);
 
 /** The inner width of labs 5 and 6, for each of the two layers. */
 int inner_of(const Case *c, int which);
-/** Their output width. */
+/** The output width of labs 5 and 6, for each of the two layers. */
 int out_of(const Case *c, int which);
 /** LayerScenario.sizes of labs 5 and 6. */
 void inner_and_out(const Scenario *run, int which, Sizes *sizes);

@@ -9,7 +9,7 @@
 typedef enum SegmentKind {
     SEGMENT_BLOCKS, /**< blocks of a transformer, each called once in a pass */
     SEGMENT_ATTENTION, /**< the attention of each block, between a norm and a residual sum, which are not segments */
-    SEGMENT_TWICE, /**< blocks, of which each is called twice in a pass */
+    SEGMENT_TWICE, /**< blocks, each of them called twice in a pass */
 } SegmentKind;
 
 enum { ALL_CALLS = -1 }; /**< the index of a label of all calls of a pass */

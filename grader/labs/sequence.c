@@ -26,7 +26,7 @@ static Range own_positions(const Scenario *run)
     return (Range){begin, begin + each};
 }
 
-/* Of a tensor that every rank draws in full, [B,S,H]. */
+/* This rank's positions of a tensor [B,S,H] that every rank draws in full. */
 static Tensor *random_positions(Scenario *run, const char *key, int exponent, bool needs_gradient)
 {
     const Case *c = &run->c;
@@ -49,7 +49,8 @@ static void write_positions(Scenario *run, Check check, Label label, Tensor *x)
     write_shard(run, check, label, x, 1, own_positions(run), run->c.S);
 }
 
-/* A result without its positions, or with those of all ranks, cannot be read on. */
+/* Ends the case if y does not hold exactly this rank's positions: the scenario could not
+ * continue. */
 static void must_be_own_positions(const Scenario *run, const char *function, const Tensor *y)
 {
     const Case *c = &run->c;
@@ -135,7 +136,8 @@ static Tensor *call_block(const Chain *chain, int call, Tensor *x)
     return y;
 }
 
-/* Of a call of the pairs, the sum of x and its result. */
+/* The label of a call's result: a block's output or, for the pairs, the sum of x and their
+ * result. */
 static Label sum_label(const Chain *chain, int call)
 {
     return chain->run->c.kind == SEQUENCE_BLOCKS
@@ -185,8 +187,8 @@ static void backward(const Chain *chain)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* The gradients of parameters that every rank holds, all in one tensor; or back into the arena. Returns how many
- * numbers they are. */
+/* Copies the gradients of the parameters that every rank holds into one tensor or, with `back`,
+ * from it into the arena. Returns their count. */
 static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
 {
     int64_t at = 0;

@@ -12,7 +12,7 @@ typedef enum SequenceKind {
     SEQUENCE_BLOCKS, /**< a model of blocks */
 } SequenceKind;
 
-/** What is labelled in a case, as the index of a label; then come the blocks or calls. */
+/** The index of a label in a case; the blocks or calls come after these. */
 enum {
     GATHER_SEQUENCE,         /**< of the first call; the next call's is CALL_PARTS later */
     REDUCE_SCATTER_SEQUENCE, /**< likewise */

@@ -31,8 +31,9 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
     return input(run, "mean", first_with_pieces(&run->c, rank), which, step);
 }
 
-/* The steps move them by less than 1/2 in all. Those near zero would lose their digits to the step, and the tolerance
-   follows the largest of perhaps one weight. */
+/* Weights away from zero. The steps move a weight by less than 1/2 in all, and one near zero would
+ * lose digits by cancellation. The tolerance follows the largest weight of a part, which may have
+ * just one. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
     Tensor *weights = input(run, "weights", first_with_pieces(&run->c, rank), which, 0);
@@ -88,7 +89,7 @@ static Members summed_with(const Training *t)
                                        : group_members(c, DP, t->rank);
 }
 
-/* By how much the gradient of `other` counts in the mean. */
+/* The factor of `other`'s gradient in the mean. */
 static double factor_of(const Training *t, Members with, int other)
 {
     const Case *c = &t->run->c;

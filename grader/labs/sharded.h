@@ -19,7 +19,7 @@ typedef enum ShardedCall {
     SHARDED_STEP,    /**< sharded_step() */
     SHARDED_CALLS,   /**< how many there are */
 } ShardedCall;
-/** Their names, for reports. */
+/** The names of these functions, for reports. */
 static const char *const sharded_functions[SHARDED_CALLS] = {"reduce_scatter_gradients",
                                                              "squares_over_parts", "sharded_step"};
 
@@ -38,7 +38,8 @@ enum {
     SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
     SHARDED_MANY = 49 /**< the parts, except of the case's count: 2.0 / 49 * 49 is less than 2 */
 };
-/** These counts: that of the case (0 here), fewer than there are parts, not a multiple of their number, and more than an int holds. */
+/** The counts that are cut: that of the case (0 here), fewer than there are parts, not a multiple
+ *  of the number of parts, and more than an int holds. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */
@@ -55,7 +56,7 @@ static inline Label sharded_cut_label(int cut)
 {
     return label_of(VALUE_OF, OF_SHARDS, SHARDED_CALLS, cut);
 }
-/** Into how many parts it is cut. */
+/** The number of parts into which this count is cut. */
 static inline int sharded_parts(const Case *c, int cut)
 {
     return cut == 0 ? replicas_of(c) : SHARDED_MANY;
@@ -82,7 +83,7 @@ static inline double sharded_rate(int step)
 void sharded_write_call(Scenario *run, int call, int which, int step);
 /** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has changed. */
 enum { SHARDED_NUMBERS = 3 };
-/** Writes them. */
+/** Writes what squares_over_parts() has left. */
 void sharded_write_squares(Scenario *run, int which, int step,
                            const double squares[SHARDED_NUMBERS]);
 

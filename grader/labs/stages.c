@@ -93,7 +93,8 @@ static void write_rows(Scenario *run, Check check, Label label, Tensor *x, int k
         numbers[i] = (double)rows[i];
 }
 
-/* Of the first block of a stage. The judge's one micro-batch holds the rows of all. */
+/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of
+ * all. */
 static void write_of_block(Scenario *run, Check check, What what, const Stage *stage, int micro,
                            Tensor *x)
 {
@@ -106,7 +107,7 @@ static void write_of_block(Scenario *run, Check check, What what, const Stage *s
     }
 }
 
-/* On the last stage, once all micro-batches have one. */
+/* Writes the sum of the losses, once all micro-batches on the last stage have one. */
 static void write_loss(Scenario *run, const Stage *stage, int step)
 {
     double *sum;
@@ -121,7 +122,7 @@ static void write_loss(Scenario *run, const Stage *stage, int step)
         *sum += (double)reals(ready(stage->micro[i].loss))[0];
 }
 
-/* What a stage was given, which the stage before has computed. */
+/* Writes a stage's input, which the previous stage has computed. */
 static void write_input(Scenario *run, const Stage *stage, int micro)
 {
     if (!stage->part.embedding && stage->micro[micro].input)
@@ -160,7 +161,7 @@ void stages_pass_ran(Scenario *run, int micro, int step, bool backward)
 }
 #endif
 
-/* In a step as soon as it is there: what goes wrong later says nothing against it. */
+/* Writes the results of a pass in a step at once: a later failure does not make them wrong. */
 static void write_pass(void *context, const Stage *stage, int micro, bool backward)
 {
     Scenario *run = context;
@@ -201,7 +202,7 @@ Sizes stages_sizes(const Scenario *run)
                    .stages = c->pp};
 }
 
-/* What a pass has sent, multiplied and held. */
+/* Writes what a pass has sent, multiplied and held. */
 static void write_costs(Scenario *run, int step)
 {
     const Sizes sizes = stages_sizes(run);
@@ -218,7 +219,7 @@ static void write_step(Scenario *run, int step)
     write_arena(run, STEP, VALUE_OF, step);
 }
 
-/* An evaluation, which is a forward pass that no backward pass follows; then two steps. */
+/* Runs an evaluation (a forward pass without a backward pass), then two steps. */
 static void run_steps(Scenario *run, StagesFunction *pass)
 {
     static const int steps[] = {STEPS, 0, 1};

@@ -6,11 +6,12 @@
 #include "grader/labs/lab.h"
 #include "model/stage.h"
 
-/** What a PASS entry says of a pass that has ended. Its label is of the micro-batch: index, step; its What is the direction. */
+/** The numbers of a PASS entry, for a pass that has ended. Its label names the micro-batch (index)
+ *  and the step; its What is the direction. */
 enum {
     CALLS_BEFORE, /**< how many calls of MPI its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
-    MORE_ALIVE, /**< 1 if never before in this step so many micro-batches waited for their backward pass; else 0 */
+    MORE_ALIVE,  /**< 1 if more micro-batches wait to run backward than so far in this step, or 0 */
     PASS_NUMBERS /**< how many numbers these are */
 };
 
@@ -20,7 +21,7 @@ typedef void StagesFunction(Scenario *run, int step);
 /** On a rank: an evaluation and two steps, in which `pass` calls the lab. In the judge: the same, the batch in one piece. */
 void run_stages(Scenario *run, StagesFunction *pass);
 
-/** What the ranks do in a step, or in the evaluation: the label of what they send and multiply there. */
+/** The label of what the ranks send and multiply in a step or in the evaluation. */
 Label work_of_stages(int step);
 
 /** The sizes of a step or an evaluation, for its budget. */
@@ -32,10 +33,7 @@ TransformerConfig stages_config(const Case *c);
  *  rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
 
-/** What a step of this case is counted by. */
-Sizes stages_sizes(const Scenario *run);
-
-/** On a rank: before the passes of a step, or of the evaluation. */
+/** Call this on a rank before the passes of a step or of the evaluation. */
 void stages_passes_begin(void);
 /** On a rank: writes that a pass has ended, as a PASS entry. */
 void stages_pass_ran(Scenario *run, int micro, int step, bool backward);

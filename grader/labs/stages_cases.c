@@ -1,8 +1,9 @@
 /* Labs 12 and 13: the usual case, and what a pipeline may send in it. */
 #include "grader/labs/stages.h"
 
-/* N numbers go from each stage to the next, on each of the tp pipelines. What the ranks of a stage exchange in its blocks is that of
- * labs 3 to 7: `sums` all-reduces a block, what the embedding and the classifier exchange, for each micro-batch. */
+/* N numbers go from each stage to the next, on each of the tp pipelines. Within a stage, the ranks
+ * exchange what labs 3 to 7 exchange for each micro-batch: `sums` all-reduces per block, and those
+ * of the embedding and the classifier. */
 static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t of_classifier)
 {
     const int64_t tp = z->tp, N = z->B * z->S * z->H;
@@ -24,7 +25,7 @@ Allowance stages_sent_in_step(int64_t n, const Sizes *z)
     return sent(n, z, 2, 4, z->C + z->H);
 }
 
-/* The layouts have no replicas: what does not split a layer is a stage. */
+/* The layouts have no replicas, so there are world / tp stages. */
 Case stages_usual(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_case(lab, d, tp);

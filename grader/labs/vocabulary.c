@@ -1,9 +1,9 @@
-/* Lab 21's random inputs, and tensors of which a rank holds its columns. */
+/* Lab 21's random inputs, and tensors that are split by columns. */
 #include "grader/labs/vocabulary.h"
 
 #include <math.h>
 
-/* This rank's columns of x [B,S,V]; all, on one rank. */
+/* This rank's columns of x [B,S,V]; all columns if there is one rank. */
 static Tensor *own_columns(const Scenario *run, Tensor *x)
 {
     const int ranks = run->mesh->tp_degree;

@@ -6,20 +6,20 @@
 #include "base/run.h"
 #include "grader/labs/lab.h"
 
-/** The kinds of its cases. */
+/** The kinds of cases. */
 enum {
     EACH_ALONE, /**< each function has inputs of its own, the two tables differ */
     TIED,       /**< a model with one table: embedding, head, loss, and one backward pass */
 };
 
-/** Its functions; the index in a label. */
+/** The functions of lab 21; the index in their labels. */
 enum {
     EMBEDDING,     /**< vocabulary_embedding() */
     LOGITS,        /**< vocabulary_logits() */
     LOSS,          /**< vocabulary_parallel_cross_entropy() */
     ALL_FUNCTIONS, /**< all of them, in the backward pass of a tied model */
 };
-/** Their names, for reports. */
+/** The names of these functions, for reports. */
 static const char *const vocabulary_functions[] = {"vocabulary_embedding", "vocabulary_logits",
                                                    "vocabulary_parallel_cross_entropy",
                                                    N_("the tied model")};
@@ -35,8 +35,8 @@ Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
  *  several. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
-/** dy for a result y of a student's, which may be this rank's columns. */
+/** dy for a student's result y, which may have only this rank's columns. */
 Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape whole_shape);
 
-/** Writes logits [B,S,V] or their gradient, of which this rank holds its columns. */
+/** Writes this rank's columns of logits [B,S,V] or of their gradient. */
 void write_columns(Scenario *run, Check check, Label label, Tensor *x, int V);

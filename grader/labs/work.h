@@ -1,7 +1,7 @@
 /** @file
- * Measures what a rank multiplies and holds while a layer works. Counts below the operations, in
- * their kernels: the grader's programs are linked with these kernels wrapped (COUNTED_KERNELS in
- * the Makefile), so that training pays nothing. A lab's own loops are not counted.
+ * Measures what a rank multiplies and holds while a layer works. It counts below the operations, in
+ * their kernels. Only the grader's programs are linked with these kernels wrapped (COUNTED_KERNELS
+ * in grader/grader.mk), so training pays nothing. A lab's own loops are not counted.
  */
 #pragma once
 

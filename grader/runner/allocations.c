@@ -102,8 +102,8 @@ static void given_back(void *block)
     object_freed(block);
 }
 
-/* The functions of these names. A lab's own memory holds NaN before it is written and after it is
- * freed; freeing a block with a write past its end ends the case. */
+/* What a lab calls as malloc(), free() and so on. A lab's own memory holds NaN before it is written
+ * and after it is freed; freeing a block with a write past its end ends the case. */
 GRADED(void *, malloc, size_t bytes)
 {
     must_fit(bytes);

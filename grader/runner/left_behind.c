@@ -1,7 +1,7 @@
 /* What a lab creates itself and does not free: MPI objects and memory. The kit's functions free
- * theirs, except groups; what is made together with a layer or a group belongs to that, and labs do
- * not free these. An object that is made once and kept in a static variable is not a leak, nor is
- * one per shape, nor a buffer that grows. */
+ * theirs, except groups. An object made together with a layer or a group belongs to it, and labs do
+ * not free layers and groups. An object that is made once and kept in a static variable is not a
+ * leak, nor is one per shape, nor a buffer that grows. */
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
@@ -45,8 +45,8 @@ void object_freed(const void *handle)
         }
 }
 
-/* From how many on the objects of a line are a leak. What a layer needs may depend on its data (how
- * many ids are in a shard), so one buffer may grow in a repeated pass, too. */
+/* The number of objects from one line that makes them a leak. What a layer needs may depend on its
+ * data (how many ids are in a shard), so one buffer may also grow in a repeated pass. */
 static int64_t fewest(ObjectKind kind)
 {
     if (kind != BLOCK_OF_MEMORY)

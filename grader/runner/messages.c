@@ -5,7 +5,7 @@
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-/* The memory of a message; no other rank: none. */
+/* The memory of a message; empty if the other side is MPI_PROC_NULL. */
 static Piece piece_of_message(const void *x, int count, MPI_Datatype type, int other)
 {
     return piece_of(x, other == MPI_PROC_NULL ? 0 : count, type);

@@ -32,7 +32,7 @@ bool recorder_active(void);
 
 /** What this rank is doing, according to its header. */
 Label recorder_place(void);
-/** Has it done the same before, with the same sizes? See is_repeated(). */
+/** Has this rank done the same before, with the same sizes? See is_repeated(). */
 bool recorder_repeats(void);
 
 /** Makes MPI errors end the case, in every communicator, including those created later. */
@@ -91,7 +91,7 @@ void charge_communicator(void);
 int size_of(MPI_Comm comm);
 /** This rank's number in a communicator. */
 int rank_in(MPI_Comm comm);
-/** What `count` of `type` amount to. */
+/** The signature of `count` elements of `type`. */
 Signature signature_of(int64_t count, MPI_Datatype type);
 /** The Reduction of an MPI operation. */
 int reduction_of(MPI_Op op);
@@ -128,13 +128,13 @@ int request_started(Call *call, int result, MPI_Comm comm, MPI_Request request);
 /** The size in bytes of `count` contiguous elements; 0 for a type with gaps, whose buffers are left
  *  alone. */
 size_t bytes_side_by_side(double count, MPI_Datatype type);
-/** Memory: of a buffer, or of a part of one. */
+/** The memory of a buffer or of a part of one. */
 typedef struct Piece {
     uintptr_t begin, end; /**< addresses; `end` is not included */
 } Piece;
 /** The memory of `count` elements; empty for MPI_IN_PLACE and types with gaps. */
 Piece piece_of(const void *buffer, double count, MPI_Datatype type);
-/** Have they a byte in common? */
+/** Do these pieces have a byte in common? */
 static inline bool pieces_overlap(Piece a, Piece b)
 {
     return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;

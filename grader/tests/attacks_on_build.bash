@@ -29,7 +29,7 @@ builds() {
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
-# stuck NAME CODE COMMAND...: in this command, what reads the lab under this name waits for ever.
+# stuck NAME CODE COMMAND...: runs the command with a program NAME that runs CODE and never ends.
 stuck() {
     mkdir -p stuck
     printf '%s\n' '#!/usr/bin/env bash' "$2" 'while :; do sleep 1; done' > "stuck/$1"

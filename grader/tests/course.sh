@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The course as a student takes it: the training runs in each lab's text, with the labs up to there
-# solved and all others not started. One model, so one loss. RUNS names other labs than those of part
-# 1 whose texts train, for slow_course.sh, which goes on where this returns.
+# solved and all others not started. One model, so one loss. slow_course.sh sets RUNS to labs of
+# part 2 whose texts train, and continues where this file returns.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

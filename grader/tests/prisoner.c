@@ -48,7 +48,7 @@ static void try_files(void)
     reached(access("/dev/tty", F_OK) == 0, "sees", "a terminal");
     reached(access(KIT "/solutions", F_OK) == 0 || access(KIT "/grader", F_OK) == 0, "sees",
             "the kit");
-    /* It has its own folders, of bounded size. */
+    /* /tmp is the sandbox's own, of bounded size. */
     char block[1 << 16] = "x", path[64];
     long long kept = 0;
     for (int i = 0; i < 100; i++) {
@@ -73,7 +73,7 @@ static void try_processes(void)
         line[length > 0 ? length : 0] = '\0';
         for (ssize_t i = 0; i < length; i++)
             line[i] = line[i] ? line[i] : ' ';
-        /* The processes that it can see, and their command lines. */
+        /* The processes that this program can see, and their command lines. */
         reached(pid == 1 && strstr(line, "--"), "reads how the judge was called:", line);
         reached(length > 0 && pid > 1 && !strstr(line, "prisoner") && !strstr(line, "mpirun"),
                 "sees the process", line);

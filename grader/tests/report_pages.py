@@ -75,7 +75,7 @@ def begins_with(page, path, *words):
 
 
 def adds_up(page, path):
-    """Of each row of the first table of elements: element, terms, sum."""
+    """The element, the terms and the sum of each row of the first table of elements."""
     table = re.search(r"The first wrong elements\.(.*?)</table>", page.source, re.S)
     rows = [[float(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in re.findall(r"<tr>(.*?)</tr>", table[1])[1:]] if table else []
     return len(rows) == 5 and all(abs(sum(terms) - whole) < 2e-3 for *terms, whole in rows), str(rows)
@@ -88,7 +88,7 @@ def folds(page, path, *words):
 
 
 def equals_verdict(page, path, verdict):
-    """Has the page what make grade has written of the same case, check by check?"""
+    """Does the page show what make grade wrote about each check of the same case?"""
     with open(verdict, encoding="utf-8") as file:
         checks = json.load(file)["labs"][0]["checks"]
     lacking = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every command of the READMEs and of the labs' texts as a student who has solved the labs
 # would; training in a short form. Names the test for each command that another test runs.
-# shellcheck disable=SC2016,SC2317 # $EDITOR stands in the texts; functions are called by check
+# shellcheck disable=SC2016,SC2317 # $EDITOR occurs in the texts; functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree commands

@@ -113,7 +113,7 @@ kind(False, "wrapped.zip", lambda p: zipped(p, {**labs(*EVERY, prefix="balise-ma
 kind(False, "start", lambda p: folder(p, dict(("labs/" + source(n, folder="labs")[0], source(n, folder="labs")[1])
                                              for n in EVERY if n != 9)), {}, "not started: lab 1, 2, 3", "not handed in: lab 9")
 kind(False, "wrong again.zip", lambda p: zipped(p, labs(1, 4, 6, lab4=replaced("shard(1)", "whole()"), lab1=replaced("mesh->world, dy", "mesh->world, tensor_copy(dy)"))), None)
-kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), {2: FULL[2], 3: 2}, "crashes: lab 3")  # what it had made before is right
+kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), {2: FULL[2], 3: 2}, "crashes: lab 3")  # its results before the crash are right
 kind(False, "loops.zip", lambda p: zipped(p, labs(1, 2, lab1=in_g("    for (volatile int go = 1; go;)\n        ;"))), {1: "some or none", 2: FULL[2]})
 kind(False, "leaves.zip", lambda p: zipped(p, labs(1, 8, lab1=lambda t: "#include <unistd.h>\n#include <stdio.h>\n" + in_g(
     '    puts("Score: 100/100");\n    fflush(stdout);\n    _exit(0);')(t))), {1: "some or none", 8: FULL[8]})

@@ -114,7 +114,7 @@ START_TEST(the_call_of_the_majority_is_the_expected_one)
 }
 END_TEST
 
-/* What is said of the first difference. */
+/* Checks the sentence about the first difference. */
 static void difference_says(const char *words)
 {
     char text[600];

@@ -32,8 +32,8 @@ def frames_of(path):
     return re.findall(r"\\begin\{frame\}.*?\\end\{frame\}", text_of(path), re.S)
 
 
-# What a translation keeps, as often as it stands in the English frame: figures, numbers, matrices, code, the lab to do next,
-# minutes, steps, papers, environments, items and the cells of tables.
+# What a translation has as often as the English frame: figures, numbers, matrices, code, the lab to
+# do next, minutes, steps, papers, environments, items and the cells of tables.
 KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^}]*\}))(?:\[[^]]*\])?\{[^}]*\}|(?<=\})\{make [^},]*|\\labnow"
                   r"|\\say(?:<\d+>)?\{\d+\}|\\\w+<[^>]*>|arXiv:\d+\.\d+|\\(?:begin|end)\{\w+\}|\\item\b|(?<!\\)&")
 

@@ -89,7 +89,7 @@ def check_schedules():
 
 
 def check_color():
-    """`color`, the argument of group_split, has American spelling; what one sees is a colour."""
+    """`color`, the argument of group_split, has American spelling; all others are a `colour`."""
     wrong = [f"{path}: {line.strip()}" for path in CHAPTERS for line in text_of(path).splitlines()
              if "colour" in line.lower() and re.search(r"\bkey\b|group|split", line, re.I)]
     check("a color of group_split is spelled as its argument", not wrong, "\n".join(wrong))

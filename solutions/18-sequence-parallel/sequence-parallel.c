@@ -13,13 +13,13 @@ Tensor *gather_sequence_backward(Tensor *dy, const Mesh *mesh)
     return group_reduce_scatter(mesh->tp, dy, 1);
 }
 
-/* The paper's g-bar. Every rank brings a partial sum and gets its positions of the sum. */
+/* The paper's g-bar. Every rank contributes a partial sum and gets its positions of the sum. */
 Tensor *reduce_scatter_sequence_forward(Tensor *x, const Mesh *mesh)
 {
     return group_reduce_scatter(mesh->tp, x, 1);
 }
 
-/* Every rank's term is in all positions: dx is the dy of all of them. */
+/* Every rank's term is in all positions: dx is the dy of all positions. */
 Tensor *reduce_scatter_sequence_backward(Tensor *dy, const Mesh *mesh)
 {
     return group_all_gather(mesh->tp, dy, 1);
@@ -36,7 +36,7 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
     return add(x, dropout(layer->dropout2, h));
 }
 
-/* Of the norms' gradients, a rank has the terms of its positions. */
+/* A rank has the terms of the norms' gradients for its own positions. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh)
 {
     pending_wait(group_all_reduce_start(mesh->tp, gradients));

@@ -40,7 +40,7 @@ Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, c
     return add_bias(all_reduce(linear(x, layer->weight), mesh), layer->bias);
 }
 
-/* Of each third, a rank holds the rows of its heads. */
+/* A rank holds the rows of its heads in each third of the weight. */
 QueryKeyValue query_key_value_new(Builder *b, int hidden)
 {
     return (QueryKeyValue){.weight = parameter(b, "weight", SHAPE(3, hidden, hidden), shard(1)),

@@ -37,7 +37,8 @@ int64_t calls_so_far(void)
     return 0;
 }
 
-/* numbers: budget for a table split by columns, calls, budget for a table split by rows. */
+/* The entry's numbers are the budget for a table split by columns, the calls, and the budget for a
+ * table split by rows. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
 {
     const Lab *lab = lab_of(run->c.lab);

@@ -9,7 +9,7 @@
 
 /** Prints `problem` on stderr and exits. Each program of the judge has its own. */
 _Noreturn void give_up(const Problem *problem);
-/** The same for a problem given as text; `format` is already translated, `hint` is not. */
+/** Like give_up(), for a problem given as text; `format` is already translated, `hint` is not. */
 _Noreturn void give_up_with(const char *hint, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -7,7 +7,8 @@ static bool after_attention(const Tensor *x)
     return x->producer && !strcmp(x->producer->name, "attention");
 }
 
-/* A mistake is committed in a layer alone or, before attention, in that for q, k and v. */
+/* linear_with_bias() with the current mistake. The bias is never missing in the layer after
+ * attention. The other mistakes are not made in the layer for q, k and v. */
 static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
 {
     const Case *c;
@@ -23,7 +24,7 @@ static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
     return y;
 }
 
-/* Of a scatter along the last dimension. */
+/* The result of a scatter along the last dimension. */
 static Tensor *scattered(Tensor *x)
 {
     const Case *c;

@@ -60,7 +60,7 @@ static Tensor *with_own(Tensor *x, bool forward)
     return y;
 }
 
-/* The same numbers, past which no gradient flows. */
+/* x as a new tensor on the tape, through which no gradient flows back. */
 static Tensor *detached(Tensor *x, Tape *tape)
 {
     return tape_view(tape, ready(x), whole());
@@ -72,7 +72,7 @@ static void both_gradients(Node *node, Tensor *dy)
     gradient_add(node->input[1], dy);
 }
 
-/* The numbers of x; both get its gradient. */
+/* A tensor with the numbers of x. Its gradient goes to x and to `other`. */
 static Tensor *with_gradients_of(Tensor *x, Tensor *other)
 {
     Tensor *y = tape_view(x->tape, ready(x), whole());
@@ -80,7 +80,7 @@ static Tensor *with_gradients_of(Tensor *x, Tensor *other)
     return y;
 }
 
-/* As the lab declares it; the judge holds all of it. */
+/* Does the lab split this weight along `dim`? The judge itself holds the whole weight. */
 static bool is_split_by(const Tensor *weight, int dim)
 {
     return weight->parameter && weight->parameter->placement.kind == SHARD &&
@@ -102,7 +102,7 @@ Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
     Tape *tape = x->tape;
     if (is_split_by(weight, 1) && has_own_term(weight, now))
         return multiply(with_own(x, true), weight);
-    /* One product for the gradient of x, one for that of the weight. */
+    /* One product gives the gradient of x, the other that of the weight. */
     if (now == GATHER_GRADIENT_OWN && is_split_by(weight, 0))
         return with_gradients_of(multiply(detached(x, tape), weight),
                                  with_own(multiply(x, detached(weight, tape)), false));
@@ -164,7 +164,7 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* Takes the gradients of other ranks' positions back. */
+/* The norm's weights lose the gradients of the other ranks' positions: input 1 subtracts them. */
 static void gradients_of_first(Node *node, Tensor *dy)
 {
     Tensor *others = like(dy);

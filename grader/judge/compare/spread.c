@@ -122,7 +122,7 @@ static bool take_kept(const char *path, Expected *e)
     return whole;
 }
 
-/* Others may look for the file meanwhile, so it gets its name when it is complete. */
+/* Another process may look for the file, so it gets its name only when it is complete. */
 static void keep(const char *path, const Expected *e)
 {
     char unfinished[620];
@@ -160,7 +160,7 @@ static void play_exactly(void)
     clear_spread(JUDGE);
 }
 
-/* Every second run, starting with `first`. */
+/* Makes every second emulated run, starting with run `first`. */
 static void emulate(int worker, int first, bool exact_is_there)
 {
     static char *room;

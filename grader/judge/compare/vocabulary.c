@@ -66,7 +66,8 @@ static Tensor *subtracted(Tensor *x, Tensor *most, int mistake, bool in_sum)
     return zero;
 }
 
-/* The sum of exp and the targets' terms, of some ranks' columns. */
+/* The sum of exp and the targets' terms, over the columns of those ranks that the mistake
+ * includes. */
 static void sums_of_ranks(Tensor *logits, Tensor *targets, int mistake, int ranks, Tensor **sum,
                           Tensor **right)
 {

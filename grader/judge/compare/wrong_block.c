@@ -98,7 +98,7 @@ LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
     return layer;
 }
 
-/* Its index among the norms made, since a block makes norm1, then norm2; or -1. */
+/* The layer's index in block.norms, or -1. Each block makes norm1, then norm2. */
 static int place_of(const LayerNorm *layer)
 {
     for (int i = 0; i < block.norm_count; i++)
@@ -129,7 +129,8 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     return block.value[NORMED];
 }
 
-/* The scenario adds x to its own origin; the layer adds x to what it computed. */
+/* Only a layer's residual sum is changed: its y has a producer. In the scenario's own sum, y is an
+ * input. */
 Tensor *__wrap_add(Tensor *x, Tensor *y)
 {
     if (mistake() == NO_MISTAKE || !y->producer)

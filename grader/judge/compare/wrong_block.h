@@ -36,12 +36,12 @@ typedef enum HowOften {
 typedef struct Half {
     ValueOfBlock reads; /**< by the norm */
     ValueOfBlock adds;  /**< by the residual sum, to the result of this half */
-    bool no_norm;       /**< what the norm reads is its result */
-    bool other_norm;    /**< that of the other half */
+    bool no_norm;       /**< the norm returns what it reads */
+    bool other_norm;    /**< uses the norm of the other half */
     bool norm_after;    /**< the norm is applied to the residual sum */
-    HowOften dropout;   /**< of this half's result */
-    bool other_dropout; /**< that of the other half */
-    bool drops_sum;     /**< from the residual sum */
+    HowOften dropout;   /**< how often it acts on this half's result */
+    bool other_dropout; /**< uses the dropout of the other half */
+    bool drops_sum;     /**< the dropout acts on the residual sum */
 } Half;
 
 /** What the current suspect changes in this half. */

@@ -151,7 +151,8 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* From the last layer made, if it has one of this shape. */
+/* For a weight of the first layer that the mistake shares: the second layer's weight in its place,
+ * if the shapes are equal. Otherwise the weight itself. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;

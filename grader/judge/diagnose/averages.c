@@ -53,7 +53,7 @@ bool divided_by_bucket_count(const Evidence *e)
     return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
 }
 
-enum { CALLS = 1 }; /* of a TRAFFIC entry: those in which the ranks wait for each other */
+enum { CALLS = 1 }; /* index in a TRAFFIC entry: the calls in which ranks wait for each other */
 
 /* Has this rank taken an average after a step? */
 static bool took_average(const Trial *t, int which, int step)
@@ -72,7 +72,8 @@ static int calls_left_out(const Trial *t, int which, int step)
     return (numbers_of(want)[CALLS] > 0) - took_average(t, which, step);
 }
 
-/* Is it right at each step of the run that begins with step 1? Then a counter of the lab's own may begin there, too. */
+/* In the run that begins with step 1, is every average taken where it is due? Then the lab may have
+ * a counter of its own, which is right only in that run. */
 static bool counts_from_first_step(const Trial *t)
 {
     for (int step = 1; step <= AVERAGES_STEPS; step++)
@@ -81,7 +82,7 @@ static bool counts_from_first_step(const Trial *t)
     return true;
 }
 
-/* Where a count of steps begins that is not `step` itself, as far as this shows. */
+/* The sentence that says where the lab seems to start counting steps, or "". */
 static const char *where_count_begins(const Trial *t, int which, int step, char text[200])
 {
     int before = step - 1;
@@ -232,7 +233,7 @@ static bool one_of(const Evidence *e, const MetricsMistake *mistakes, size_t cou
     return false;
 }
 
-/* Over the replicas, what the last stages bring. */
+/* The sums over all replicas, in which only the last stages have counted rows. */
 static Metrics of_all_replicas(const Evidence *e)
 {
     Scenario run = {.c = *e->c};
@@ -263,7 +264,7 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
     const bool last = stage_of_rank(e->c, e->trial->rank) == e->c->pp - 1;
     const Metrics all = of_all_replicas(e);
     const MetricsMistake mistakes[] = {
-        {last ? 1 : 0, /* on the last stage its own are right */
+        {last ? 1 : 0, /* the last stage's own sums are right */
          {0},
          N_("%s is this stage's own: sum over the stages, mesh->pp")},
         {1 / pp,

@@ -1,5 +1,5 @@
-/* Judges the rows that lab 11's replicas read, as sets, by the semantics of PyTorch's
- * DistributedSampler: the sampler chooses which replica reads a row, and in which order. */
+/* Judges the rows that lab 11's replicas read, as sets, by the rules of PyTorch's
+ * DistributedSampler. The lab may choose which replica reads a row, and in which order. */
 #include "grader/judge/diagnose/batch_rows.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const char *reads_everything(const Trial *t, const Deal *deal, const Entr
     return all ? _("different replicas read the same rows: each one reads all rows") : NULL;
 }
 
-/* Why is element `at` of `mine` no row of the data? */
+/* Why is element `at` of `mine` not a row of the data? */
 static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const Entry *mine,
                              int64_t at)
 {

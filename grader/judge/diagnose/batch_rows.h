@@ -20,7 +20,7 @@ typedef struct Dealt {
     Deal deal;                  /**< the request */
     const Entry *of[MAX_RANKS]; /**< the entry of each rank */
     int times[MOST_ROWS];       /**< how often each row is read, over all replicas */
-    int replicas[MOST_ROWS];    /**< by how many of them */
+    int replicas[MOST_ROWS];    /**< by how many replicas */
 } Dealt;
 
 /** The length that a rank returned. */

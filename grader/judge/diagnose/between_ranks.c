@@ -21,8 +21,8 @@ bool right_on_first_rank(const Evidence *e)
     return says(e, _("the result is right on the first rank only"));
 }
 
-/* This rank holds only what it contributed. Do all ranks, or does another rank have the right
- * numbers? */
+/* Given that this rank holds only what it contributed: do all ranks hold the same, or does another
+ * rank have the sum? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
@@ -56,7 +56,7 @@ static int64_t count_right(const double *is, const Evidence *e)
     return first;
 }
 
-/* Did a rank exchange fewer than all numbers, in one piece or several, up to this one? */
+/* Did a rank exchange only some of the numbers, in pieces the last of which ends at `end`? */
 static bool exchange_ends_at(const Evidence *e, int64_t end)
 {
     const Calls *calls = e->trial->outcome->calls;

@@ -175,7 +175,7 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
-/* Does a language model bring all numbers to each rank in this pass, where it may reduce? */
+/* Does a language model gather or broadcast numbers in this pass, where a reduction would do? */
 static bool gathers_instead(const Trial *t, const Entry *want)
 {
     Label pass = want->label;
@@ -256,8 +256,8 @@ void compare_traffic(Trial *t, const Entry *want)
     }
     double usual = numbers_of(want)[1], group = largest_group(t->c),
            allowed = numbers_of(want)[by_rows ? 2 : 0];
-    /* An all-reduce in two halves pads to a multiple of its group: fewer numbers than it has ranks, sent twice by all
-     * of them but one. */
+    /* An all-reduce in two halves pads its numbers to a multiple of the group's size. That adds up
+     * to group - 1 numbers, which each half sends group - 1 times. */
     double padding = 2 * (group - 1) * (group - 1) * usual * t->c->world / group;
     /* Charges are multiples of 1/n of a number, accumulated since the case began: less than half a
      * number is rounding. */

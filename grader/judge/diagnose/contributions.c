@@ -239,7 +239,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) < 1e-3;
 }
 
-/* Are all ranks of the world in it equally often, those of other groups too? */
+/* Does the result contain every rank of the world equally often, even ranks of other groups? */
 static bool sum_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     double each = NAN;
@@ -262,7 +262,8 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
-/* It contains each member once, except some that are missing or counted several times. */
+/* Are some members missing from the result or counted several times, and all others counted
+ * once? */
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;

@@ -1,4 +1,4 @@
-/* Explains why a check failed when the case did not complete, describes the case and its end. */
+/* Explains why a check failed when the case did not complete; describes the case and its end. */
 #include <limits.h>
 #include <stdarg.h>
 
@@ -57,8 +57,8 @@ static int passes_before(Entries wrote, const Entry *last)
     return passes;
 }
 
-/* The function that was the first, in the order of the scenario, to reject its arguments; what other ranks do after that, or
- * wait for, is a consequence. */
+/* Reports the first function, in the order of the scenario, that rejected its arguments. What other
+ * ranks do or wait for after that is a consequence. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
 {
     const Entry *first = NULL;
@@ -82,7 +82,7 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     return true;
 }
 
-/* To whom a rank waits to send, or NOBODY. */
+/* The rank to which this rank waits to send, or NOBODY. */
 static int waits_to_send_to(const Calls *calls, int rank)
 {
     const RankCalls *mine = &calls->rank[rank];
@@ -95,7 +95,7 @@ static int waits_to_send_to(const Calls *calls, int rank)
     return NOBODY;
 }
 
-/* A stage has come to the end of a pass in which another waits for it. */
+/* Says if a stage has ended a pass in which another stage still waits for it. */
 static void append_stage_without(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;

@@ -113,7 +113,7 @@ bool nothing_flowed_back(const Evidence *e)
                      "all_gather are on the tape"));
 }
 
-/* The factor that best turns one into the other, by least squares. */
+/* The factor that best turns the expected numbers into the rank's, by least squares. */
 static double factor_between(const Evidence *e)
 {
     double both = 0, right = 0;
@@ -155,7 +155,7 @@ static bool sums_beyond_tp(const Evidence *e)
     return false;
 }
 
-/* Is it a constant times the expected numbers? */
+/* Is the tensor a constant times the expected one? */
 bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
@@ -208,7 +208,7 @@ bool multiple(const Evidence *e)
     return false;
 }
 
-/* Is it scaled by a factor that has no better explanation? */
+/* Is the tensor scaled by a factor that has no better explanation? */
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
@@ -232,8 +232,7 @@ bool gives(const Evidence *e, const double *whole)
     return true;
 }
 
-/* The gradient of a shard: the sum of all ranks' parts, which are gradients of different
- * numbers. */
+/* Is a shard the sum of all ranks' parts, although these are different elements? */
 bool added_up_over_ranks(const Evidence *e)
 {
     int64_t held = e->got->end - e->got->begin,
@@ -306,7 +305,7 @@ bool nearly_right(const Evidence *e)
 {
     if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (e->lost == e->wrong) /* rounding does not produce these */
+    if (e->lost == e->wrong) /* rounding does not turn small numbers into zero */
         return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
                          "part is missing"));
     if (e->extra == e->wrong)

@@ -45,7 +45,7 @@ static const char *joined_too_much(const Case *c, const Entry *want)
                    "rank already held in full were joined");
 }
 
-/* Does only the first dimension of what a layer has, that of the batch, fall short? */
+/* Is a tensor of a layer too small in its first dimension, the batch, and right in the others? */
 static bool lost_rows(Shape is, const Entry *want)
 {
     const Shape right = want->shape;

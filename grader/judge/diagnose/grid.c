@@ -7,16 +7,16 @@
 
 /* ---- the norm ------------------------------------------------------------------------------------------------ */
 
-/* Axes that something is summed over: a set of 1 << GroupName. LEFT_OUT: it is not even added on the rank itself. */
+/* The axes of a sum: a set of 1 << GroupName. LEFT_OUT: not even the rank's own number is added. */
 enum { TENSOR = 1 << TP, DATA = 1 << DP, PIPELINE = 1 << PP, LEFT_OUT = 1 << AXES };
 
-/* The axes of more than one rank. */
+/* The axes that have more than one rank. */
 static int axes_of(const Case *c)
 {
     return (c->tp > 1 ? TENSOR : 0) | (replicas_of(c) > 1 ? DATA : 0) | (c->pp > 1 ? PIPELINE : 0);
 }
 
-/* Does a sum over these axes bring a rank what another one has? */
+/* Does a rank's sum over these axes include the number of rank `other`? */
 static bool is_added(const Case *c, int axes, int rank, int other)
 {
     return axes != LEFT_OUT && (axes & TENSOR || rank % c->tp == other % c->tp) &&
@@ -24,7 +24,7 @@ static bool is_added(const Case *c, int axes, int rank, int other)
            (axes & PIPELINE || stage_of_rank(c, rank) == stage_of_rank(c, other));
 }
 
-/* What a rank brings to a sum. */
+/* What a rank contributes to a sum. */
 typedef double Squares(const Scenario *run, int rank, int time);
 static double summed(const Evidence *e, Squares *squares, int axes)
 {
@@ -41,7 +41,7 @@ static double norm_of_rank(const Scenario *run, int rank, int time)
     return sqrt(grid_shards(run, rank, time) + grid_whole(run, rank, time));
 }
 
-/* The norm of all that the ranks of a tp group hold, on each of them its part. */
+/* The norm of everything that the ranks of a tp group hold together. */
 static double norm_of_stage(const Scenario *run, int rank, int time)
 {
     const int first = rank - rank % run->c.tp;
@@ -56,7 +56,7 @@ static bool is_number(const Evidence *e, double number)
     return fabs(e->is[0] - number) <= 1e-12 * number;
 }
 
-/* Which of the squares a sentence is about: those of both kinds, of the shards, or of whole parameters. */
+/* The subject of a sentence: the squares of both kinds, of the shards, or of whole parameters. */
 static const char *which(bool shards, bool whole)
 {
     return shards && whole ? _("the squares")
@@ -64,7 +64,7 @@ static const char *which(bool shards, bool whole)
                            : _("the squares of whole parameters");
 }
 
-/* The first of the differences from the right axes. */
+/* Describes the first difference of these axes from the right ones. */
 static bool says_of_axes(const Evidence *e, int shards, int whole)
 {
     const int axes = axes_of(e->c);
@@ -85,7 +85,7 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
                                    "rank of a tp group holds other elements"));
 }
 
-/* Is it the root of sums over other axes? */
+/* Is the norm the root of sums over other axes? */
 static bool summed_over_other_axes(const Evidence *e)
 {
     double of_shards[LEFT_OUT + 1], of_whole[LEFT_OUT + 1];

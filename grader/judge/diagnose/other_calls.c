@@ -17,7 +17,7 @@ const Entry *input_of(const Evidence *e)
     return find_entry(e->trial->expected.all, VALUES, input);
 }
 
-/* Is it the expected result plus x? */
+/* Is the result the expected one plus x? */
 bool input_added(const Evidence *e)
 {
     const Entry *x = input_of(e);
@@ -29,7 +29,7 @@ bool input_added(const Evidence *e)
     return says(e, _("it is the expected result with x added once too often: remove the residual"));
 }
 
-/* Does it begin with the result of that call, which is shorter or longer, and continue
+/* Does the result begin with that of another call, which is shorter or longer, and continue
  * correctly? */
 static bool begins_with(const Evidence *e, const Entry *entry)
 {
@@ -98,8 +98,8 @@ static bool has_steps(const Label *label)
     return label->of == A_LAYER || label->of == A_PARAMETER;
 }
 
-/* Is it right in the first step only? Each step has its own weights and inputs, so the lab then
- * keeps something between steps, or counts calls. */
+/* Is the tensor right in the first step only? Each step has its own weights and inputs, so the lab
+ * then keeps something between steps, or counts calls. */
 bool right_in_step_1(const Evidence *e)
 {
     Trial *t = e->trial;

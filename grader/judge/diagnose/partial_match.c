@@ -52,7 +52,7 @@ bool first_ones_right(const Evidence *e)
                 (long long)first, (long long)e->count);
 }
 
-/* Are a few numbers wrong, fewer than a row or an eighth of all, up to the last one? */
+/* Are the last few numbers wrong: fewer than a row or, without rows, than an eighth of all? */
 bool last_ones_wrong(const Evidence *e)
 {
     const int64_t last = e->count - e->first_wrong, one = numbers_of_one(e);
@@ -83,8 +83,8 @@ static bool cut_off(const Evidence *e)
            says(e, _("numbers beyond %g are clipped to %g or its negative"), limit, limit);
 }
 
-/* Are the wrong ones this factor times the expected ones, and others right? A single wrong one
- * would match some factor by chance. */
+/* Are the wrong numbers `factor` times the expected ones, and the others right? A single wrong
+ * number would match some factor by chance. */
 static bool some_times(const Evidence *e, double factor)
 {
     if (factor == 1 || e->wrong < 2 || e->wrong == e->count)
@@ -122,7 +122,7 @@ static bool nothing_left(const Evidence *e)
                                    : _("large numbers are treated as overflow, or clipped"));
 }
 
-/* Are the wrong ones exactly those expected to be negative, and are they zero? */
+/* Are exactly those numbers wrong that should be negative, and are they zero? */
 static bool negative_ones_lost(const Evidence *e)
 {
     enum { ENOUGH = 4 };

@@ -6,8 +6,8 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Right answers take at most as much memory as the judge does, on its one rank, and what goes into
- * and comes out of communication. Buffers are rounded up. */
+/* Right answers take at most the memory that the judge takes on its one rank, and the inputs and
+ * results of communication. Buffers are rounded up. */
 static const double slack = 1.1, small = 64;
 
 void compare_work_of_segments(Trial *t, const Entry *want)
@@ -88,7 +88,8 @@ bool no_backward_of_segment(const Evidence *e)
                 "segment_run used"));
 }
 
-/* What goes wrong in each call multiplies the gradient once for each call that it has passed. */
+/* If each call scales the gradient wrongly, the factor grows with the number of calls that the
+ * gradient has passed. */
 bool multiplied_by_calls(const Evidence *e)
 {
     const Case *c = e->c;

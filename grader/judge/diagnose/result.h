@@ -58,7 +58,7 @@ typedef struct LabResult {
     LabState state;            /**< how far grading came */
     char remark[4096];         /**< why it does not build or is refused, or which TODO is next */
     bool untouched;            /**< the file is as it was at the start */
-    char variables[160];       /**< its static and file-scope ones, "`a`, `b`" */
+    char variables[160];       /**< the lab's static and file-scope variables, "`a`, `b`" */
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
@@ -69,7 +69,7 @@ typedef struct LabResult {
     bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     bool exchanges;        /**< something was sent in some case */
-    char printed[8192];    /**< by its ranks: how much, where it is kept, the first lines */
+    char printed[8192];    /**< its ranks' output: how much, where it is kept, the first lines */
     int points, of;        /**< earned, and what there is to earn */
     uint64_t seed;         /**< of its cases */
     int cases;             /**< that were run */

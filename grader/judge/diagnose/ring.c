@@ -171,7 +171,7 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
          t->sizes);
 }
 
-/* A message of a whole chunk takes one round; one of a half takes half of it. */
+/* A message with a whole chunk takes one round; one with half a chunk takes half a round. */
 static void compare_rounds(const Exchange *x)
 {
     Trial *t = x->trial;
@@ -190,7 +190,7 @@ static void compare_rounds(const Exchange *x)
 
 /* ---- both ---------------------------------------------------------------------------------------------------- */
 
-/* Has every rank come to the end of this call? */
+/* Has every rank ended this call? */
 static bool has_ended(const Exchange *x)
 {
     Label sent = x->where;

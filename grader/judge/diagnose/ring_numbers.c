@@ -6,7 +6,8 @@
 
 /* ---- the chunks ---------------------------------------------------------------------------------------------- */
 
-/* The chunk of the rank at a place in its group, as the lab has it. @return whether it is known */
+/* The chunk of the rank at a place in its group, as the lab computed it. @return whether it is
+ * known */
 static bool chunk_at(const Trial *t, Members group, int place, int call, Range *chunk)
 {
     const Entry *entry = entry_of_rank(t, group.first + place * group.stride, VALUES,
@@ -75,7 +76,7 @@ void compare_extreme_chunks(Trial *t)
 
 /* ---- the numbers --------------------------------------------------------------------------------------------- */
 
-/* What the ranks of a group held before a call, beside the evidence. */
+/* The evidence, and what the ranks of a group held before a call. */
 typedef struct Ring {
     const Evidence *e;
     Members group;
@@ -186,7 +187,7 @@ static bool is_another_sum(Ring *r)
     return false;
 }
 
-/* Did each rank that passed chunk k on, in this direction, and this one add it to what x held? */
+/* Did each rank that chunk k passed in this direction, up to this one, add it to what x held? */
 static bool was_added(Ring *r, int k, Range chunk, int direction)
 {
     const Evidence *e = r->e;

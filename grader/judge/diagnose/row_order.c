@@ -26,8 +26,8 @@ static bool are_same(const Trial *t, const Dealt *a, const Dealt *b)
     return true;
 }
 
-/* Rows that follow each other with a constant stride, cyclically, were rotated, not shuffled: eight
- * by chance are one in millions. */
+/* Rows that follow each other at a constant cyclic stride were rotated, not shuffled. For eight
+ * rows of many, that happens by chance once in millions. */
 static const char *not_shuffled(const Dealt *dealt, int64_t least)
 {
     const double *mine = numbers_of(dealt->of[0]) + MINE;

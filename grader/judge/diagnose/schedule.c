@@ -45,7 +45,7 @@ static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
     return -1;
 }
 
-/* A pass that is missing although its rank has come to the end of this step. */
+/* Reports a pass that a rank left out of a step that it completed. */
 static bool tell_left_out(Trial *t, const StepSchedule *s, int step)
 {
     const int micros = t->c->micros;
@@ -73,7 +73,8 @@ static bool tell_left_out(Trial *t, const StepSchedule *s, int step)
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
-/* The most micro-batches between their two passes; and the first pass with which there are more than `enough`, or NULL. */
+/* The most micro-batches that are between their two passes at once. Sets *beyond to the first pass
+ * that makes them more than `enough`, or to NULL. */
 static int most_alive(const StepSchedule *s, int rank, int enough, const Pass **beyond)
 {
     int alive = 0, most = 0;
@@ -129,7 +130,8 @@ static const Pass *could_run(const StepSchedule *s, int rank, int i)
     return NULL;
 }
 
-/* A wait that is not needed: the first stage can always run forward. Otherwise the longest. */
+/* The first unnecessary wait: the first stage can always run forward. Without one, the longest wait
+ * of all stages. */
 static const Pass *worst_wait(const Trial *t, const StepSchedule *s, int *of_rank,
                               const Pass **instead)
 {
@@ -172,7 +174,7 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
          idle, pass ? pass->micro : 0, line[0] ? _(", at ") : "", line, meanwhile, t->sizes);
 }
 
-/* The case has ended all the same: MPI has buffered what waits. */
+/* Even so, the case ran to completion, because MPI buffered the messages. */
 void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
 {
     char waits[2][300] = {"", ""};
@@ -189,7 +191,7 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
          function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
 
-/* Its first calls were not kept. */
+/* A ring keeps only a rank's last calls. */
 bool has_lost_calls(Trial *t)
 {
     for (int rank = 0; rank < t->c->world; rank++)

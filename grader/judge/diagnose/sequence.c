@@ -10,8 +10,8 @@
 
 static const double slack = 1.1;
 
-/* On one rank nothing is split, and the lab's functions return their arguments. What is taken
- * includes what goes into and comes out of communication. */
+/* On one rank nothing is split, and the lab's functions return their arguments. With several ranks,
+ * the memory taken includes the inputs and results of communication. */
 void compare_work_of_positions(Trial *t, const Entry *want)
 {
     const double rounding = t->result->lab->kept(t->c, &want->label),
@@ -61,7 +61,8 @@ static bool are_positions(const Trial *t, const Entry *got, const Entry *want)
            (got->end - got->begin) * t->c->tp == want->shape.size[1];
 }
 
-/* Of what the case writes in this order, are the first wrong numbers those of another rank's positions? */
+/* In the order in which the case writes its tensors, does the first wrong one hold another rank's
+ * positions? */
 bool positions_of_another_rank(const Evidence *e)
 {
     const Trial *t = e->trial;
@@ -104,7 +105,7 @@ static double value_before(const Evidence *e, int64_t index)
     return weight_in_step(e->c, &p, e->want->label.step, index);
 }
 
-/* False if a rank has no such numbers. */
+/* Computes what the ranks' steps changed; false if a rank has not written its numbers. */
 static bool steps_of_group(const Evidence *e, NormStep *step)
 {
     const Members group = tp_group(e->c, e->trial->rank);

@@ -59,7 +59,7 @@ void compare_sharded_parts(Trial *t)
 
 /* ---- squares ---------------------------------------------------------------------------------------------------- */
 
-/* What is made of a sum of squares before it is added. */
+/* The function that a lab applies to its sum of squares before it is added. */
 typedef double Made(double square);
 
 static double itself(double square)
@@ -72,7 +72,8 @@ static double squared(double square)
     return square * square;
 }
 
-/* The sum of what these ranks bring, of split parameters (0) or of whole ones (1); and the largest. */
+/* The sum of these ranks' contributions for split parameters (0) or for whole ones (1). Sets *most
+ * to the largest contribution. */
 static double brought(const Evidence *e, Members by, int whole, Made *made, double *most)
 {
     const Label l = e->want->label;
@@ -99,7 +100,7 @@ static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double 
     return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
 }
 
-/* Is each wrong one of the two the sum of what is made of these ranks' squares, times a factor? */
+/* Is each wrong sum of the two, up to a factor, the sum of `made` over these ranks' squares? */
 static bool both_are_made(const Evidence *e, Members by, Made *made, double factor)
 {
     int wrong = 0;
@@ -118,7 +119,7 @@ static bool both_are(const Evidence *e, Members by, double factor)
     return both_are_made(e, by, itself, factor);
 }
 
-/* Does each of these ranks have the largest square that any of them brings? */
+/* Does each of these ranks have the largest square that any of them contributes? */
 static bool all_have_largest(const Evidence *e, Members by)
 {
     double most;
@@ -150,7 +151,7 @@ static bool one_is_summed_twice(const Evidence *e, Members own, Members dp)
     return false;
 }
 
-/* Are the sums right except for what was done to the squares before or after, or to both sums? */
+/* Are the right squares summed, but changed before or after, or mixed up between the two sums? */
 static bool made_otherwise(const Evidence *e, Members dp)
 {
     if (are_roots(e) || both_are_made(e, dp, sqrt, 1))

@@ -251,7 +251,7 @@ static bool says_mixed(const Evidence *e, const double *before)
                      "from the replica that has stepped it"));
 }
 
-/* What else the first step may have been made with, in each replica's part. */
+/* A gradient that the first step may have used instead of the mean, in each replica's part. */
 typedef struct OtherGradient {
     double others; /* how often the gradients of the other replicas are added to the mean */
     double factor; /* of the sum */

@@ -8,8 +8,8 @@
 #include "grader/judge/diagnose/trial.h"
 
 /* Right answers multiply exactly their share. Their memory is at most three times that of the plain
- * layer and of what goes into and comes out of communication; the limit is `copies` times. Buffers
- * are rounded up (`small`), and a parameter may be padded (`padding`). */
+ * layer and of the inputs and results of communication; the limit is `copies` times. Buffers are
+ * rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* The part of the plain layer's work that counts as all of it. */
@@ -117,7 +117,7 @@ static double plain_memory(const Trial *t, const Entry *want)
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
-/* A layer's inputs and outputs, of which communication needs copies. */
+/* The numbers in a layer's inputs and outputs, which communication copies. */
 static double exchanged(const Case *c)
 {
     int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;

@@ -4,7 +4,7 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/stages.h"
 
-/* Ranks of a stage; so far apart are neighbours in a pipeline. */
+/* The ranks per stage, which is also the distance between neighbours in a pipeline. */
 static int width_of(const Case *c)
 {
     return c->world / c->pp;
@@ -57,7 +57,7 @@ static int count_of(const bool holds[MAX_BLOCKS])
     return count;
 }
 
-/* Each block in one stage, in the order of the model. */
+/* Describes a block that no stage or more than one stage runs, or that is out of order. */
 static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     for (int block = 0, before = 0; block < c->blocks; block++) {
@@ -83,7 +83,7 @@ static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char
     return false;
 }
 
-/* All stages wait for the slowest. */
+/* Describes two stages that differ by more than one block: all stages wait for the slowest. */
 static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     int most = 0, least = 0;
@@ -100,7 +100,7 @@ static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why
     return true;
 }
 
-/* What splits a layer splits a stage: its ranks run the same blocks. */
+/* The ranks that split a layer form a stage, so they must hold the same blocks. */
 static bool tell_torn_stage(const bool holds[][MAX_BLOCKS], const bool first[][MAX_BLOCKS],
                             const Case *c, int pipeline, char *why, size_t size)
 {
@@ -179,7 +179,7 @@ void compare_stages(Trial *t)
         fail(t, FORWARD, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
-/* The first block of this rank's stage, or -1 if that has none or is the first stage. */
+/* The first block of this rank's stage, or -1 if the stage has none or is the first one. */
 static int first_block_of(const Trial *t)
 {
     bool holds[MAX_BLOCKS];
@@ -197,7 +197,7 @@ bool stage_may_lack(const Trial *t, const Entry *want)
         return true;
     if (want->label.of != A_BLOCK)
         return false;
-    /* the lab chooses the first block of a stage; where an input is missing, so is the loss after it */
+    /* the lab chooses the first block of a stage; if an input is missing, so is the loss */
     return ranks_have_finished(t) ? want->label.index != first_block_of(t) : want->check == FORWARD;
 }
 

@@ -56,9 +56,8 @@ static bool is_suspect(const Evidence *e, int mistake)
            !gives(e, numbers_of(e->want));
 }
 
-/* Of the mistakes that give this tensor, the one that explains the most tensors of the case; or
- * NO_MISTAKE. Sets `denied` if a mistake was rejected because it would make the forward pass wrong
- * too. */
+/* The mistake that gives this tensor and explains the most tensors of the case, or NO_MISTAKE. Sets
+ * `denied` if a mistake was rejected because it would make the forward pass wrong too. */
 static int best_suspect(const Evidence *e, bool *denied)
 {
     int best = NO_MISTAKE, most = -1;

@@ -112,7 +112,7 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* What precedes a TODO is judged; what follows it is to do. */
+/* Checks that need nothing after the TODO are judged; the others are to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;
@@ -169,8 +169,8 @@ static void fail_unfinished(Trial *t)
          why, t->sizes);
 }
 
-/* What is right with less needs no more: only wrong numbers say that an exchange is missing. A
- * schedule says nothing of numbers, and a rank that keeps more may exchange less. */
+/* Does a failure of this check mean wrong numbers? Only wrong numbers show that an exchange is
+ * missing. A schedule does not depend on numbers, and a rank that keeps more may exchange less. */
 static bool is_of_numbers(const Trial *t, int check)
 {
     const Lab *lab = t->result->lab;
@@ -219,7 +219,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         t.broken_in_step_1 = false;
         if (t.rank == 0)
             compare_stages(&t), compare_schedule(&t), compare_ring(&t), compare_sharded_parts(&t);
-        look_for_more(&t); /* what was not waited for explains the numbers */
+        look_for_more(&t); /* first, because a request without a wait explains wrong numbers */
         compare_expected(&t);
     }
     fail_unfinished(&t);

@@ -82,7 +82,7 @@ void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text,
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
-/** Does a rank split a parameter otherwise than its lab says? */
+/** Does a rank split a parameter in a way that its lab does not allow? */
 bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
@@ -99,7 +99,7 @@ void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */
 typedef struct Busiest {
     int rank;            /**< that has it */
-    double most, second; /**< a rank that does much more than the others does their work */
+    double most, second; /**< the two largest; if they differ much, that rank does others' work */
 } Busiest;
 /** Finds the largest of these numbers of a WORK entry; a lab's own memory counts as taken.
  *  @return false if a rank has none */
@@ -117,13 +117,13 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: are gradients that are right the same, bit for bit, as those without recomputation? */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Lab 12: does each block belong to one stage, and is none much larger than another? */
+/** Lab 12: does each block belong to one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
 /** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
 void compare_ring(Trial *t);
 /** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1 at most. */
 void compare_chunks(Trial *t, int call);
-/** The same for counts that only ring_chunk() is tested with. */
+/** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part cut the weights into parts that follow each other, and is none too long? */
 void compare_sharded_parts(Trial *t);

@@ -120,7 +120,8 @@ static Members members_in(const Case *c, const AxisOrder order, GroupName axis, 
                      degree_of(c, axis)};
 }
 
-/* On all ranks, are the groups of this axis, or the places in them, those of `as` in this order? */
+/* On all ranks, are this axis's groups, or the places in them, those of axis `as` in a grid of this
+ * order? */
 static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder order)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -239,7 +240,7 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
 }
 
-/* The same number on all ranks, or -1. */
+/* The number that all ranks wrote, or -1 if they differ. */
 static double on_all_ranks(const Trial *t, Label label)
 {
     double number = -1;

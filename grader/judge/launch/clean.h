@@ -7,5 +7,5 @@
  *  that turn the direction of text become '?'. Compilers quote what is in a student's file. */
 void clean_text(char *text);
 
-/** The same for a text within a line: newlines and tabs become '?' too. */
+/** Like clean_text(), for a text within a line: newlines and tabs become '?' too. */
 void clean_line(char *text);

@@ -35,8 +35,8 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* As root, runs the ranks under an unused user ID, different from other judges', so that it
- * alone counts and ends them. */
+/* As root, the judge runs the ranks under an unused user ID that no other judge has. So it counts
+ * and ends only its own. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
     enum {

@@ -13,7 +13,8 @@ static double free_bytes(const char *folder)
     return statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
 }
 
-/* In memory only if there is room for all that a launch may write: a process that touches a page without room is killed. */
+/* Chooses memory only if everything that a launch may write fits: a process that touches a page for
+ * which there is no room is killed. */
 int launches_with_room(const char **folder)
 {
     static const double needed = 1.5 * (double)FILE_BYTES;

@@ -46,8 +46,8 @@ static int32_t done_cases(const Launch *launch, int rank)
     return atomic_load(&launch->rank[rank].done_cases);
 }
 
-/* Until this rank leaves a case, or it is time to look whether all is well. A lab could wake the
- * judge without end. */
+/* Waits until this rank leaves a case, or until it is time to look at the ranks. Also sleeps for a
+ * moment, because a lab could wake the judge again and again. */
 static void wait_for_rank(const Launch *launch, int rank, int32_t done)
 {
     enum { LONGEST = 1000, LEAST = 20 /* µs */ };
@@ -112,8 +112,8 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
-/* What a lab names or says is quoted within lines of the report, so it must not bring its own lines.
- * Only once the ranks have ended, because they can write here. */
+/* What a lab names or says is quoted within lines of the report, so it must not contain newlines.
+ * Call this only after the ranks have ended, because they can write here. */
 static void clean_entries(const Outcome *outcome, int world)
 {
     for (int r = 0; r < world; r++)

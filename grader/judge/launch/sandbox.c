@@ -68,8 +68,8 @@ static bool write_file(pid_t pid, const char *name, const char *text)
     return good;
 }
 
-/* User IDs are the same inside and outside: for an ordinary user only its own, for root all of
- * root's. */
+/* Maps IDs to the same IDs inside the sandbox: for an ordinary user only its own, for root all that
+ * it has. */
 static bool tell_who(pid_t pid, const char *name, unsigned own)
 {
     char path[32], map[4096] = "";

@@ -145,8 +145,8 @@ static void forget_arguments(void)
         close(file);
 }
 
-/* The judge reads its supervisor's errors as long as it lives. If it ended before this process
- * requested the signal, none will come. */
+/* The judge reads its supervisor's errors until it ends. If it ended before this process requested
+ * the signal, no signal will come. */
 static bool judge_has_ended(const Start *start)
 {
     struct pollfd reader = {.fd = start->trouble};

@@ -166,8 +166,8 @@ static double cpu_since(Watch *watch, int rank, const ProcessState *process)
     return process->cpu - watch->cpu[rank];
 }
 
-/* A rank that allocates more and more memory reaches that limit, and its message names it, however
- * slowly the machine provides the memory. */
+/* Has the rank's memory grown? Then it may continue. If it never stops allocating, it reaches the
+ * memory limit, whose message names the rank. */
 static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
 {
     enum { MORE = 4 << 20 };
@@ -177,8 +177,8 @@ static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
     return true;
 }
 
-/* At how many consecutive looks the rank was asleep. Between two polls of MPI it sleeps too, but
- * continues to poll. */
+/* Counts the consecutive looks that found the rank asleep. Between two polls of MPI it sleeps too,
+ * but continues to poll. */
 static void count_sleep(Watch *watch, int rank, char state)
 {
     int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
@@ -234,7 +234,7 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Someone at a terminal should learn why nothing happens; once, because the cases after it are as
+/* Tells somebody at a terminal why nothing happens: only once, because later cases may be just as
  * slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {

@@ -29,8 +29,8 @@ static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
     return in;
 }
 
-/* Without the `missing` ranks. If numbers flow one way only, a rank may finish before others have
- * arrived. */
+/* The outlook without the `missing` ranks. If numbers flow one way only, a rank may finish before
+ * others have arrived. */
 static Outlook outlook_without(const Part *mine, uint64_t missing)
 {
     const Call *call = mine->call;
@@ -79,8 +79,8 @@ static Outlook outlook_together(const Look *look, const Part *mine)
     return has_lost(look->calls, missing) ? SOME : outlook_without(mine, missing);
 }
 
-/* Messages that a receive could take, and receives that could take a message: same channel, where
- * wildcards match any tag. */
+/* Could one of these parts be the receive of the other's message? Wildcards match any rank or
+ * tag. */
 static bool could_meet(const Part *mine, const Part *other)
 {
     const Part *sent = mine->receives ? other : mine, *received = mine->receives ? mine : other;
@@ -90,8 +90,8 @@ static bool could_meet(const Part *mine, const Part *other)
            (received->call->from_tag == ANY_TAG || received->call->from_tag == sent->call->to_tag);
 }
 
-/* Did this part come before mine on the same rank, and does it take, or has it taken, what mine
- * could? */
+/* Did this part come before mine on the same rank, and could it take (or has it taken) a
+ * counterpart of mine? */
 static bool comes_before(const Look *look, const Part *part, const Part *mine)
 {
     if (part->receives != mine->receives || part->rank != mine->rank ||

@@ -29,7 +29,7 @@ Parts together_of(const Calls *calls);
 Parts messages_of(const Calls *calls);
 /** Do these messages have the same group, sender, receiver and tag? */
 bool same_channel(const Part *a, const Part *b);
-/** Is it a receive with a wildcard that got no message yet? */
+/** Is this part a receive with a wildcard that got no message yet? */
 bool is_loose(const Part *part);
 
 /** The end of the run of parts, starting at i, that are the `same` as the first. */
@@ -40,11 +40,12 @@ bool same_number(const Part *a, const Part *b);
 /** Did the ring of one of these ranks overflow? Then missing calls may have been made. */
 bool has_lost(const Calls *calls, uint64_t members);
 
-/** For a call of which one rank makes the blocking form and another the non-blocking one: appends which rank has left a call
- *  out or, if all else is equal, that the forms differ. @return false for other differences */
+/** If one rank makes the blocking form of a call and another the nonblocking one: appends which
+ *  rank has left a call out or, if all else is equal, that the forms differ.
+ *  @return false for other differences */
 bool append_form(const Calls *calls, const Difference *d, char *text, size_t size);
 
 /** What MPI forbids about two calls that match in their group; NO_DIFFERENCE if they fit. */
 DifferenceKind misfit(const Part *a, const Part *b);
-/** The same for a message of `sent` and its receive. */
+/** Like misfit(), for a message with signature `sent` and its receive. */
 DifferenceKind misfit_of_message(const Signature *sent, const Signature *received);

@@ -9,8 +9,8 @@ enum { UNKNOWN = -1 };
 
 /* What a call waits for: the halves of messages that meet it, or the other ranks of its group. */
 typedef struct Meeting {
-    int rank[2];      /* who has the other half of what it sends, of what it receives; or NOBODY */
-    int64_t index[2]; /* of that call */
+    int rank[2];        /* the ranks of the receive and of the send that it meets, or NOBODY */
+    int64_t index[2];   /* of that call */
     int64_t begin, end; /* of a collective: the parts that belong together */
     int64_t before;     /* likewise: where the parts of the group's previous collective begin */
 } Meeting;
@@ -79,14 +79,15 @@ static void match_collectives(Replay *r)
     }
 }
 
-/* ---- when what is over --------------------------------------------------------------------------------------- */
+/* ---- when calls are over ------------------------------------------------------------------- */
 
 static bool is_here(const Replay *r, const Call *call)
 {
     return label_equal(&call->where, r->where);
 }
 
-/* The time of a call that another rank has made, or UNKNOWN. Those of other steps were made before this one. */
+/* The time of a call that another rank has made, or UNKNOWN. Calls of other steps were made before
+ * this one. */
 static double made_at(const Replay *r, int rank, int64_t index)
 {
     const Call *call = call_at(r, rank, index);
@@ -102,7 +103,7 @@ static double later(double a, double b)
     return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : a > b ? a : b;
 }
 
-/* A collective begins when all of its ranks have made it and the last one of the group is over. */
+/* A collective begins when all of its ranks have called it and the group's previous one is over. */
 static double collective_over(Replay *r, const Meeting *m)
 {
     const Part *part = r->together.part;
@@ -177,7 +178,7 @@ static void add_work(Intervals *spans, double begin, double end)
         add_span(spans, begin, end);
 }
 
-/* A rank works for so long. */
+/* Lets a rank work for this many seconds or slots. */
 static void work(Replay *r, int rank, double seconds)
 {
     add_work(&r->schedule->work[rank], r->time[rank], r->time[rank] + seconds);
@@ -187,7 +188,7 @@ static void work(Replay *r, int rank, double seconds)
     r->schedule->busy[rank] += seconds;
 }
 
-/* The work that comes before a call, or is that of a pass. */
+/* Lets a rank do the work before a call or in a pass, up to this count of multiply-adds. */
 static void work_until(Replay *r, int rank, int64_t multiplied)
 {
     const double more = (double)multiplied - (double)r->multiplied[rank];

@@ -15,7 +15,7 @@ enum {
 
 enum {
     NEAR,  /**< the link of ranks in one node */
-    FAR,   /**< that of ranks in several */
+    FAR,   /**< the link of ranks in different nodes */
     LINKS, /**< how many there are */
 };
 
@@ -35,7 +35,7 @@ double message_takes(const Pace *pace, const Call *send, int from, int to);
 /** The seconds of a collective, once all of its ranks have made it: a sum takes the time of a ring or of a tree, whichever is faster, as in
  *  common/bench/cost.py; anything else, that of a ring. */
 double collective_takes(const Pace *pace, const Call *call);
-/** Is it a group of several ranks that hold the same shard, if `tp` ranks split a layer? */
+/** Are these members several ranks that hold the same shard, if `tp` ranks split a layer? */
 bool are_replicas(uint64_t members, int tp);
 
 /** A pass of a stage: a micro-batch, forward or backward. */

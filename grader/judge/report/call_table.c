@@ -107,8 +107,8 @@ static bool is_beneath(const Row *row, const Row *last)
     return last && label_equal(&first_of(row)->where, &first_of(last)->where);
 }
 
-/* A complete row, if there is one; then one beneath the heading of the last row, because ranks may
- * be in different steps at a time; then the earliest. */
+/* Prefers a complete row, then a row beneath the heading of the last one (ranks may be in different
+ * steps at a time), then the earliest. */
 static bool comes_before(const Row *row, const Row *other, const Row *last)
 {
     if (row->ready != other->ready)

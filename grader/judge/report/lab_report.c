@@ -170,7 +170,7 @@ static void print_next(FILE *out, Page page, const Lab *lab, const char *indent)
     print_indented(out, page, next, indent);
 }
 
-/* After full marks in a lab that was graded by itself: the next one, or what comes after the last. */
+/* After full marks in a lab that was graded by itself, names the next lab. */
 static void report_next_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page page)
 {
     int i = 0;
@@ -210,7 +210,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
     }
 }
 
-/* Is it a check of numbers that rounding changes? Those of the metrics are in double precision. */
+/* Does rounding change the numbers of this check? Metrics are in double precision. */
 static bool is_rounded(int check)
 {
     return check <= STEP || check == GRADIENT || check == LAYOUT || check == RING_SUM ||

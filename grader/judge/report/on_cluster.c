@@ -47,7 +47,8 @@ static void add_up(const Case *c, const Calls *calls, const StepSchedule *s, dou
     }
 }
 
-/* The record is that of a small model: its multiplications and bytes are scaled, all alike, to those of the model asked for. */
+/* The record is that of a small model. The pace scales its multiplications, its activations and its
+ * gradients to those of the requested model. */
 static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluster)
 {
     StepSchedule s;

@@ -89,7 +89,7 @@ static double shortest_pass(const StepSchedule *s)
     return shortest;
 }
 
-/* As many lines a stage as the shortest pass needs for its name, but no more than these. */
+/* The columns that a pass's name needs, and the most lines per stage that make room for it. */
 enum { NAME_COLUMNS = 3, MOST_LINES = 3 };
 
 static void print_times(FILE *out, const Case *c, const StepSchedule *s)

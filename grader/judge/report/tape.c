@@ -6,7 +6,7 @@
 #include "base/language.h"
 #include "tensor/tensor.h"
 
-/* What is shown of a rank's operations: forward, those that `op` points to. */
+/* The operations of a rank that are shown. `op` points to those of the forward pass. */
 typedef struct Shown {
     const TapeOperation *op[RING_OPERATIONS];
     int count;
@@ -81,7 +81,8 @@ static void tell_tensor(const TapeTensor *a, char shape[TAPE_TEXT], char placeme
     placement_text((Placement){(PlacementKind)a->kind, a->dim}, placement);
 }
 
-/* That of a copy is a partial sum, and that of a partial sum is the same on every rank: see PlacementKind. */
+/* The gradient of a copy is a partial sum. The gradient of a partial sum is the same on every rank.
+ * See PlacementKind. */
 static int kind_of_gradient(int kind)
 {
     return kind == COPIED ? PARTIAL : kind == PARTIAL ? WHOLE : kind;

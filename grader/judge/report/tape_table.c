@@ -64,7 +64,7 @@ static void print_forward(FILE *out, Page page, const Widths *w, const TapeRow *
     }
 }
 
-/* Where the gradient goes is broken after a comma, so that no line is longer than the narrowest terminal of the texts. */
+/* Breaks the list of the gradient's destinations after a comma, to fit a terminal of 80 columns. */
 static void print_backward(FILE *out, const Widths *w, const TapeRow *row)
 {
     enum { COLUMNS = 80 };

@@ -26,14 +26,15 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                : NULL;
 }
 
-/* Does a lab that sends nothing pass it without work? A split layer has shared out its products before it sends. */
+/* Could a lab that sends nothing pass this check without work? A layer that is split divides its
+ * products before it sends anything. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
            (check == ARITHMETIC && !lab->exchanges && !lab_points(lab->lab, SHARDING));
 }
 
-/* Only a backward pass needs more than a forward pass that forgets everything. */
+/* Without right gradients, a lab may simply keep nothing for the backward pass. */
 static bool lacks_gradients(const LabResult *lab)
 {
     const CheckResult *of_x = &lab->check[INPUT_GRADIENT],

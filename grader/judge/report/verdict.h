@@ -111,7 +111,7 @@ typedef struct Paint {
     const char *quiet, *strong;    /**< what may be skipped, what stands out */
     const char *off;               /**< ends each of them */
 } Paint;
-/** Those of a page. */
+/** The escape sequences of a page. */
 Paint paint_of(Page page);
 
 /** Prints a text of several lines, each indented by `indent` and broken at blanks to fit the

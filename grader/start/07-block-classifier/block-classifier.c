@@ -26,7 +26,7 @@ Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *m
     return add(x, feed_forward_forward(layer->feed_forward, layer_norm(layer->norm2, x), mesh));
 }
 
-/* Plain until now: two classes cannot be split over four ranks, so ColWiseLinear does not fit here. */
+/* Plain layers: two classes cannot be split over four ranks, so ColWiseLinear does not fit here. */
 struct Classifier {
     Linear *up, *down;
     Dropout *dropout;

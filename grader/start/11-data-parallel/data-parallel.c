@@ -1,8 +1,8 @@
-/* Lab 11: data parallelism. Until now every replica reads every row and steps alone. */
+/* Lab 11: data parallelism. As handed out, every replica reads every row and steps alone. */
 #include "balise.h"
 
 /* Deals this epoch's rows to the replicas, like PyTorch's DistributedSampler: sampler->order gets
- * all rows in the epoch's order, sampler->mine this replica's. Returns the number of these.
+ * all rows in the epoch's order, sampler->mine this replica's. Returns how many are in `mine`.
  * TODO(11): 8 lines. sampler->tail says what to do with rows that do not fill a round over the
  * replicas. */
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh)

@@ -1,4 +1,4 @@
-/* Lab 13: micro-batches, several of them under way in a pipeline. */
+/* Lab 13: several micro-batches under way in a pipeline. */
 #include "balise.h"
 
 void stage_send(Stage *stage, Tensor *x, int to)

@@ -29,7 +29,8 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
                   size_t size);
 enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
 
-/** The line of the lab's file at which a text has "FILE:LINE": of the compiler's first error, or else the first; 0 if none. */
+/** Finds "FILE:LINE" of the lab's file in a text. Returns the line of the compiler's first error,
+ *  or else the first line named, or 0. */
 int line_named(const LabResult *lab, const char *text);
 
 /** A check as the json format has it: name, status, points, of; reason, explained, case and again if it failed; reason
