@@ -171,7 +171,7 @@ END_TEST
 
 typedef void Exchange(Group *group, const real *x, real *y, int64_t numbers, int left, int right);
 
-/* Around the ring: does each rank get what its left neighbour has? */
+/* Does each rank of the ring get the numbers of its left neighbour? */
 static bool around_the_ring(Group *group, Exchange *exchange)
 {
     int size = group_size(group), rank = group_rank(group), left = (rank + size - 1) % size;
@@ -203,7 +203,7 @@ START_TEST(a_message_arrives)
 }
 END_TEST
 
-/* Twice: every rank sends before it receives. */
+/* Every rank starts a send before it receives, twice. */
 static void crossing(Group *group, const real *x, real *y, int64_t numbers, int left, int right)
 {
     enum { TIMES = 2 };
