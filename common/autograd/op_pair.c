@@ -30,7 +30,7 @@ static void pair_gradient(Node *node, Tensor *dy)
     gradient_add(x, ready(dx));
 }
 
-/* For a pair whose forward returned its argument. */
+/* Computes the result of a pair whose forward returned its argument. */
 static void share_argument(Node *node)
 {
     const Tensor *x = ready(node->input[0]);
@@ -38,7 +38,7 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
-/* For a pair whose result is larger than its argument. */
+/* Computes the result of a pair again, by its forward: it is larger than the argument, so it was not kept. */
 static void call_again(Node *node)
 {
     Tensor *y = node->output;

@@ -25,7 +25,7 @@ static void print(const char *name, Tensor *x)
 }
 
 static const char *place = "";
-/* As the runner's, which says layer, pass and step. */
+/* Replaces the runner's function, which writes the layer, pass and step. */
 void run_place(char *text, size_t size)
 {
     snprintf(text, size, "%s", place);

@@ -1,4 +1,4 @@
-/* The tape: what is differentiated when, what is kept, what is freed. */
+/* The tape: the order of differentiation, what is kept, and what is freed. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -258,7 +258,7 @@ START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
     ck_assert_int_eq(told.complete, 1);
     ck_assert_int_eq(told.operations, 4);
     ck_assert_int_eq(told.operations_before,
-                     2); /* the sum and one of the products; the gelu comes after */
+                     2); /* the sum and one of the products; gelu's backward runs later */
     assert_close("weight", 20, told.gradient, reals(weight->gradient), 0);
 }
 END_TEST
