@@ -47,8 +47,8 @@ bool backend_check(Problem *problem);
 const char *backend_description(void);
 
 /** Measures for about 2 ms the floating-point operations per second that one core can do in single
- *  precision. Returns 0 if that is unknown, as on a GPU: its data sheet says what `make bench` divides
- *  by. */
+ *  precision. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak from its data
+ *  sheet. */
 double backend_peak(void);
 
 /** Opens every file and device that kernels will need, for a process that will lose the right to
@@ -114,8 +114,8 @@ void backend_range_end(void);
 /** The precision to which a product's matrices are rounded before they are multiplied (to nearest,
  *  ties to even). Sums, biases and results stay in single precision. BF16 (Kalamkar et al.,
  *  arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16 (IEEE 754's binary16): 11
- *  significant bits, numbers from 2^-24 to 65504; for GPUs. TF32 (for NVIDIA's, from Ampere on): 11
- *  significant bits and the exponents of FP32, as tensor cores read FP32; the product's kernel
+ *  significant bits, numbers from 2^-24 to 65504; only on GPUs. TF32 (NVIDIA's GPUs, from Ampere on):
+ *  11 significant bits and the exponents of FP32, as tensor cores read FP32; the product's kernel
  *  decides whether the lower bits are dropped or rounded. */
 typedef enum Precision {
     FP32, /**< nothing is rounded */
@@ -125,9 +125,9 @@ typedef enum Precision {
 } Precision;
 
 /** Products with fewer multiply-adds stay in FP32, because rounding their matrices takes longer
- *  than it saves: the three products of a layer of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of
- *  128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Only the size decides, so
- *  that two runs decide alike. FP16 has the same limit. */
+ *  than it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³ take
+ *  8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39 µs. The
+ *  choice depends on the size alone, so it is the same in every run. FP16 has the same limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */
@@ -145,8 +145,8 @@ static inline bool precision_is_16_bits(Precision precision)
 
 /** Sets the precision in which the kernels of y = x W^T multiply; on a GPU, BF16 and FP16 also
  *  apply to the products in attention, whose scores, soft-max and sums stay in FP32 like all other
- *  kernels. `width` is the smallest size of most matrices to come, or 0: another library may be
- *  faster for large ones.
+ *  kernels. `width` is the smallest dimension of most matrices in the products that follow, or 0 if
+ *  unknown; for large ones, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
@@ -257,7 +257,7 @@ typedef struct DropoutMask {
     PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
     double probability;     /**< of dropping an element, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
-    int64_t positions;    /**< those of this rank: S or a part of it; 1 for a tensor without any */
+    int64_t positions;    /**< positions on this rank: S or its part of S; 1 for a tensor without positions */
     int64_t column_begin; /**< this rank's first column in the full tensor */
     int64_t position_begin; /**< this rank's first position in the full tensor */
 } DropoutMask;
@@ -291,7 +291,7 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs one of them; dy is NULL except for the backward one. */
+/** Runs one of them; dy is NULL unless it is GELU_DROPOUT_BACKWARD. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                     const uint32_t *kept, const real *dy, const real *x, real *y);
 
@@ -374,7 +374,7 @@ typedef struct AdamW {
     int64_t step;                                     /**< 1 for the first step */
     /** A byte for each ADAMW_BLOCK numbers: 0 as long as none of them has had a nonzero gradient.
      *  Their m and v are then zero, and the step need not read them; this is the case for most rows
-     *  of an embedding table. The kernel sets it. NULL: all have had one. */
+     *  of an embedding table. The kernel sets it. NULL means that all have had one. */
     uint8_t *seen;
 } AdamW;
 enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */

@@ -95,7 +95,7 @@ typedef struct Normal {
  *  @param a |x|, at most FAR */
 KERNEL_HELPER Normal normal_at(float a)
 {
-    const float exponent = a * a * -0.72134752f; /* of 2 */
+    const float exponent = a * a * -0.72134752f; /* exp(-a²/2) = 2^exponent */
     const float shifted = exponent + ROUNDER;
     const float r = exponent - (shifted - ROUNDER);
     float e = 0.000153457891f;
