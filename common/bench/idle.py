@@ -14,7 +14,7 @@ def nsys():
 
 
 def busy(spans, begin):
-    """The time after `begin` during which at least one of the spans (first, last) lasts."""
+    """The time after `begin` that at least one of the spans (first, last) covers."""
     covered, reached = 0, begin
     for first, last in sorted(spans):
         covered += max(0, last - max(first, reached))
