@@ -5,7 +5,7 @@ set -euo pipefail
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
 failures=0
 
-# verdict SENTENCE DETAIL: a test that fails if there is a detail.
+# verdict SENTENCE DETAIL: prints the result of a test, which fails if DETAIL is not empty.
 verdict() {
     if [[ -z $2 ]]; then
         echo "ok - $1"

@@ -16,7 +16,7 @@ skip() {
     exit 0
 }
 
-# verdict SENTENCE: the result of the last command, whose output is in $work/said.
+# verdict SENTENCE: prints the result of the last command, whose output is in $work/said.
 verdict() {
     if ((status == 0)); then
         echo "ok - $1"
@@ -72,7 +72,7 @@ apart() {
     child=''
 }
 
-# in_machine USER COMMAND: in the bare machine, in the kit's folder, with a clean environment.
+# in_machine USER COMMAND: runs it in the bare machine, in the kit's folder, with a clean environment.
 in_machine() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     apart sh -euc '
