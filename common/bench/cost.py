@@ -82,7 +82,7 @@ class Model:
         return rows * self.hidden / tp if self.leaves_out and large and 2 * rows > self.vocabulary else 0
 
     def left_out(self, tp, pp):
-        """Numbers of the first stage that the replicas do not sum. With ZeRO, they sum all, part by part."""
+        """Numbers of the first stage that the replicas do not sum. With ZERO=1, they sum all, part by part."""
         return self.unused(tp) if self.classifies and not self.zero else 0
 
     def summed(self, tp, pp, stage):
