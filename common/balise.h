@@ -328,7 +328,8 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
  * changes the other. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
-void accumulate(Tensor *sum, Tensor *x); /**< sum += x, in place; both have the same number of elements; not on the tape */
+/** sum += x, in place. Both have the same number of elements. Not on the tape. */
+void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and waits until that rank has begun to receive them. */
 void group_send(Group *group, Tensor *x, int to);
 /** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
@@ -446,8 +447,9 @@ typedef struct Segment Segment;
 Tensor *segment_run(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 /** Returns the same numbers, but not on the tape: only the result is kept. */
 Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
-/** Runs backward from y, the result of segment_run(); dy is its gradient. Adds to the gradients of the parameters
- * and of the leaf, and releases what that run has kept. Call it only in recompute_backward(), once for each run. */
+/** Runs backward from y, the result of segment_run(); dy is its gradient. Adds to the gradients of
+ * the parameters and of the leaf, and releases what that run has kept. Call it only in
+ * recompute_backward(), once for each run. */
 void segment_backward(Tensor *y, Tensor *dy);
 Tensor *leaf(Tensor *x);          /**< the numbers of x; a backward pass ends here */
 Tensor *leaf_gradient(Tensor *x); /**< the gradient of a leaf, after segment_backward() */
@@ -558,9 +560,10 @@ Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you
 Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< the number of elements that this rank holds */
 
-/** For debugging: prints x on stdout: its shape on this rank, its placement and its numbers, or the first
- * and last if there are many. In grading, prints the layer, pass and step too. Each line begins with the
- * rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks printed. */
+/** For debugging: prints x on stdout: its shape on this rank, its placement and its numbers, or the
+ * first and last if there are many. In grading, prints the layer, pass and step too. Each line
+ * begins with the rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks
+ * printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
  * yourself. */

@@ -69,8 +69,8 @@ static void release_node(Node *node, const Tensor *y)
     node->compute = NULL; /* its inputs' numbers are gone */
 }
 
-/* Counts the operations on this tape that add to each parameter's gradient. Other micro-batches have tapes of their
- * own. */
+/* Counts the operations on this tape that add to each parameter's gradient. Other micro-batches
+ * have tapes of their own. */
 static void count_uses(const Tape *tape, const Node *floor)
 {
     for (int step = 0; step < 2; step++)

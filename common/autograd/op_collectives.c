@@ -8,8 +8,9 @@
 static const Placement unknown = {UNKNOWN, 0};
 
 /* Over a group of one rank, every collective returns the numbers of x: a new tensor that shares x's
- * buffer until one of the two is written. Returns NULL if the caller must copy x: over several ranks, if
- * x is a parameter, whose buffer must not move, or if tensor_data() or slice() has given out its memory. */
+ * buffer until one of the two is written. Returns NULL if the caller must copy x: over several
+ * ranks, if x is a parameter, whose buffer must not move, or if tensor_data() or slice() has given
+ * out its memory. */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)

@@ -55,7 +55,7 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
                                      accumulate && !use->index);
     if (!use->index && use->count > 0)
         return;
-    if (!accumulate) /* also if there are no outputs: the last rank may hold no row of a vocabulary */
+    if (!accumulate) /* also if the last rank holds no row of a vocabulary */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
     if (use->index)
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
@@ -65,7 +65,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied = ready(node->saved[0]); /* called first, so that a profile shows its time apart */
+    Tensor *multiplied = ready(node->saved[0]); /* first: a profile shows its time apart */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;

@@ -5,7 +5,8 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* x and its slices share memory for good: `reached` keeps each from moving to a buffer of its own. */
+/* x and its slices share memory for good: `reached` keeps each from moving to a buffer of its
+ * own. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 {
     must_be_real("slice", x);
@@ -17,7 +18,7 @@ Tensor *slice(Tensor *x, int64_t begin, int64_t end)
     begin_change(x);
     x->may_be_shared = false;
     Tensor *y = tape_view(tape, x, unknown);
-    y->data = begin < end ? reals(x) + begin : x->data; /* an empty slice points to x's first number, not past its end */
+    y->data = begin < end ? reals(x) + begin : x->data; /* valid even for an empty slice */
     y->shape = SHAPE(end - begin);
     x->reached = y->reached = true;
     return y;
@@ -38,7 +39,8 @@ void accumulate(Tensor *sum, Tensor *x)
         kernel_vector_accumulate(tensor_count(x), reals(x), reals(sum));
 }
 
-/* Checks the arguments of a message. Returns x's numbers, which are sent to rank `other` or received from it. */
+/* Checks the arguments of a message. Returns x's numbers, which are sent to rank `other` or
+ * received from it. */
 static real *exchanged(const char *function, const Group *group, Tensor *x, int other)
 {
     group_must_exist(group, function);

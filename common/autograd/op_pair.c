@@ -38,7 +38,8 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
-/* Computes the result of a pair again, by its forward: it is larger than the argument, so it was not kept. */
+/* Computes the result of a pair again, by its forward: it is larger than the argument, so it was
+ * not kept. */
 static void call_again(Node *node)
 {
     Tensor *y = node->output;

@@ -1,4 +1,5 @@
-/* A lab's own operations and access to raw numbers, for labs that need more than balise.h's operations. */
+/* A lab's own operations and access to raw numbers, for labs that need more than balise.h's
+ * operations. */
 #include <string.h>
 
 #include "autograd/placement.h"
@@ -42,7 +43,8 @@ Tensor *tensor_copy(Tensor *x)
     return y;
 }
 
-/* If only kernels can access x's numbers, moves them, until the step ends, to memory that the host can access too. */
+/* If only kernels can access x's numbers, moves them, until the step ends, to memory that the host
+ * can access too. */
 static void bring_to_host(Tensor *x)
 {
     if (backend_on_host(x->data))

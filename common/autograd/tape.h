@@ -24,8 +24,9 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops only if this is set */
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
-    double tokens; /**< tokens of a replica's step, by which their losses are divided; 0: tokens of this batch */
-    int64_t draw;  /**< selects the masks that dropout draws; see segment_run() */
+    double
+        tokens; /**< divides the losses: tokens of a replica's step, or 0 for those of this batch */
+    int64_t draw; /**< selects the masks that dropout draws; see segment_run() */
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,
@@ -62,7 +63,8 @@ typedef struct Repetition {
     int times; /**< how often each is repeated */
 } Repetition;
 
-/** One of several equal parts of a tensor along a dimension: runs of numbers at a fixed distance from each other. */
+/** One of several equal parts of a tensor along a dimension: runs of numbers at a fixed distance
+ *  from each other. */
 typedef struct PartOf {
     int64_t rows;   /**< how many runs */
     int64_t stride; /**< from one run to the next, in numbers */
@@ -118,8 +120,8 @@ bool tape_record(Tape *tape, bool record);
  * y, of y's shape, or NULL for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
-/** The same for the operations recorded after `floor`, within the backward pass of an operation. No operation recorded
- *  before `floor` may use their parameters. */
+/** The same for the operations recorded after `floor`, within the backward pass of an operation. No
+ *  operation recorded before `floor` may use their parameters. */
 void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy);
 
 /** Observes gradients that become complete during the backward pass, to reduce them. */
@@ -136,8 +138,9 @@ typedef struct Observer {
      *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
-    /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed `output` from
-     *  `input`, whose elements may be NULL; or if `back`, it is about to add to the gradients of the inputs that need one. */
+    /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed
+     *  `output` from `input`, whose elements may be NULL; or if `back`, it is about to add to the
+     *  gradients of the inputs that need one. */
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);
     void *context; /**< passed to both */
@@ -151,13 +154,13 @@ typedef struct Arena {
 
 /** The members of a Tape. */
 struct Tape {
-    Pool *pool;                /**< of its tensors' buffers; the caller's */
-    const Mesh *mesh;          /**< the caller's */
-    TapeBatch batch;           /**< of this pass, as given to tape_reset() */
-    bool recording;            /**< see tape_record() */
-    Arena tensors, nodes;      /**< in the order in which they were made */
-    Node *last;                /**< the last recorded operation, or NULL */
-    Node *floor;               /**< in recompute_backward(): the last operation recorded before it; or NULL */
+    Pool *pool;           /**< of its tensors' buffers; the caller's */
+    const Mesh *mesh;     /**< the caller's */
+    TapeBatch batch;      /**< of this pass, as given to tape_reset() */
+    bool recording;       /**< see tape_record() */
+    Arena tensors, nodes; /**< in the order in which they were made */
+    Node *last;           /**< the last recorded operation, or NULL */
+    Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
@@ -171,9 +174,9 @@ typedef struct TapeMark {
 /** Returns the current end of the tape. */
 TapeMark tape_mark(const Tape *tape);
 
-/** Releases the values of tensors made since `mark`, except `result` and those that an operation keeps
- * for its backward. The caller must not read the released values again; the backward pass recomputes
- * those that are cheap to compute. */
+/** Releases the values of tensors made since `mark`, except `result` and those that an operation
+ * keeps for its backward. The caller must not read the released values again; the backward pass
+ * recomputes those that are cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what tensor_data() has given
@@ -237,8 +240,8 @@ Tensor *ready(Tensor *x);
 /** Gives x a buffer of its own, so that writing to it changes no other tensor. */
 void unshare(Tensor *x);
 
-/** Call it before x is changed in place. Makes x's numbers available in a buffer that no other tensor
- *  shares. From now on, they are not released to be recomputed. */
+/** Call it before x is changed in place. Makes x's numbers available in a buffer that no other
+ *  tensor shares. From now on, they are not released to be recomputed. */
 void begin_change(Tensor *x);
 
 /** Adds d to the gradient of x, if x needs one. May take over d's buffer. */

@@ -47,8 +47,8 @@ bool backend_check(Problem *problem);
 const char *backend_description(void);
 
 /** Measures for about 2 ms the floating-point operations per second that one core can do in single
- *  precision. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak from its data
- *  sheet. */
+ *  precision. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak from its
+ *  data sheet. */
 double backend_peak(void);
 
 /** Opens every file and device that kernels will need, for a process that will lose the right to
@@ -114,9 +114,9 @@ void backend_range_end(void);
 /** The precision to which a product's matrices are rounded before they are multiplied (to nearest,
  *  ties to even). Sums, biases and results stay in single precision. BF16 (Kalamkar et al.,
  *  arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16 (IEEE 754's binary16): 11
- *  significant bits, numbers from 2^-24 to 65504; only on GPUs. TF32 (NVIDIA's GPUs, from Ampere on):
- *  11 significant bits and the exponents of FP32, as tensor cores read FP32; the product's kernel
- *  decides whether the lower bits are dropped or rounded. */
+ *  significant bits, numbers from 2^-24 to 65504; only on GPUs. TF32 (NVIDIA's GPUs, from Ampere
+ *  on): 11 significant bits and the exponents of FP32, as tensor cores read FP32; the product's
+ *  kernel decides whether the lower bits are dropped or rounded. */
 typedef enum Precision {
     FP32, /**< nothing is rounded */
     BF16, /**< AMP=bf16 */
@@ -125,9 +125,10 @@ typedef enum Precision {
 } Precision;
 
 /** Products with fewer multiply-adds stay in FP32, because rounding their matrices takes longer
- *  than it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³ take
- *  8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39 µs. The
- *  choice depends on the size alone, so it is the same in every run. FP16 has the same limit. */
+ *  than it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
+ *  take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39
+ *  µs. The choice depends on the size alone, so it is the same in every run. FP16 has the same
+ *  limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */
@@ -257,7 +258,7 @@ typedef struct DropoutMask {
     PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
     double probability;     /**< of dropping an element, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
-    int64_t positions;    /**< positions on this rank: S or its part of S; 1 for a tensor without positions */
+    int64_t positions;    /**< on this rank: S or its part of S; 1 for a tensor without positions */
     int64_t column_begin; /**< this rank's first column in the full tensor */
     int64_t position_begin; /**< this rank's first position in the full tensor */
 } DropoutMask;

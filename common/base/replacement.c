@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 
-/* Opens a file without a name in the folder of `path`, so a killed process leaves nothing. Returns -1 if
- * the file system has no such files, or if there is no /proc, which give_name() needs. */
+/* Opens a file without a name in the folder of `path`, so a killed process leaves nothing. Returns
+ * -1 if the file system has no such files, or if there is no /proc, which give_name() needs. */
 static int open_nameless(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -26,8 +26,9 @@ static int open_nameless(const char *path)
     return fd;
 }
 
-/* Locks and empties the open file `fd`, which a killed process may have left under this name. Returns
- * false if another process is writing it: that process keeps the lock until it has renamed the file. */
+/* Locks and empties the open file `fd`, which a killed process may have left under this name.
+ * Returns false if another process is writing it: that process keeps the lock until it has renamed
+ * the file. */
 static bool take_over(int fd, const char *name)
 {
     struct stat own, named;
@@ -35,8 +36,8 @@ static bool take_over(int fd, const char *name)
            own.st_ino == named.st_ino && own.st_dev == named.st_dev && !ftruncate(fd, 0);
 }
 
-/* Opens `path.partial`. The name is fixed, so the next process reuses the file that a killed one has
- * left. Returns -1 if another process is writing it. */
+/* Opens `path.partial`. The name is fixed, so the next process reuses the file that a killed one
+ * has left. Returns -1 if another process is writing it. */
 static int open_beside(Replacement *file)
 {
     if (asprintf(&file->beside, "%s.partial", file->path) < 0)
@@ -62,7 +63,7 @@ static void forget(Replacement *file)
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem)
 {
-    const char *obstacle = file_obstacle(path); /* the rename would replace even a device by a file */
+    const char *obstacle = file_obstacle(path); /* a rename would replace even a device */
     if (obstacle) {
         problem_set(problem, path, hint, what, obstacle);
         return NULL;

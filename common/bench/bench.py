@@ -97,8 +97,8 @@ def kernels_on_gpu(bench):
 
 
 def collectives_on_gpu(bench):
-    """Measures collectives: over MPI on two ranks, which may share a GPU; over NCCL on one rank, and on
-    one rank per GPU."""
+    """Measures collectives: over MPI on two ranks, which may share a GPU; over NCCL on one rank,
+    and on one rank per GPU."""
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
         if layout in bench.layouts:

@@ -5,8 +5,8 @@
 
 prints what the clock of make trace CLUSTER= needs (grader/judge/report/on_cluster.c): ranks per
 node; latency and bandwidth of a rank within a node and between nodes; seconds of a step's passes on
-one rank; bytes of activations between two blocks, and of gradients that replicas sum; and a text that
-describes all this.
+one rank; bytes of activations between two blocks, and of gradients that replicas sum; and a text
+that describes all this.
 """
 import dataclasses
 import json

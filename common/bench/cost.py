@@ -24,15 +24,15 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
-    zero: bool = False  # does each replica keep the optimiser's state for its part of the weights (ZERO=1)?
-    average: int = 0  # steps between two averages of the replicas' weights; 0: they average gradients in each step
+    zero: bool = False  # is the optimiser's state sharded over the replicas (ZERO=1)?
+    average: int = 0  # steps between averages of the replicas' weights; 0: they average gradients
     sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
-    # True: a classifier of the first position. Other positions of the last block have no gradient, and
-    # neither have table rows that are not looked up. False: a language model, which multiplies every
-    # position by the whole table.
+    # True: a classifier of the first position. Other positions of the last block have no gradient,
+    # and neither have table rows that are not looked up. False: a language model, which multiplies
+    # every position by the whole table.
     classifies: bool = False
-    # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on the
-    # CPU, False on a GPU.
+    # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
+    # the CPU, False on a GPU.
     leaves_out: bool = True
 
     def name(self):
@@ -82,12 +82,14 @@ class Model:
         return rows * self.hidden / tp if self.leaves_out and large and 2 * rows > self.vocabulary else 0
 
     def left_out(self, tp, pp):
-        """Numbers of the first stage that the replicas do not sum. With ZERO=1, they sum all, part by part."""
+        """Numbers of the first stage that the replicas do not sum. With ZERO=1, they sum all, part
+        by part."""
         return self.unused(tp) if self.classifies and not self.zero else 0
 
     def summed(self, tp, pp, stage):
-        """Numbers of a stage that the replicas sum in a step: its gradients. If they average weights instead, the
-        mean per step: its weights and, in double precision, the number of rows by which a replica's count."""
+        """Numbers of a stage that the replicas sum in a step: its gradients. If they average
+        weights instead, the mean per step: its weights and, in double precision, the number of rows
+        by which a replica's count."""
         if self.average:
             return (self.held(tp, pp, stage) + 2) / self.average
         return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
@@ -105,14 +107,14 @@ class Model:
         return 12 * self.hidden ** 2
 
     def passes(self):
-        """The passes of a step through the linear layers of a block, and through its attention, counted in
-        forward passes; a backward pass counts as two."""
+        """The passes of a step through the linear layers of a block, and through its attention,
+        counted in forward passes; a backward pass counts as two."""
         own = 4 * self.hidden ** 2 / self.weights()  # attention's part of the weights
         return {"": (3, 3), "block": (4, 4), "attention": (3 + own, 4)}[self.recompute]
 
     def sums(self):
-        """All-reduces of a block in a step, over tp; a gather and a reduce-scatter together count as one.
-        With SP=1, the backward pass gathers the arguments of two products again."""
+        """All-reduces of a block in a step, over tp; a gather and a reduce-scatter together count
+        as one. With SP=1, the backward pass gathers the arguments of two products again."""
         if self.sequence_parallel:
             return {"": 5, "block": 7, "attention": 5}[self.recompute]
         return {"": 4, "block": 6, "attention": 5}[self.recompute]
@@ -126,8 +128,8 @@ class Model:
         return 4 * self.hidden * self.blocks_of(pp, stage) if self.sequence_parallel else 0
 
     def products(self):
-        """The multiplications per token in a step: in linear layers, counted in [hidden, hidden] weights;
-        in attention, counted in forward passes of a block."""
+        """The multiplications per token in a step: in linear layers, counted in [hidden, hidden]
+        weights; in attention, counted in forward passes of a block."""
         linear, attention = self.passes()
         if not (self.classifies and self.leaves_out):
             return linear * 12 * self.layers, attention * self.layers
@@ -136,8 +138,8 @@ class Model:
 
     def work(self):
         """Floating-point operations of a step, recomputation included: in linear layers, and in
-        attention. A backward pass costs two forward passes. Unless the kit skips rows (leaves_out), the
-        sum equals equation 2 of Narayanan et al. 2021."""
+        attention. A backward pass costs two forward passes. Unless the kit skips rows (leaves_out),
+        the sum equals equation 2 of Narayanan et al. 2021."""
         tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products()
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
@@ -145,8 +147,8 @@ class Model:
     def useful(self):
         """Floating-point operations that the model needs in a step, by PaLM's formula
         (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by,
-        and 12 S H for the attention of each block, causal or not. Recomputation does not count. In the
-        last block of a classifier, only work for the first position counts. In the C program,
+        and 12 S H for the attention of each block, causal or not. Recomputation does not count. In
+        the last block of a classifier, only work for the first position counts. In the C program,
         transformer_work() returns the same."""
         return sum(replace(self, recompute="", leaves_out=True).work())
 
@@ -167,9 +169,9 @@ class Model:
         return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
-        """Numbers per token that a block keeps from its forward to its backward pass: those that backward
-        reads. If the block or its attention is recomputed, only the input of that part is kept; a norm's
-        result is not kept, but its input."""
+        """Numbers per token that a block keeps from its forward to its backward pass: those that
+        backward reads. If the block or its attention is recomputed, only the input of that part is
+        kept; a norm's result is not kept, but its input."""
         attention = (4 * self.hidden + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
@@ -179,27 +181,28 @@ class Model:
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
-        releases its own only at its end. They are the results of two norms; the outputs of both layers,
-        whole, before and after the all-reduce (on one rank, these are the same); the inner layer after
-        GELU, split; and the input of the first block. A recomputed attention has already released its
-        output before the all-reduce."""
+        releases its own only at its end. They are the results of two norms; the outputs of both
+        layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
+        layer after GELU, split; and the input of the first block. A recomputed attention has
+        already released its output before the all-reduce."""
         return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp)
 
     def beside(self, tp):
-        """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold all
-        positions. If its attention is recomputed, the last block needs more in the backward pass: with all
-        positions, the gathered tensor, the partial sum, their gradients, and the output; split over the
-        heads, q, k, v and their gradients, instead of the inner layer."""
+        """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
+        all positions. If its attention is recomputed, the last block needs more in the backward
+        pass: with all positions, the gathered tensor, the partial sum, their gradients, and the
+        output; split over the heads, q, k, v and their gradients, instead of the inner layer."""
         again = self.recompute == "attention"
         if tp > 1 and self.sequence_parallel:
             return 5 + 3 / tp if again else 4 + 5 / tp
         return 5 if tp == 1 else 6 if again else 7
 
     def working_again(self, tp, dp):
-        """Numbers held in addition to the inputs of the blocks when the last block has run again. These are
-        the numbers that its backward pass reads, the gradient of its result (with SP=1, also the gathered
-        result, which the head reads), and those of working(). Later, these are the inner layer and its
-        gradient, split, and four tensors of x's size. The larger sum counts."""
+        """Numbers held in addition to the inputs of the blocks when the last block has run again.
+        These are the numbers that its backward pass reads, the gradient of its result (with SP=1,
+        also the gathered result, which the head reads), and those of working(). Later, these are
+        the inner layer and its gradient, split, and four tensors of x's size. The larger sum
+        counts."""
         gradient = (1 + 1 / tp if tp > 1 and self.sequence_parallel else 1) * self.hidden
         pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + gradient, 4 * self.hidden + 2 * self.inner() / tp
         return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
@@ -208,8 +211,8 @@ class Model:
 
     def working_in_backward(self, tp, dp, pp, stage):
         """Numbers held in addition in the backward pass of the last block: its output, the output's
-        gradient, which the next stage has sent, and the inner layer and its gradient, split. On the last
-        stage, the forward pass needs more."""
+        gradient, which the next stage has sent, and the inner layer and its gradient, split. On the
+        last stage, the forward pass needs more."""
         return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
 
     def reduced_at_ends(self, rows):
@@ -272,8 +275,8 @@ def message(link, size):
 
 def link_of_tp(cluster, tp, ranks):
     """The slowest link of a ring over the ranks of a tp group, which are consecutive. A ring leaves
-    a node once, so a group that fills whole nodes has their uplinks to itself. Two other groups that
-    span nodes can share an uplink."""
+    a node once, so a group that fills whole nodes has their uplinks to itself. Two other groups
+    that span nodes can share an uplink."""
     if ranks <= cluster.node or cluster.node % tp == 0:
         return cluster.near
     groups = 1 if tp % cluster.node == 0 else 2
@@ -323,10 +326,10 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
 
 
 def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
-    """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW, activations,
-    and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it holds the activations
-    of as many micro-batches as there are stages from this one to the last. It holds the tensors that it
-    has sent to the end of the step."""
+    """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
+    activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
+    holds the activations of as many micro-batches as there are stages from this one to the last. It
+    holds the tensors that it has sent to the end of the step."""
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
@@ -343,8 +346,8 @@ def memory(cluster, model, tp, dp, pp=1, micro=1):
 
 
 def sent(cluster, model, tp, dp, pp=1, stage=0):
-    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. In an all-reduce
-    over n ranks, each sends 2 (n-1)/n times the bytes of the sum."""
+    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. In an
+    all-reduce over n ranks, each sends 2 (n-1)/n times the bytes of the sum."""
     rows = model.batch / dp
     border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
     gathered = border / 2 if model.sequence_parallel else 0  # at each end, the positions of all ranks: half of a sum

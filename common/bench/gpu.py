@@ -74,7 +74,8 @@ def peak(description, given):
 
 
 def count_of():
-    """The number of GPUs, one for each rank. It is at least 1, because the bench has already run on one."""
+    """The number of GPUs, one for each rank. It is at least 1, because the bench has already run on
+    one."""
     if os.environ.get("EMULATED_GPUS"):
         return int(os.environ["EMULATED_GPUS"])
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")

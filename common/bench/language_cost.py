@@ -41,8 +41,8 @@ class LanguageModel(cost.Model):
         return math.ceil(self.vocabulary / tp)
 
     def weights(self):
-        """The number of weights in the linear layers of a block. With SwiGLU, its feed-forward part has
-        three layers, with GELU two."""
+        """The number of weights in the linear layers of a block. With SwiGLU, its feed-forward part
+        has three layers, with GELU two."""
         return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
 
     def block(self, tp):
@@ -101,10 +101,10 @@ class LanguageModel(cost.Model):
         return self.whole(tp) * (2 * hidden + self.of_kind(2, 4, 4)) + split / tp
 
     def working(self, tp, dp):
-        """As in cost.py, the numbers held when the forward pass leaves the last block, with ids, mask and
-        targets. A LLaMA also holds q and k before their rotation. A GPT-2 also holds q, k and v in one
-        tensor, and the outputs with their biases. A recomputed attention has released all these except
-        its result."""
+        """As in cost.py, the numbers held when the forward pass leaves the last block, with ids,
+        mask and targets. A LLaMA also holds q and k before their rotation. A GPT-2 also holds q, k
+        and v in one tensor, and the outputs with their biases. A recomputed attention has released
+        all these except its result."""
         again = self.recompute == "attention"
         whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
@@ -112,10 +112,11 @@ class LanguageModel(cost.Model):
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, the larger of two needs. In the head, these are the logits and their
-        gradient; the head's input before and after its norm, and its gradient; and the numbers that the
-        loss keeps per token. In BERT's pretraining, the head has only the rows of hidden tokens, and the
-        output of the blocks and its gradient are held too. In the last feed-forward layer, these rows of
-        three tensors are copied, because the gradient of all other rows is zero."""
+        gradient; the head's input before and after its norm, and its gradient; and the numbers that
+        the loss keeps per token. In BERT's pretraining, the head has only the rows of hidden
+        tokens, and the output of the blocks and its gradient are held too. In the last feed-forward
+        layer, these rows of three tensors are copied, because the gradient of all other rows is
+        zero."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()

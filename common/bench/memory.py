@@ -1,5 +1,6 @@
 """make bench ONLY=memory: the smallest MEM at which a BERT trains on 4 ranks, plain and with each
-setting that saves memory. Beside it, the peak that a rank reports, and the one that cost.py predicts."""
+setting that saves memory. Beside it, the peak that a rank reports, and the one that cost.py
+predicts."""
 import dataclasses
 import math
 import os

@@ -20,8 +20,8 @@ ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and tho
 CLOSE = 1e-5  # the most that the losses of the kit and of PyTorch may differ, of losses near 10
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
-# The model of a curve is small, because six runs of 300 steps must end. The learning rate is that of the
-# Neuchâtel lab.
+# The model of a curve is small, because six runs of 300 steps must end. The learning rate is that
+# of the Neuchâtel lab.
 CURVE, RATE, WARMUP = (*LLAMA[:3], 128, 2), 8e-4, 30
 USUAL_RATE, NO_WARMUP = 3e-4, 0  # of build/train
 
@@ -59,9 +59,9 @@ def pieces_in(content):
 
 
 def write_vocabularies(work):
-    """Pads the vocabularies with unused entries. In a SentencePiece model, a repeated field may continue
-    at the end of the file. The fields of a piece are 1, its text, 2, its score, and 3, its type (5 means
-    unused)."""
+    """Pads the vocabularies with unused entries. In a SentencePiece model, a repeated field may
+    continue at the end of the file. The fields of a piece are 1, its text, 2, its score, and 3, its
+    type (5 means unused)."""
     os.makedirs(f"{work}/llama", exist_ok=True)
     os.makedirs(f"{work}/gpt2", exist_ok=True)
     with open("data/stories/llama/tokenizer.model", "rb") as file:
@@ -123,7 +123,8 @@ def write_start(build, work, sizes, count, samples=None, more=()):
 
 
 def must_agree(name, version, mine, its):
-    """Ends with an error if the losses differ: the speeds of different computations cannot be compared."""
+    """Ends with an error if the losses differ: the speeds of different computations cannot be
+    compared."""
     far = apart(mine[:COMPARED], its[:COMPARED])
     if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
         fail(f"{name}: the losses of the first {COMPARED} steps are up to {far:.3g} from those of PyTorch {version}, allowed {CLOSE:.0e}",
@@ -182,8 +183,9 @@ def curve_options():
 
 
 def curve_runs(build, work, layouts, count, pythons):
-    """{name: (losses, seconds and memory)}: at each layout; on one rank with initial weights moved by one
-    unit in the last place, which shows the effect of rounding; and on one rank in PyTorch."""
+    """{name: (losses, seconds and memory)}: at each layout; on one rank with initial weights moved
+    by one unit in the last place, which shows the effect of rounding; and on one rank in
+    PyTorch."""
     more, found = curve_options(), {}
     for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
         steps.progress(f"{count} steps: LLaMA {name}")

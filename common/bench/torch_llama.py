@@ -97,7 +97,8 @@ class Llama(nn.Module):
         self.register_buffer("sine", torch.cat((angles, angles), -1).sin().float())
 
     def own(self, ids):
-        """Returns which ids are this rank's, and their row numbers in its table; 0 for other ids."""
+        """Returns which ids are this rank's, and their row numbers in its table; 0 for other
+        ids."""
         mine = (self.begin <= ids) & (ids < self.begin + self.table.shape[0])
         return mine, torch.where(mine, ids - self.begin, torch.zeros_like(ids))
 
@@ -126,7 +127,8 @@ def read_windows(path, seq):
 
 
 def rate_of(step, rate, warmup):
-    """The learning rate of a step, counted from 0, as by schedule_rate() (common/optim/gradients.c)."""
+    """The learning rate of a step, counted from 0, as by schedule_rate()
+    (common/optim/gradients.c)."""
     return rate * min(1, (step + 1) / warmup) if warmup else rate
 
 

@@ -8,9 +8,9 @@ Prints one JSON object: the seconds of each step on rank 0, the largest resident
 its resident memory after importing PyTorch and, on a GPU (one rank), the peak memory of its
 tensors. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): split by columns, then by
 rows, with f and g around them. DistributedDataParallel runs the replicas. PyTorch uses its fastest
-options: foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in 16
-bits, without a mask, because nothing is padding), and gradients that are views of the buckets. bf16 and
-fp16 use autocast; fp16 also uses the gradient scaler.
+options: foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in
+16 bits, without a mask, because nothing is padding), and gradients that are views of the buckets.
+bf16 and fp16 use autocast; fp16 also uses the gradient scaler.
 """
 import json
 import resource
@@ -65,8 +65,8 @@ class Split:
 
 
 class Pair(nn.Module):
-    """Two linear layers, the first split by columns, the second by rows, with GELU and dropout in between
-    and one all-reduce."""
+    """Two linear layers, the first split by columns, the second by rows, with GELU and dropout in
+    between and one all-reduce."""
 
     def __init__(self, split, hidden, inner, out, p):
         super().__init__()

@@ -53,8 +53,8 @@ def permutation(rows, seed, epoch):
 
 
 def batches(rows, batch, count, seed=1):
-    """The rows of each of the first `count` steps on one replica. The last rows of an epoch are left out
-    if they do not fill a batch."""
+    """The rows of each of the first `count` steps on one replica. The last rows of an epoch are
+    left out if they do not fill a batch."""
     found, epoch = [], 0
     while len(found) < count:
         order = permutation(rows, seed, epoch)

@@ -29,7 +29,7 @@ typedef enum Fitting {
     FIT_CLASSES,    /**< classes of the classifier */
     FIT_POSITIONS,  /**< rows of learned positions */
     FIT_KV_HEADS,   /**< heads of keys and values; 0 unless the architecture has them */
-    FIT_INNER,      /**< the inner width of feed-forward layers; 0 unless the architecture sets it */
+    FIT_INNER,      /**< inner width of feed-forward layers; 0 unless the architecture sets it */
     FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own, otherwise 0 */
     FIT_ROWS,       /**< rows of the data set */
     FIT_BATCH,      /**< BATCH_SIZE */
@@ -135,7 +135,7 @@ typedef struct SavedModel {
     char *folder;          /**< the folder that it was opened from */
 } SavedModel;
 
-enum { SAVED_STATES = 3 }; /**< the most tensors that the files have for a parameter: 3 with AdamW, 1 with SGD */
+enum { SAVED_STATES = 3 }; /**< the most tensors of a parameter: 3 with AdamW, 1 with SGD */
 /** The prefixes of their names: "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
 

@@ -89,7 +89,8 @@ Path checkpoint_before(const char *checkpoint)
     return found;
 }
 
-/* May a file of this name be removed? If a folder holds other files, they stay, and so does the folder. */
+/* May a file of this name be removed? If a folder holds other files, they stay, and so does the
+ * folder. */
 static bool is_ours(const char *name)
 {
     return !fnmatch("index.json*", name, 0) || !fnmatch("rank-*-of-*.safetensors*", name, 0);

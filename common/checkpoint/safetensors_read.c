@@ -14,8 +14,8 @@ static real real_of(uint32_t bits)
     return (real)number;
 }
 
-/* Moves the bits to their places in a float, then multiplies by 2^112, the difference of the exponents'
- * biases. */
+/* Moves the bits to their places in a float, then multiplies by 2^112, the difference of the
+ * exponents' biases. */
 static real from_f16(const void *bytes)
 {
     uint16_t bits;
@@ -100,7 +100,8 @@ typedef struct Copy {
     Problem *problem;
 } Copy;
 
-/* copy_reals() and copy_numbers() copy `count` numbers that are consecutive in the tensor and in the part. */
+/* copy_reals() and copy_numbers() copy `count` numbers that are consecutive in the tensor and in
+ * the part. */
 
 /* Copies numbers of type `real`, which need no conversion. */
 static bool copy_reals(const Copy *copy, int64_t x, int64_t y, int64_t count)

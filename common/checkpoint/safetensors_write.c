@@ -53,7 +53,7 @@ static json_t *header_of(const SafeTensor *tensors, int count, const char *const
         json_object_set_new(texts, metadata[0], json_string(metadata[1]));
     json_object_set_new(header, SAFETENSORS_METADATA, texts);
     for (int i = 0; i < count; i++)
-        set_checksum(header, tensors[i].name, checksum_of(NULL, 0)); /* a placeholder of the same length */
+        set_checksum(header, tensors[i].name, checksum_of(NULL, 0)); /* a placeholder */
     int64_t begin = 0;
     for (int i = 0; i < count; i++) {
         int64_t end = begin + shape_count(tensors[i].shape) * (int64_t)sizeof(real);

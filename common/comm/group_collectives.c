@@ -12,8 +12,8 @@ static void count(Group *group, Operation operation, int64_t numbers, double beg
     counter->seconds += MPI_Wtime() - begin;
 }
 
-/* An all-reduce of N elements sends 2(n-1)N over a group of n. Returns this rank's share; the shares
- * add up to exactly that number. */
+/* An all-reduce of N elements sends 2(n-1)N over a group of n. Returns this rank's share; the
+ * shares add up to exactly that number. */
 static int64_t share_of_sum(const Group *group, int64_t numbers)
 {
     int64_t all = 2 * (group->size - 1) * numbers;

@@ -1,4 +1,5 @@
-/* Communication through MPI, in host memory. A tensor that only kernels can access is copied there. */
+/* Communication through MPI, in host memory. A tensor that only kernels can access is copied
+ * there. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,8 +141,8 @@ static void add_blocks(const real *blocks, int ranks, int64_t count, real *sum)
             sum[j] += blocks[k * count + j];
 }
 
-/* Uses an all-to-all, which sends as much as a reduce-scatter: MPI's reduce-scatter may add in a different order for
- * each part. */
+/* Uses an all-to-all, which sends as much as a reduce-scatter: MPI's reduce-scatter may add in a
+ * different order for each part. */
 static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const int n = group->size;
@@ -229,7 +230,8 @@ static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
     return &mine->request;
 }
 
-/* Sends synchronously. Otherwise, a lab that works because MPI buffers small messages would hang with larger ones. */
+/* Sends synchronously. Otherwise, a lab that works because MPI buffers small messages would hang
+ * with larger ones. */
 static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers, int to)
 {
     MpiRequest *mine = request_of(x, numbers);

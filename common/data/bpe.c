@@ -35,7 +35,7 @@ static Splitter *splitter_new(Problem *problem)
                     "PCRE2 cannot split texts: %s", reason);
         return NULL;
     }
-    pcre2_jit_compile(splitter->pattern, PCRE2_JIT_COMPLETE); /* a failure only makes matching slower */
+    pcre2_jit_compile(splitter->pattern, PCRE2_JIT_COMPLETE); /* a failure only costs time */
     splitter->match = pcre2_match_data_create_from_pattern(splitter->pattern, NULL);
     return splitter;
 }

@@ -36,7 +36,8 @@ static Alphabet alphabet_new(void)
 
 /* ---- the vocabulary ---- */
 
-/* Gives the next id the bytes of `token`. Returns false if a character of `token` stands for no byte. */
+/* Gives the next id the bytes of `token`. Returns false if a character of `token` stands for no
+ * byte. */
 static bool put_token(Tokenizer *tokenizer, const Alphabet *alphabet, const char *token)
 {
     const size_t length = strlen(token);

@@ -236,7 +236,8 @@ static TokenSet *build_and_open(const char *folder, const Source *from, Problem 
     return set;
 }
 
-/* If there is a cache file already, a rank only reads the text for its checksum, and does not hold it. */
+/* If there is a cache file already, a rank only reads the text for its checksum, and does not hold
+ * it. */
 static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
 {
     XXH128_hash_t sum;

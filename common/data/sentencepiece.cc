@@ -38,8 +38,8 @@ static void encode_part(const Model *model, const char *text, size_t length, Ids
     known_word_keep(model->known, text, length, found.data(), found.size());
 }
 
-/* Each word includes the spaces before it, without the first one, which the library adds. Spaces at the
- * end of the text belong to the last word. */
+/* Each word includes the spaces before it, without the first one, which the library adds. Spaces at
+ * the end of the text belong to the last word. */
 static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
 {
     const Model *model = static_cast<const Model *>(tokenizer->model);
@@ -121,7 +121,8 @@ static void fill(Tokenizer *tokenizer, const SentencePieceProcessor *processor)
     }
 }
 
-/* Reports the library's message, unless it names the library's source code or quotes bytes of the file. */
+/* Reports the library's message, unless it names the library's source code or quotes bytes of the
+ * file. */
 static bool set_damaged(const char *path, const std::string &message, Problem *problem)
 {
     const bool is_clear = message.find('(') == std::string::npos &&

@@ -184,9 +184,9 @@ static size_t folder_length(const char *path)
 
 typedef enum FileKind { VOCABULARY_LINES, VOCABULARY_JSON, MERGES, SENTENCEPIECE } FileKind;
 
-/* A SentencePiece model is a protocol buffer that begins with its first piece: the tag of field 1, a
- * length, then the tag of the piece's own field 1. A list of merges begins with its version, or has a
- * space between two symbols. */
+/* A SentencePiece model is a protocol buffer that begins with its first piece: the tag of field 1,
+ * a length, then the tag of the piece's own field 1. A list of merges begins with its version, or
+ * has a space between two symbols. */
 static FileKind kind_of(const FileBytes *file)
 {
     const char *bytes = file->bytes;

@@ -90,10 +90,11 @@ bool known_word_put(const KnownWords *known, const char *word, size_t length, Id
 void known_word_keep(KnownWords *known, const char *word, size_t length, const int32_t *ids,
                      size_t count);
 
-/** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for messages.
- *  Takes over file.bytes. Returns false with `problem` on bad input. */
+/** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
+ *  messages. Takes over file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
-/** See wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are lines. */
+/** See wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are
+ *  lines. */
 bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
               FileBytes merges, Problem *problem);
 /** See wordpiece_read(), but does not take over file.bytes. */

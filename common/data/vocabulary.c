@@ -42,7 +42,8 @@ static bool bad_line(const char *path, int64_t id, const char *sentence, Problem
     return problem_set(problem, place, VOCABULARY_HINT, "%s", sentence);
 }
 
-/* Adds a token's piece for decoding: nothing for begin, end and padding, and a space before a word. */
+/* Adds a token's piece for decoding: nothing for begin, end and padding, and a space before a
+ * word. */
 static void put_piece(Tokenizer *tokenizer, const char *token, size_t length, bool continues)
 {
     static const SpecialToken unseen[] = {BEGIN_TOKEN, END_TOKEN, PAD_TOKEN};

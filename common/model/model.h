@@ -65,8 +65,8 @@ Builder *for_embedding(Builder *b);
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
                        Initial initial);
 
-/** Numbers that are no parameter, such as a cache; they are zeros at model_finish(). They live as long as
- *  the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
+/** Numbers that are no parameter, such as a cache; they are zeros at model_finish(). They live as
+ *  long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
 Tensor *model_state(Builder *b, Shape shape);
 
 /** The prefix of the names of parameters made with b. Dropout is keyed by it. */
@@ -108,7 +108,8 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
                 double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);
 
-/** Does an earlier stage hold it, too? Then only that stage saves it, and counts it in sizes and norms. */
+/** Does an earlier stage hold it, too? Then only that stage saves it, and counts it in sizes and
+ *  norms. */
 bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
 
 /** Makes the gradient of each tied parameter the sum over the two stages that hold it. Call it once

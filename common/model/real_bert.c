@@ -43,8 +43,8 @@ static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
 
 enum { PADDING_ID = 0 }; /* the token that fills up rows */
 
-/* In Hugging Face's library, the vector of the padding token gets no gradient (padding_idx). So it is
-   looked up with recording off. */
+/* In Hugging Face's library, the vector of the padding token gets no gradient (padding_idx). So it
+   is looked up with recording off. */
 static Tensor *token_vectors(const RealBertEmbedding *layer, Tensor *ids, const Mesh *mesh)
 {
     Tensor *others = tape_host_tensor(ids->tape, INT32, ids->shape, whole());

@@ -186,8 +186,8 @@ static Tensor *gradient_of_loss(const Stage *stage, const MicroBatch *m)
     return scale > 0 ? tape_reals(m->tape, SHAPE(1), whole(), &scale, false) : NULL;
 }
 
-/* Checks dy. The last stage begins the backward pass with its loss, and each other stage with the gradient
- * that the next one sends. */
+/* Checks dy. The last stage begins the backward pass with its loss, and each other stage with the
+ * gradient that the next one sends. */
 static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
 {
     if (stage->part.head && dy)

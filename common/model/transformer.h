@@ -1,7 +1,7 @@
 /** @file
- * A transformer: an embedding, N blocks one after the other, and a head. The architecture determines
- * these parts: BERT, GPT-2 or LLaMA. All are assembled from the functions of the labs: the serial ones,
- * the solutions, or the student's.
+ * A transformer: an embedding, N blocks one after the other, and a head. The architecture
+ * determines these parts: BERT, GPT-2 or LLaMA. All are assembled from the functions of the labs:
+ * the serial ones, the solutions, or the student's.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ typedef struct TransformerConfig {
     int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
     double dropout; /**< probability, in [0, 1) */
     int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
-    int inner; /**< the inner width of the feed-forward layers; the labs' BERT ignores it and has 4 H */
-    double epsilon;  /**< of the norms; the labs' BERT ignores it and has 1e-5 */
+    int inner;      /**< width between feed-forward layers; the labs' BERT ignores it and has 4 H */
+    double epsilon; /**< of the norms; the labs' BERT ignores it and has 1e-5 */
     int token_types; /**< the published BERT: rows of its table of token types; it uses row 0 */
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
@@ -41,8 +41,8 @@ struct Architecture {
     const char *name; /**< "BERT" */
     bool is_language; /**< a language model: each position has logits of all tokens, [B,S,V/tp] */
     bool is_masked;   /**< a language model of hidden tokens, not of the next ones */
-    /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL if all sizes
-     *  are. */
+    /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL if all
+     *  sizes are. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
     void *(*embedding_new)(
         Builder *b, const TransformerConfig *config); /**< parameters' names begin with b's */
@@ -100,12 +100,12 @@ typedef struct TransformerPart {
 /** All layers. */
 TransformerPart transformer_whole(const TransformerConfig *config);
 
-/** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the formula of
- *  PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by, and
- *  12 S H for the attention of each block, causal or not. In the last block of a classifier, which
- *  reads only the first position, the backward pass needs only keys and values. With masked tokens, the
- *  head needs only the share MASKED_SHARE of the positions. Recomputation does not count. useful() in
- *  cost.py and language_cost.py (common/bench) returns the same. */
+/** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the
+ *  formula of PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is
+ *  multiplied by, and 12 S H for the attention of each block, causal or not. In the last block of a
+ *  classifier, which reads only the first position, the backward pass needs only keys and values.
+ *  With masked tokens, the head needs only the share MASKED_SHARE of the positions. Recomputation
+ *  does not count. useful() in cost.py and language_cost.py (common/bench) returns the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
 
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */

@@ -6,8 +6,8 @@
 
 /* ---- clipping ---- */
 
-/* Adjacent gradients, whose squares are summed in one call, because the host waits for each sum on a GPU.
- * The padding between parameters is zero. */
+/* Adjacent gradients, whose squares are summed in one call, because the host waits for each sum on
+ * a GPU. The padding between parameters is zero. */
 typedef struct Run {
     const real *begin, *end;
 } Run;
@@ -29,8 +29,8 @@ __attribute__((weak)) double gradient_norm(double shards, double whole, const Me
     return sqrt(sum);
 }
 
-/* Sums of squares of gradients: of parameters that are split, of those that every tp rank holds whole, and of copies of
-   tied ones, which count on another stage. */
+/* Sums of squares of gradients: of parameters that are split, of those that every tp rank holds
+   whole, and of copies of tied ones, which count on another stage. */
 typedef struct Squares {
     double shards, whole, copies;
 } Squares;
@@ -70,9 +70,9 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* The parts of one shard's replicas begin elsewhere than those of another's. So the norms of different tp ranks may
-   differ in the last bit, and then the weights that every rank holds whole would differ too. Therefore all ranks take
-   the norm of rank 0. */
+/* The parts of one shard's replicas begin elsewhere than those of another's. So the norms of
+   different tp ranks may differ in the last bit, and then the weights that every rank holds whole
+   would differ too. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

@@ -1,6 +1,6 @@
 /** @file
- * From gradients to new weights: clipping, the scaler for fp16, the learning rate, and the optimisers'
- * pass over the arena of weights.
+ * From gradients to new weights: clipping, the scaler for fp16, the learning rate, and the
+ * optimisers' pass over the arena of weights.
  */
 #pragma once
 
@@ -52,8 +52,8 @@ Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);
 
-/** Makes one step with the model's gradients. Afterwards, the gradient of a table is zero if some of its
- *  rows never had one. */
+/** Makes one step with the model's gradients. Afterwards, the gradient of a table is zero if some
+ *  of its rows never had one. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
 /** Begins a step, which the next call of optimizer_update() makes. */

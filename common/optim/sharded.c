@@ -7,7 +7,8 @@
 #include "mesh/mesh.h"
 #include "optim/optim.h"
 
-/* The parts before lab 17: all have the same size, except that the last ones may be smaller or empty. */
+/* The parts before lab 17: all have the same size, except that the last ones may be smaller or
+ * empty. */
 __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 {
     const int64_t each = (count + n - 1) / n, begin = k * each, end = begin + each;

@@ -1,5 +1,5 @@
-"""Which rank holds which part of each matrix: drawn as sheets, listed, and compared with the expected
-parts."""
+"""Which rank holds which part of each matrix: drawn as sheets, listed, and compared with the
+expected parts."""
 from itertools import groupby
 from math import prod
 
@@ -153,8 +153,8 @@ def held_by_whom(parts):
 
 
 def elements_text(one):
-    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, and their sum, which
-    is the expected number."""
+    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, and their
+    sum, which is the expected number."""
     added = next((part for part in one["parts"] if part.get("addend")), None)
     if added:
         head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), _("sum, as expected")]
@@ -185,14 +185,16 @@ def matrix_section(number, one):
 
 
 def folded(title, members):
-    """A folded section for each member, below a title that opens them; an empty text without members."""
+    """A folded section for each member, below a title that opens them; an empty text without
+    members."""
     if not members:
         return ""
     return f'<details class="more"><summary>{escape(title)}</summary><div class="grid">{"".join(matrix_section(number, one) for number, one in members)}</div></details>'
 
 
 def check_section(members):
-    """Shows the first matrix with errors; folds the other ones with errors, and those without errors."""
+    """Shows the first matrix with errors; folds the other ones with errors, and those without
+    errors."""
     bad, good = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
     if not bad:
         return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in good)}</div>'

@@ -1,4 +1,5 @@
-"""Schedules of one step of a case: a pipeline's by the judge's clock, and the predicted one on a cluster."""
+"""Schedules of one step of a case: a pipeline's by the judge's clock, and the predicted one on a
+cluster."""
 from page import escape, paragraph, timeline_figure
 from language import _
 
@@ -7,7 +8,8 @@ OVERLAP = [[_("work"), "sky", "plain"], [_("sum over replicas"), "orange", "risi
 
 
 def with_idle(boxes, length, names):
-    """The spans of a row, from boxes (begin, length, kind, name) in order of time, with idle time between them."""
+    """The spans of a row, from boxes (begin, length, kind, name) in order of time, with idle time
+    between them."""
     spans, at = [], 0
     for begin, lasts, kind, name in boxes + [(length, 0, None, None)]:
         if begin > at:

@@ -1,5 +1,5 @@
-"""The tape of each rank, for a lab's page: the operations of its first pass, and how the gradient flows
-through them."""
+"""The tape of each rank, for a lab's page: the operations of its first pass, and how the gradient
+flows through them."""
 from page import escape, paragraph, table
 from language import _
 

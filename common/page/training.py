@@ -18,7 +18,8 @@ WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient re
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
-# The shares of a rank's time, in a bar: the words and the colour of each; then the kinds of spans in it.
+# The shares of a rank's time, in a bar: the words and the colour of each; then the kinds of spans
+# in it.
 SHARES = {"computing": (_("computing"), "blue"), "exchanging": (_("exchanging"), "orange"), "waiting": (_("waiting"), "ground"), "reading": (_("reading the batch"), "grey")}
 SHARE_OF = {"forward": "computing", "backward": "computing", "optimiser": "computing", "tp": "exchanging", "dp": "exchanging", "dp under way": "exchanging", "waiting": "waiting",
             "pp": "waiting", "reading": "reading"}
@@ -123,9 +124,9 @@ def schedule_text():
 
 
 def sent_over(ranks, group):
-    """The bytes that each rank sends to each other rank per step. A collective records how many bytes a
-    rank sends, but not to whom, so they are divided equally among the other ranks of the group. Bytes
-    between stages are divided among a stage's neighbours."""
+    """The bytes that each rank sends to each other rank per step. A collective records how many
+    bytes a rank sends, but not to whom, so they are divided equally among the other ranks of the
+    group. Bytes between stages are divided among a stage's neighbours."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
         members = rank.groups[group]
@@ -144,7 +145,8 @@ def shares_of(rank):
 
 
 def finding_of(other, shares):
-    """A sentence about where the ranks' time goes, and why they wait if they outnumber the cores."""
+    """A sentence about where the ranks' time goes, and why they wait if they outnumber the
+    cores."""
     percents = {share: f"{sum(one[share] for one in shares) / len(shares):.0f}" for share in SHARES}
     where, cores = counted("{n} rank", "{n} ranks", other["ranks"]), other.get("cores")
     if cores:

@@ -1,6 +1,6 @@
-/* build/checkpoint: shows the contents of a checkpoint and checks it (info), writes its full weights to
- * one file (merge), and measures the difference of two checkpoints (compare). Runs without MPI.
- * Exit status: 0, or 2 on bad input. */
+/* build/checkpoint: shows the contents of a checkpoint and checks it (info), writes its full
+ * weights to one file (merge), and measures the difference of two checkpoints (compare). Runs
+ * without MPI. Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>

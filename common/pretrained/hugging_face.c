@@ -180,7 +180,8 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* Returns where this rank's part of a parameter, or of the third of it that a name has, is in their tensor. */
+/* Returns where this rank's part of a parameter, or of the third of it that a name has, is in their
+ * tensor. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;
@@ -203,8 +204,8 @@ static void transpose(const real *x, int64_t rows, int64_t columns, real *y)
             y[c * rows + r] = x[r * columns + c];
 }
 
-/* Reads this rank's part of the parameter, or of the third of it that `name` has, to *values. Moves *values
- * past the numbers. */
+/* Reads this rank's part of the parameter, or of the third of it that `name` has, to *values. Moves
+ * *values past the numbers. */
 static bool read_part(const Pretrained *from, const HuggingFaceName *name, int block,
                       const Parameter *p, real **values, Problem *problem)
 {

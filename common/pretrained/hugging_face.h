@@ -1,6 +1,6 @@
 /** @file
- * Folders in Hugging Face's format: config.json, and the names of the tensors. "Their" and "theirs" refer
- * to Hugging Face's library.
+ * Folders in Hugging Face's format: config.json, and the names of the tensors. "Their" and "theirs"
+ * refer to Hugging Face's library.
  */
 #pragma once
 
@@ -47,8 +47,8 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** The shape in the kit of the third, or the whole parameter, that `name` has, if their tensor has the shape
- *  `theirs`. */
+/** The shape in the kit of the third, or the whole parameter, that `name` has, if their tensor has
+ *  the shape `theirs`. */
 Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 
 /** The shape of the whole parameter in the kit, if their tensor has the shape `theirs`. */

@@ -31,7 +31,8 @@ static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem 
                        "config.json has no %s, or an invalid value for it", key);
 }
 
-/* Reads a size, which is at least 1. `otherwise` is the default; 0 means that the key is required. */
+/* Reads a size, which is at least 1. `otherwise` is the default; 0 means that the key is
+ * required. */
 static bool size_of(const HuggingFaceConfig *from, const char *key, int otherwise, int *size,
                     Problem *problem)
 {
@@ -68,7 +69,8 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
                        one);
 }
 
-/* Checks a key that must not be true, because the kit does not support this variant of the model. */
+/* Checks a key that must not be true, because the kit does not support this variant of the
+ * model. */
 static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return !boolean(from, key, false) ||

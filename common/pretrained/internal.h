@@ -31,7 +31,8 @@ struct Pretrained {
  *  `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
 
-/** The same for from->path, a checkpoint of the kit, or a folder of which it opens the newest one. */
+/** The same for from->path, a checkpoint of the kit, or a folder of which it opens the newest
+ *  one. */
 bool own_checkpoint_open(Pretrained *from, Problem *problem);
 
 /** Fills in the sizes that a checkpoint's index gives; not `architecture`. Returns false with

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # check.sh: prints in one line why a make command cannot begin, or nothing if it can. The Makefile
-# passes variables: GOALS, SET (the names on the command line), EMPTY (those without a value), DOLLAR
-# (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
+# passes variables: GOALS, SET (the names on the command line), EMPTY (those without a value),
+# DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the
+# settings.
 # check.sh --unknown NAME...: prints the names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -38,8 +39,8 @@ goal() {
     return 1
 }
 
-# Removes the build if another handout was unpacked over this one. Its sources may be older than files
-# that were built before, so make would not build those again.
+# Removes the build if another handout was unpacked over this one. Its sources may be older than
+# files that were built before, so make would not build those again.
 forget_other_handout() {
     mkdir -p "$BUILD" 2> /dev/null && ! cmp -s grader/kit.sums "$BUILD/kit.sums" || return
     (cd "$BUILD" && rm -rf float double labs runners generated locale libbalise*.a grade hand-in train stacks checked)
@@ -55,8 +56,8 @@ check_handout() {
     done
 }
 
-# Checks compiler, MPI, folder and disk, because one sentence is clearer than the compiler's first error.
-# Does not check for commands that work on a bare machine.
+# Checks compiler, MPI, folder and disk, because one sentence is clearer than the compiler's first
+# error. Does not check for commands that work on a bare machine.
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
@@ -134,8 +135,9 @@ check_names() {
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
-# settings_of COMMAND: the settings that make help lists between this command's line and the next, and
-# those that the command shares with others. All commands take the settings that are not in the help.
+# settings_of COMMAND: the settings that make help lists between this command's line and the next,
+# and those that the command shares with others. All commands take the settings that are not in the
+# help.
 settings_of() {
     awk -v command="$1" '/^$|^[^ ]|^  build\// { mine = 0 } /^  make / { mine = $2 == command }
         mine { while (match($0, /[A-Z_]+=/)) { print substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }' common/setup/help.txt
@@ -196,7 +198,8 @@ check_dollar() {
     [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
-# Checks the switches that make itself reads: any value would turn them on. Programs check their own.
+# Checks the switches that make itself reads: any value would turn them on. Programs check their
+# own.
 check_values() {
     local name
     for name in AGAIN ASK INDEPENDENT REPORT SAN SOLUTION; do
@@ -206,7 +209,8 @@ check_values() {
         stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
 }
 
-# Rejects a lab file that is not a regular file: a FIFO or a device has no end, a folder no contents.
+# Rejects a lab file that is not a regular file: a FIFO or a device has no end, a folder no
+# contents.
 check_lab_files() {
     local file number why
     goal grade runners trace tape report measure debug watch hint solution progress predict reset start hand-in ||
@@ -238,7 +242,8 @@ check_stack() {
         "$(said 'it must be the number of a lab: %s' "$LABS")"
 }
 
-# gpu_obstacle: prints why no program can use a GPU here: no driver, or no GPU that the driver shows.
+# gpu_obstacle: prints why no program can use a GPU here: no driver, or no GPU that the driver
+# shows.
 gpu_obstacle() {
     python3 -c '
 import ctypes
@@ -252,8 +257,8 @@ else:
         print("no GPU")'
 }
 
-# Reports a missing GPU before the kernels are compiled, because that takes minutes. Once they are, the
-# programs report it. Skips this check for jobs, which run on other machines.
+# Reports a missing GPU before the kernels are compiled, because that takes minutes. Once they are,
+# the programs report it. Skips this check for jobs, which run on other machines.
 check_gpu() {
     local why
     [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return

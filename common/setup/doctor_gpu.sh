@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and which tests have run on a real one. Part of
-# doctor.sh; uses its row, under and hint.
+# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and which tests have run on a real one.
+# Part of doctor.sh; uses its row, under and hint.
 
 nvcc_path() {
     local nvcc

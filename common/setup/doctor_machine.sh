@@ -40,8 +40,8 @@ machine_table() {
     system_rows
 }
 
-# Shows whether the processor has instructions for bf16. Without them, oneDNN emulates bf16 or does not
-# support it.
+# Shows whether the processor has instructions for bf16. Without them, oneDNN emulates bf16 or does
+# not support it.
 bf16_row() {
     local found
     found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)

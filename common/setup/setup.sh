@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # setup.sh [core|data|test|slurm|docs ...]   (make setup; default: core)
 #
-# Installs the missing packages of these groups of `packages`, with apt: as root, or through sudo, which
-# asks for a password at most once. On other systems, prints the missing packages and how to load them on
-# a cluster. If groups are named and nothing is missing, prints nothing.
+# Installs the missing packages of these groups of `packages`, with apt: as root, or through sudo,
+# which asks for a password at most once. On other systems, prints the missing packages and how to
+# load them on a cluster. If groups are named and nothing is missing, prints nothing.
 # Exit status: 0 if everything is installed, 2 if something is still missing.
 set -euo pipefail
 

@@ -20,7 +20,8 @@ leave_status() {
     status_line=''
 }
 
-# Asks Slurm about the job. If the controller is busy, asks again later; if it does not know the job, ends.
+# Asks Slurm about the job. If the controller is busy, asks again later; if it does not know the
+# job, ends.
 ask_slurm() {
     local answer
     if answer=$(scontrol show job --oneliner "$job" 2>&1); then
@@ -163,7 +164,8 @@ leave() {
     exit "$1"
 }
 
-# Waits for the job. Asks the controller, which many users share, every second at first, later every five.
+# Waits for the job. Asks the controller, which many users share, every second at first, later every
+# five.
 wait_for_job() {
     local asked=-5
     job=$1

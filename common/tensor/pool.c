@@ -123,8 +123,8 @@ static bool is_over_limit(const Pool *pool, const Need *need)
     return pool->limit && pool->reserved + need->bytes > pool->limit;
 }
 
-/* Allocates a buffer. If there is not enough memory, returns free buffers of other sizes to the system and
- * tries again. */
+/* Allocates a buffer. If there is not enough memory, returns free buffers of other sizes to the
+ * system and tries again. */
 static Buffer *take_from_system(Pool *pool, const Need *need)
 {
     if (is_over_limit(pool, need))
@@ -163,8 +163,8 @@ static void count(Pool *pool, Category category, int64_t bytes)
 
 /* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
 
-/* A signalling NaN that depends on the position. Arithmetic makes a signalling NaN quiet, and one copied
- * from elsewhere differs, so writes of either are detected. */
+/* A signalling NaN that depends on the position. Arithmetic makes a signalling NaN quiet, and one
+ * copied from elsewhere differs, so writes of either are detected. */
 static uint32_t guard_word(const uint32_t *place)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);

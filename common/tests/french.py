@@ -81,7 +81,8 @@ COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|
 
 
 def nothing_is_unmarked(said):
-    """Each text of several words in these sources is in the catalogue, unless it is one of COMPARED."""
+    """Each text of several words in these sources is in the catalogue, unless it is one of
+    COMPARED."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/judge/*.c", "grader/judge/*/*.c", "grader/gradebook/*.c", "common/data/*.c") for path in glob.glob(pattern)):
         for before, literal, line in literals_of(path):
@@ -147,8 +148,8 @@ def no_makefile_speaks(_):
 
 
 def no_python_is_unmarked(said):
-    """Python prints texts of words only through _(), whose arguments are in the catalogue and are not
-    f-strings."""
+    """Python prints texts of words only through _(), whose arguments are in the catalogue and are
+    not f-strings."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
@@ -180,8 +181,8 @@ def no_page_is_unmarked(said):
 # ---- the labs' texts
 
 def outline(path):
-    """The parts of a text that a translation must keep: the levels of headings, the columns of tables,
-    the commands in code, links."""
+    """The parts of a text that a translation must keep: the levels of headings, the columns of
+    tables, the commands in code, links."""
     kept, code = [], False
     for line in text_of(path).splitlines():
         if line.startswith("```"):

@@ -1,5 +1,5 @@
-/* For LeakSanitizer only: keeps Open MPI's plugins loaded, because the suppressions of leaks.supp match
- * their names. */
+/* For LeakSanitizer only: keeps Open MPI's plugins loaded, because the suppressions of leaks.supp
+ * match their names. */
 int dlclose(void *handle);
 
 int dlclose(void *handle)

@@ -19,7 +19,7 @@ list_tests() {
             [[ $speed == slow ]] || continue
         elif [[ $speed == slow ]]; then
             [[ $path != common/backend/tests/test_*.c ]] || echo "sanitized ${path%.c}"
-            [[ $path != */test_*.c ]] || list_on_gpu emulated "$path" -sanitized # the slowest way to run them
+            [[ $path != */test_*.c ]] || list_on_gpu emulated "$path" -sanitized # the slowest way
             continue
         fi
         case $path in
@@ -65,8 +65,9 @@ list_gpu_tests() {
 }
 
 # The longest tests, about the longest first (CONTRIBUTING.md lists their seconds). They start before
-# all others, so no core is idle at the end. cuda_toolkit, docs and gpu_report build in $BUILD for minutes.
-# Only one make at a time may build there, so they start apart from each other, after the tests of Slurm.
+# all others, so no core is idle at the end. cuda_toolkit, docs and gpu_report build in $BUILD for
+# minutes. Only one make at a time may build there, so they start apart from each other, after the
+# tests of Slurm.
 longest_first=(
     grader/tests/slow_mutants.sh common/train/tests/slow_slurm_{refused,train,grade}.py grader/tests/slow_attacks.sh
     common/data/tests/slow_real_tokenizers.py common/tests/slow_sources_clang_tidy.sh grader/tests/slow_course.sh

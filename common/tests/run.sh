@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME, three at a time, plus those that
-# mostly wait. With gpu, runs those that can run on a GPU with BACKEND, two at a time. Reports a line per
-# test with its seconds and CPU seconds, details of failures, and the reason of each skip. The end repeats
-# the failures and lists the ten slowest tests. The output of each test stays in $BUILD/tests/log, the
-# report in $BUILD/tests/summary.txt.
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME, three at a time, plus those
+# that mostly wait. With gpu, runs those that can run on a GPU with BACKEND, two at a time. Reports
+# a line per test with its seconds and CPU seconds, details of failures, and the reason of each
+# skip. The end repeats the failures and lists the ten slowest tests. The output of each test stays
+# in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #
 # A test that fails runs once more, alone, after the others. If it fails again, it is a failure; if
 # it passes, it is flaky, and the end shows both outputs. Exit status: 0 if no test failed and at
 # most two are flaky.
 #
 # A test is a script or a program (build/tests/<path of its source>). Programs run plain and with
-# sanitizers; tests of kernels run with sanitizers only if slow tests run. *_ranksN run under mpirun.
-# Programs in ON_GPU and OVER_NCCL also run on the emulated GPU, with sanitizers only if slow or GPU tests
-# run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER check the first launches of
-# the kernel tests; SANITIZER=all checks all launches, SANITIZER=off none. Both kinds of tests print
-# `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with its plan, 1..N. A test
-# that dies, prints nothing or prints a traceback of Python has failed.
+# sanitizers; tests of kernels run with sanitizers only if slow tests run. *_ranksN run under
+# mpirun. Programs in ON_GPU and OVER_NCCL also run on the emulated GPU, with sanitizers only if
+# slow or GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER
+# check the first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off
+# none. Both kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
+# program ends with its plan, 1..N. A test that dies, prints nothing or prints a traceback of Python
+# has failed.
 set -uo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=list.sh
@@ -74,8 +75,8 @@ launch() (
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
     export OMPI_MCA_orte_tmpdir_base=$mpi
     trap 'rm -rf "$mpi"' EXIT
-    # Tests of kernels wait for each kernel themselves. Other tests read results at once, so launches must
-    # wait. NCCL needs one GPU per rank.
+    # Tests of kernels wait for each kernel themselves. Other tests read results at once, so
+    # launches must wait. NCCL needs one GPU per rank.
     case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
     case $1/$2 in cuda*/common/backend/* | emulated/common/backend/*) export CUDA_LAUNCH_BLOCKING=0 ;; esac
     case $1 in
@@ -195,7 +196,8 @@ report() {
     fi
 }
 
-# Three tests on two cores, because even tests that compute wait now and then for ranks to start or end.
+# Three tests on two cores, because even tests that compute wait now and then for ranks to start or
+# end.
 at_a_time=3
 [[ $speed != gpu ]] || at_a_time=2
 # Tests that need at most half a core. They run one after another, beside the others.
@@ -289,8 +291,9 @@ main() {
     ((total_failed == 0 && total_passed + total_skipped > 0))
 }
 
-# Each run deletes the logs of the previous one, so it locks the folder. Tests do not inherit the lock,
-# because they may leave processes behind. On a file system without locks, two runs are not kept apart.
+# Each run deletes the logs of the previous one, so it locks the folder. Tests do not inherit the
+# lock, because they may leave processes behind. On a file system without locks, two runs are not
+# kept apart.
 mkdir -p "$BUILD/tests"
 exec 9>>"$BUILD/tests/.lock"
 flock -E 75 -n 9

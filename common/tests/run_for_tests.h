@@ -1,6 +1,6 @@
 /** @file
- * Misuse in tests: an expected misuse returns to the test. Any other one, or an unexpected note, fails the
- * test with its message.
+ * Misuse in tests: an expected misuse returns to the test. Any other one, or an unexpected note,
+ * fails the test with its message.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh with fake tests, in its own folder: its output for a failure and a flaky test, and its final
-# lines.
+# run.sh with fake tests, in its own folder: its output for a failure and a flaky test, and its
+# final lines.
 # shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
 set -uo pipefail
 cd "$ROOT" || exit 2

@@ -12,7 +12,8 @@ TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES
 TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FILES)))
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
-# keep_loaded.c: Open MPI unloads its plugins at the end, and LeakSanitizer then cannot attribute their memory.
+# keep_loaded.c: Open MPI unloads its plugins at the end, and LeakSanitizer then cannot attribute
+# their memory.
 TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
 # The two archives need each other: the model calls the layers of labs, and these call the functions
@@ -30,8 +31,8 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 	mkdir -p $(@D)
 	$(link_test) $(CHECK_LIBS) -lm
 
-# Programs that also run on the emulated GPU: those that call kernels, except those that need the cpu
-# backend's library or its skipping of zero rows, and those that take long.
+# Programs that also run on the emulated GPU: those that call kernels, except those that need the
+# cpu backend's library or its skipping of zero rows, and those that take long.
 CALLS_KERNELS = $(filter $(addsuffix /%,$(addprefix common/,backend autograd model train comm)),$(TEST_FILES)) \
                 common/tensor/tests/test_pool.c
 NOT_ON_GPU = $(foreach name,products_large backend_check tables stall table_rows_ranks2 waiting_ranks2,%/test_$(name).c)

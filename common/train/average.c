@@ -1,4 +1,5 @@
-/* AVERAGE=h: each replica steps with its own gradients, and every h steps lab 16 averages the weights. */
+/* AVERAGE=h: each replica steps with its own gradients, and every h steps lab 16 averages the
+ * weights. */
 #include "base/run.h"
 #include "train/profile.h"
 #include "train/trainer.h"

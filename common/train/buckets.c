@@ -9,9 +9,8 @@
 
 /* ---- rows of a table in use ----------------------------------------------------------------------------- */
 
-enum {
-    WORTH_IT = 1 << 20
-}; /* numbers: for a smaller table, asking which rows are in use takes as long as sending all rows */
+/* Numbers of a table. For a smaller one, asking which rows are in use takes as long as sending all. */
+enum { WORTH_IT = 1 << 20 };
 
 struct TableRows {
     Tensor *gradient;

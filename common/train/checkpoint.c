@@ -122,8 +122,8 @@ static bool is_written(const Trainer *t, const Parameter *p)
     return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
 }
 
-/* Writes this rank's shard, if `writes` is set. Every replica must call it: with ZERO=1, each sends its part of the
- * states. */
+/* Writes this rank's shard, if `writes` is set. Every replica must call it: with ZERO=1, each sends
+ * its part of the states. */
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Checksum *checksum,
                         const char *folder, bool writes, Problem *problem)
 {
@@ -162,7 +162,8 @@ static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *inde
     return NULL;
 }
 
-/* Rejects weights that are not finite: a run that has diverged must not replace a good checkpoint. */
+/* Rejects weights that are not finite: a run that has diverged must not replace a good
+ * checkpoint. */
 static bool may_be_saved(const Trainer *t, const CheckpointIndex *index, Problem *problem)
 {
     char hint[HINT_SIZE];
@@ -188,7 +189,8 @@ static bool save(Trainer *t, Problem *problem)
         report_sync(t->report); /* so the metrics of every step before the checkpoint are on disk */
     const Path partial = checkpoint_path(folder, t->step, true);
     Checksum checksum = checkpoint_index_checksum(&index);
-    /* All ranks use the checksum of rank 0, which writes the index: the epoch's sums differ between replicas. */
+    /* All ranks use the checksum of rank 0, which writes the index: the epoch's sums differ between
+     * replicas. */
     MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
     good =
         agree(t->world, write_shard(t, &index, &checksum, partial.text, writes, problem), problem);

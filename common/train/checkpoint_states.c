@@ -1,5 +1,5 @@
-/* The numbers of a parameter in a checkpoint: its weights, and the optimiser's state, which may be sharded over the
- * replicas. */
+/* The numbers of a parameter in a checkpoint: its weights, and the optimiser's state, which may be
+ * sharded over the replicas. */
 #include "train/checkpoint_states.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@ static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
     return in.begin < in.end ? in : (Range){0, 0};
 }
 
-/* Which of them this rank has a state for: with ZERO=1, it has AdamW's m and v only for its part. */
+/* Which of them this rank has a state for: with ZERO=1, it has AdamW's m and v only for its
+ * part. */
 static Range numbers_with(const Trainer *t, const Parameter *p, int state)
 {
     return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);
@@ -46,8 +47,8 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
-/* With ZERO=1, gathers the replicas' parts of AdamW's state, a parameter at a time, so the checkpoint is the same as
-   without it. Collective over the replicas. */
+/* With ZERO=1, gathers the replicas' parts of AdamW's state, a parameter at a time, so the
+   checkpoint is the same as without it. Collective over the replicas. */
 static void put_parts(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state)
 {
     const int n = t->mesh.dp_degree;
@@ -76,7 +77,8 @@ void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, 
         put(writer, state_of(t, p, state), tensor_count(p->value));
 }
 
-/* Reads this rank's shard of a parameter's state; with ZERO=1, keeps only this rank's part of AdamW's m and v. */
+/* Reads this rank's shard of a parameter's state; with ZERO=1, keeps only this rank's part of
+ * AdamW's m and v. */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem)
 {

@@ -1,7 +1,7 @@
 /** @file
  * The numbers of a parameter in a checkpoint. State 0 is its weights, 1 and 2 are AdamW's m and v.
- * With ZERO=1, each replica has m and v of its part only, but a checkpoint has them whole. Private to
- * this folder.
+ * With ZERO=1, each replica has m and v of its part only, but a checkpoint has them whole. Private
+ * to this folder.
  */
 #pragma once
 

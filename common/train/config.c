@@ -7,7 +7,8 @@
 #include "base/options.h"
 #include "pretrained/pretrained.h"
 
-/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of the course's last lab. */
+/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of the course's last
+ * lab. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;

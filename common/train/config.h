@@ -19,9 +19,10 @@ typedef struct TrainConfig {
     const char *metrics;                  /**< JSON Lines file, or NULL */
     const char *trace;                    /**< file for Chrome's JSON of some steps, or NULL */
     const char *cache;                    /**< folder of the token cache */
-    /** ranks that split a layer, replicas, stages; train_config_check() computes those that are 0 */
+    /** ranks that split a layer, replicas, stages; train_config_check() computes those that are
+     *  0 */
     int tp, dp, pp;
-    int epochs, batch, seq, threads; /**< train_config_check() computes batch if it is 0; threads: per rank */
+    int epochs, batch, seq, threads; /**< batch: computed in the same way if 0; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
     int labs;                        /**< the last lab in the program, or 0 if not given */
@@ -41,12 +42,12 @@ typedef struct TrainConfig {
      *  distance of such runs shows how much rounding may change (tests of layouts). */
     uint64_t perturb;
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
-    Precision amp;             /**< the precision of matrix products; all other arithmetic is FP32 */
+    Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
-    TransformerConfig model;   /**< the model's sizes; train_config_check() computes layers if it is 0 */
-    const char *pretrained; /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
+    TransformerConfig model;   /**< the model's sizes; layers: computed in the same way if 0 */
+    const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;
@@ -59,10 +60,10 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
  *  train_config_check() calls it. */
 bool train_config_grid(TrainConfig *config, int ranks, Problem *problem);
 
-/** Computes the degrees that were left out. If LAYERS and BATCH_SIZE are not given, chooses them so that
- *  each stage has at least one layer, and all micro-batches have the same number of rows. Checks that
- *  ranks, labs, model and batch fit together, and that the metrics can be written. Returns false with
- *  `problem` if not. */
+/** Computes the degrees that were left out. If LAYERS and BATCH_SIZE are not given, chooses them so
+ *  that each stage has at least one layer, and all micro-batches have the same number of rows.
+ *  Checks that ranks, labs, model and batch fit together, and that the metrics can be written.
+ *  Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be

@@ -10,9 +10,9 @@
 #include "base/language.h"
 #include "train/trace.h"
 
-/* Does the file's disk have room? Reserving it keeps the file's size, even if several ranks do this at
- * once. On a full device, a write of no bytes fails; it succeeds on pipes, terminals, and file systems
- * that cannot reserve room. */
+/* Does the file's disk have room? Reserving it keeps the file's size, even if several ranks do this
+ * at once. On a full device, a write of no bytes fails; it succeeds on pipes, terminals, and file
+ * systems that cannot reserve room. */
 static bool has_room(int fd)
 {
     struct stat file;
@@ -59,7 +59,8 @@ static int degree_left(int ranks, int one, int other)
     return ranks >= product ? ranks / product : 1;
 }
 
-/* NTASKS = TP·DP·PP. Computes DP if it was left out; otherwise TP; otherwise PP. The others default to 1. */
+/* NTASKS = TP·DP·PP. Computes DP if it was left out; otherwise TP; otherwise PP. The others default
+ * to 1. */
 static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
 {
     int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
@@ -144,7 +145,7 @@ static bool check_zero(const TrainConfig *config, Problem *problem)
 /* The default BATCH_SIZE: the smallest multiple of `parts` that is at least 32. */
 static int batch_for(int64_t parts)
 {
-    const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* the largest BATCH_SIZE */
+    const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* of any BATCH_SIZE */
     return (int)(rows < most ? rows : most);
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
-# difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of the
-# layouts by averages of weights, with recomputation and with a sharded optimiser; a BERT also with
-# sequence parallelism, and with the last three settings together. The differences may be 8 times those
-# of serial runs whose initial weights are moved by one unit in the last place, and for a loss at least
-# 8 such units. Ends with a sentence, and with exit status 1 if a layout differs by more. OPTIONS
-# replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make train.
+# difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
+# the layouts by averages of weights, with recomputation and with a sharded optimiser; a BERT also
+# with sequence parallelism, and with the last three settings together. The differences may be 8
+# times those of serial runs whose initial weights are moved by one unit in the last place, and for
+# a loss at least 8 such units. Ends with a sentence, and with exit status 1 if a layout differs by
+# more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make
+# train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -52,7 +53,8 @@ field() {
     sed -n '$s/.*"rank":0,[^]]*\("'"$2"'":[-0-9.e+]*\).*/\1/p' "$work/$1.jsonl" | head -1 | sed 's/.*://'
 }
 
-# table OPTIMIZER OPTIONS... [-- MORE...]: prints a table. Only runs on several ranks get the options MORE.
+# table OPTIMIZER OPTIONS... [-- MORE...]: prints a table. Only runs on several ranks get the
+# options MORE.
 table() {
     local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0 more=() given=("${options[@]}")
     shift

@@ -6,7 +6,8 @@
 #include "pretrained/pretrained.h"
 #include "train/trainer.h"
 
-/* Rank 0 makes the token cache if necessary; then the other ranks find it. An error is reported to all. */
+/* Rank 0 makes the token cache if necessary; then the other ranks find it. An error is reported to
+ * all. */
 static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
@@ -66,7 +67,8 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     return true;
 }
 
-/* For tests of layouts: moves each weight by one unit in the last place (see TrainConfig.perturb). */
+/* For tests of layouts: moves each weight by one unit in the last place (see
+ * TrainConfig.perturb). */
 static void perturb(Trainer *t)
 {
     for (Parameter *p = t->model->parameters; p; p = p->next) {
@@ -81,8 +83,8 @@ static void perturb(Trainer *t)
     model_weights_changed(t->model);
 }
 
-/* DDP's 25 MB, or less for a small model: it has several buckets too, so its reduction begins before the
- * backward pass ends. */
+/* DDP's 25 MB, or less for a small model: it has several buckets too, so its reduction begins
+ * before the backward pass ends. */
 static int64_t bucket_bytes(const Model *model)
 {
     const int64_t most = 25 << 20;

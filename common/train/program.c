@@ -1,5 +1,5 @@
-/* Code shared by the programs under mpirun: starts MPI, ends a run in which a lab fails, and sets the
- * exit status. */
+/* Code shared by the programs under mpirun: starts MPI, ends a run in which a lab fails, and sets
+ * the exit status. */
 #include "train/program.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,8 @@ static void ask_to_stop(int signal_number)
     program_stop = 1;
 }
 
-/* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its threads may
-   still call into them: under load, one run in dozens crashed there. */
+/* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
+   threads may still call into them: under load, one run in dozens crashed there. */
 int dlclose(void *handle)
 {
     return 0;
@@ -53,8 +53,8 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
-/* Reports an error in MPI, usually messages that do not match. MPI's own report would be in a banner,
- * which mpirun -q suppresses. */
+/* Reports an error in MPI, usually messages that do not match. MPI's own report would be in a
+ * banner, which mpirun -q suppresses. */
 static void mpi_failed(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING];

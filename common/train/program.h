@@ -1,6 +1,6 @@
 /** @file
- * Code shared by the programs that run under mpirun: build/train and build/story. program.c also defines
- * run_ends() and run_todo() of base/run.h.
+ * Code shared by the programs that run under mpirun: build/train and build/story. program.c also
+ * defines run_ends() and run_todo() of base/run.h.
  */
 #pragma once
 

@@ -38,7 +38,7 @@ typedef struct RankReport {
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
-    double wait_seconds;    /**< the part of step_seconds that is reduction not hidden; -1 with one replica */
+    double wait_seconds;    /**< its part that is reduction not hidden; -1 with one replica */
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */
@@ -87,9 +87,9 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
  *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** Prints the final tables, with one row per rank, then the speed of the run, and writes the metrics
- *  file's last line. The table of stages is printed only if there are several. `tokens` and `work` are
- *  those of a step. */
+/** Prints the final tables, with one row per rank, then the speed of the run, and writes the
+ *  metrics file's last line. The table of stages is printed only if there are several. `tokens` and
+ *  `work` are those of a step. */
 void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
                   bool interrupted);
 
@@ -99,7 +99,7 @@ void report_tables(const RankReport *ranks, int count, bool is_language);
  *  is known. */
 void report_speed(const StepCost *step, int count);
 
-/** Removes the lines that a run that resumes after `step` will write again: later steps and evaluations,
- * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
- * Returns false with `problem` if the file cannot be replaced. */
+/** Removes the lines that a run that resumes after `step` will write again: later steps and
+ * evaluations, summaries, and a truncated line. Replaces the file atomically. A missing file stays
+ * missing. Returns false with `problem` if the file cannot be replaced. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

@@ -29,10 +29,10 @@ static void count_work(Trainer *t, const Batch *batch)
     }
 }
 
-/* The number of tokens or rows by which the losses of a step are divided. The replicas average their
- * gradients, but each hides a different number of tokens, so each divides by the mean over the replicas.
- * With AVERAGE, each divides by its own number, which may be 0. That number is also the weight of the
- * replica in the average. */
+/* The number of tokens or rows by which the losses of a step are divided. The replicas average
+ * their gradients, but each hides a different number of tokens, so each divides by the mean over
+ * the replicas. With AVERAGE, each divides by its own number, which may be 0. That number is also
+ * the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -147,10 +147,11 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
-/* With ZERO=1, one reduce-scatter of all gradients, with all rows of tables, follows the backward pass and does not
-   overlap it. The two copies of a tied parameter are in different parts of their stages' arenas, and a norm may be in
-   different parts on two tp ranks. So each replica first sums these gradients over stages and tp. The replicas' terms
-   are then added in the same order in each part, so all copies of a weight stay the same. */
+/* With ZERO=1, one reduce-scatter of all gradients, with all rows of tables, follows the backward
+   pass and does not overlap it. The two copies of a tied parameter are in different parts of their
+   stages' arenas, and a norm may be in different parts on two tp ranks. So each replica first sums
+   these gradients over stages and tp. The replicas' terms are then added in the same order in each
+   part, so all copies of a weight stay the same. */
 static double reduce_by_parts(Trainer *t)
 {
     const double begin = MPI_Wtime();
@@ -248,8 +249,8 @@ void trainer_moved(const Trainer *t)
         stall_moved(PATIENCE);
 }
 
-/* Called before each batch. Does any replica have rows left (one may have a batch less), and has no rank
- * been asked to stop? */
+/* Called before each batch. Does any replica have rows left (one may have a batch less), and has no
+ * rank been asked to stop? */
 static bool evaluation_goes_on(Trainer *t, bool rows_left)
 {
     double asked[] = {*t->stop, rows_left};
@@ -267,7 +268,7 @@ Metrics trainer_evaluate(Trainer *t)
             continue;
         read_rows(t, 0, t->test, t->test_sampler.mine + first,
                   rows - first < most ? rows - first : most, false);
-        fill_stage(t, 0, false, (double)t->local_batch); /* pass_has_ended() multiplies by it again */
+        fill_stage(t, 0, false, (double)t->local_batch); /* pass_has_ended() multiplies again */
         forward_step(t->stage, 0, &t->mesh);
         stage_sends_finish(t->stage); /* a step of lab 13 does so itself */
         trainer_moved(t);

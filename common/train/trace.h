@@ -1,11 +1,11 @@
 /** @file
- * TRACE=run.json: the work of each rank over time, and the memory that it holds, in Chrome's trace format,
- * which Perfetto opens.
+ * TRACE=run.json: the work of each rank over time, and the memory that it holds, in Chrome's trace
+ * format, which Perfetto opens.
  *
  * The spans are those of base/spans.h: they follow each other without gaps. They are kept for a few
  * steps after the warm-up, in memory allocated before the first step, and sent to rank 0 at the end
- * of the run. A barrier sets the ranks' clocks. Waiting within an exchange is computed as in profile.h:
- * the rank of the group with the shortest time did not wait.
+ * of the run. A barrier sets the ranks' clocks. Waiting within an exchange is computed as in
+ * profile.h: the rank of the group with the shortest time did not wait.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ typedef struct Span {
     const char *what;      /**< its name, a string that stays valid */
     SpanKind kind;         /**< the row of the rank in which it is drawn */
     int micro;             /**< the micro-batch whose pass it is part of, or NO_MICRO */
-    bool backward;         /**< is that pass a backward pass? (it may also run operations forward again) */
+    bool backward;         /**< of a backward pass, which may run operations forward again */
     double begin, seconds; /**< seconds since the clocks were set; duration */
     double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */
     int64_t sent_tp, sent_dp, sent_pp; /**< bytes sent by this rank */

@@ -82,7 +82,8 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
         report_step(t->report, step);
 }
 
-/* Trains the rest of an epoch. Returns false with `problem` if the run diverges or a checkpoint cannot be written. */
+/* Trains the rest of an epoch. Returns false with `problem` if the run diverges or a checkpoint
+ * cannot be written. */
 static bool train_epoch(Trainer *t, int epoch, Problem *problem)
 {
     int64_t first = epoch * t->steps_an_epoch;
@@ -114,8 +115,9 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
     return true;
 }
 
-/* Trains the rest of the epochs. Each ends with an evaluation; the metrics of the last one stay in t->epoch. A run
-   that resumes at the end of an epoch begins with that epoch's evaluation, which may be missing. */
+/* Trains the rest of the epochs. Each ends with an evaluation; the metrics of the last one stay in
+   t->epoch. A run that resumes at the end of an epoch begins with that epoch's evaluation, which
+   may be missing. */
 static bool train_epochs(Trainer *t, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
@@ -166,8 +168,8 @@ static double sum_of(const double *values, int64_t count)
     return sum;
 }
 
-/* The peak of the cores that this rank uses. If the ranks of a node have more threads than it has cores, they share
-   the cores. With AMP, products have another peak, so returns 0. */
+/* The peak of the cores that this rank uses. If the ranks of a node have more threads than it has
+   cores, they share the cores. With AMP, products have another peak, so returns 0. */
 static double peak_of_rank(const Trainer *t)
 {
     MPI_Comm node;
@@ -214,7 +216,8 @@ static void report_end(Trainer *t)
 
 /* ---- the whole run ------------------------------------------------------------------------------------- */
 
-/* Has the lab that makes the grid set the requested degrees? With others, the run would have another layout. */
+/* Has the lab that makes the grid set the requested degrees? With others, the run would have
+ * another layout. */
 static bool grid_is_as_asked(const Trainer *t, Problem *problem)
 {
     const Mesh *mesh = &t->mesh;

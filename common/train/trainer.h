@@ -46,7 +46,7 @@ typedef struct Trainer {
     /** of each step; wait: the part of the reduction that was not hidden */
     double *step_seconds, *wait_seconds;
     Sent sent;         /**< in all steps */
-    double work;       /**< transformer_work() of the rows that this replica has read, without padding */
+    double work;       /**< transformer_work() of the rows read by this replica, without padding */
     int passes;        /**< backward passes of the step so far */
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */
@@ -116,7 +116,8 @@ void trainer_stepped_alone(Trainer *t, double targets);
  *  @return the seconds that this took */
 double trainer_average(Trainer *t, int64_t step, bool last);
 
-/* ---- agree.c: comparisons between the ranks of a run ---------------------------------------------------- */
+/* ---- agree.c: comparisons between the ranks of a run
+ * ---------------------------------------------------- */
 
 /** Did all ranks succeed? `good` is this rank's answer. Otherwise every rank gets the `problem` of
  *  the first rank that failed. Collective. */
@@ -129,8 +130,8 @@ bool is_same_over(Group *group, uint64_t x);
  *  @return true if so; false with `problem` on every rank */
 bool agree_on_device(Group *group, Problem *problem);
 
-/** Compares checksums of weights: of those that every rank of a tp group holds in full, over that group;
- *  of all weights, over the replicas. Collective over the world.
+/** Compares checksums of weights: of those that every rank of a tp group holds in full, over that
+ *  group; of all weights, over the replicas. Collective over the world.
  *  @return false with `problem`, on every rank, naming the first parameter that differs */
 bool weights_are_equal(Model *model, int64_t step, Problem *problem);
 
@@ -161,9 +162,9 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 /* ---- stall.c: reports a run that makes no progress ----------------------------------------------------- */
 
 /** Call this after a step or a batch of an evaluation. If the next one takes longer than `patience`
- *  seconds and ten times the longest so far, reports it on stderr, with the ranks of this machine that
- *  are stopped. Ranks other than 0 report it only if rank 0 is stopped. The run continues: it may just
- *  be slow. */
+ *  seconds and ten times the longest so far, reports it on stderr, with the ranks of this machine
+ *  that are stopped. Ranks other than 0 report it only if rank 0 is stopped. The run continues: it
+ *  may just be slow. */
 void stall_moved(int patience);
 
 /** Call this when no more steps or batches follow. */

@@ -120,7 +120,8 @@ static Tensor *net_repeat_heads(Tensor *const x[])
     return repeat_heads(x[0], 3, 4);
 }
 
-/* part() of a tensor that another operation reads too, and take() of elements once, twice and never. */
+/* part() of a tensor that another operation reads too, and take() of elements once, twice and
+ * never. */
 static Tensor *net_part(Tensor *const x[])
 {
     return add(part(x[0], LAST, 1, 3), part(gelu(x[0]), LAST, 2, 3));

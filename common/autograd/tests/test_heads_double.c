@@ -32,8 +32,8 @@ static Tensor *positions_of(Tensor *x, int64_t first, int64_t end)
     return y;
 }
 
-/* Attention of the queries from position `first` on to the keys of all positions. The keys are rotated
- * one position at a time. */
+/* Attention of the queries from position `first` on to the keys of all positions. The keys are
+ * rotated one position at a time. */
 static Tensor *attention_from(Tensor *q, Tensor *k, Tensor *v, int64_t first)
 {
     Tensor *keys = tape_tensor(tape, REAL, k->shape, whole());

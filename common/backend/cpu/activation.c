@@ -99,9 +99,9 @@ typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;
 
-/** Sets draws[4b + k] to word k of block b after the counter's; computes a multiple of BLOCKS_AT_ONCE
- * blocks. Each word is in the low half of 64 bits, as the products need it, so nothing moves between
- * vector lanes. */
+/** Sets draws[4b + k] to word k of block b after the counter's; computes a multiple of
+ * BLOCKS_AT_ONCE blocks. Each word is in the low half of 64 bits, as the products need it, so
+ * nothing moves between vector lanes. */
 KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
 {
     const uint64_t low = 0xFFFFFFFFu;

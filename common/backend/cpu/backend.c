@@ -101,6 +101,7 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return products_check(problem); /* on this architecture, OpenBLAS selects its kernels by the machine's feature flags */
+    /* On this architecture, OpenBLAS selects its kernels by the machine's feature flags. */
+    return products_check(problem);
 }
 #endif

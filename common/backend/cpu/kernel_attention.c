@@ -132,8 +132,9 @@ typedef struct Head {
 } Head;
 
 /** Returns the number of keys to compute with, at least 1: the keys after them are all hidden, like
- *  padding. In causal attention, returns the number of all keys. It decides in which order the library
- *  adds, so with fewer keys, a mask of the future would change the last bits of the past. */
+ *  padding. In causal attention, returns the number of all keys. It decides in which order the
+ *  library adds, so with fewer keys, a mask of the future would change the last bits of the
+ *  past. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
     int64_t keys = attention_keys(shape);
@@ -225,8 +226,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         const int64_t last = (queries - 1) / most * most;
         const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
         real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
-        /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others add to
-         * them. */
+        /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others
+         * add to them. */
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;

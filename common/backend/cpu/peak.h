@@ -1,6 +1,6 @@
 /** @file
- * The peak of a core in single precision: multiply-adds in registers, in 24 independent chains, because
- * each multiply-add waits for the previous one of its chain.
+ * The peak of a core in single precision: multiply-adds in registers, in 24 independent chains,
+ * because each multiply-add waits for the previous one of its chain.
  */
 #pragma once
 

@@ -31,7 +31,8 @@ void kernel_vector_fill(int64_t count, double value, real *y)
     fill(end - begin, (real)value, y + begin);
 }
 
-/* Sums one part. The sizes of the parts, and so the order of the whole sum, depend only on `count`. */
+/* Sums one part. The sizes of the parts, and so the order of the whole sum, depend only on
+ * `count`. */
 KERNEL static double square_sum(int64_t count, const real *x)
 {
     double sum = 0;
@@ -139,7 +140,8 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t
     for (int64_t r = 0; r < rows; r++)
         if (!is_zero(columns, x + r * columns))
             index[count++] = (int32_t)r;
-    return 4 * count < 3 * rows ? count : rows; /* skipping rows means copying the others and the result */
+    /* Skipping rows costs copies of the other rows and of the result. */
+    return 4 * count < 3 * rows ? count : rows;
 }
 
 /* ---- optimisers -------------------------------------------------------------------------------------- */

@@ -83,7 +83,8 @@ __device__ static int64_t queries_begin(const Shape &shape, int64_t first, int t
     return first > shape.ahead ? (first - shape.ahead) / tile * tile : 0;
 }
 
-/* The numbers that the forward pass kept for a query. Past the last query, they make every gradient 0. */
+/* The numbers that the forward pass kept for a query. Past the last query, they make every gradient
+ * 0. */
 typedef struct Query {
     float highest, inverse, delta;
 } Query;

@@ -13,8 +13,8 @@ __device__ static float exponent(float x)
     return exp2f(x * 1.4426950408889634f);
 }
 
-/* The last key that the query sees, counted from the tile's first key, `key`; negative if it sees no key
- * of the tile. */
+/* The last key that the query sees, counted from the tile's first key, `key`; negative if it sees
+ * no key of the tile. */
 __device__ static int last_seen(const Shape &shape, int64_t query, int64_t key)
 {
     return (int)(query + shape.ahead - key);

@@ -9,8 +9,8 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which a lane reads at once. APART unused numbers follow each row of a tile, so reads of
- * different rows hit different memory banks. */
+/* Eight numbers, which a lane reads at once. APART unused numbers follow each row of a tile, so
+ * reads of different rows hit different memory banks. */
 struct Line {
     alignas(16) uint16_t number[8];
 };

@@ -70,7 +70,8 @@ typedef struct Copy {
     uint64_t good_at, waited, used;
 } Copy;
 
-/* ALIGNED: copies begin at multiples of so many numbers, because tensor cores need rows at cache lines */
+/* ALIGNED: copies begin at multiples of so many numbers, because tensor cores need rows at cache
+ * lines */
 enum { COPIES = 3, ALIGNED = 128 };
 static struct {
     DeviceRoom room;

@@ -8,9 +8,9 @@
 
 #include "base/language.h"
 
-/** A kind of product that oneDNN has prepared, for all sizes: preparing takes a hundred times as long as
- *  a small product, and sizes vary from step to step. A product whose sizes are given only when it runs
- *  takes 1 µs longer in oneDNN 2; for large products this does not matter. */
+/** A kind of product that oneDNN has prepared, for all sizes: preparing takes a hundred times as
+ *  long as a small product, and sizes vary from step to step. A product whose sizes are given only
+ *  when it runs takes 1 µs longer in oneDNN 2; for large products this does not matter. */
 typedef struct Prepared {
     Product kind; /* except its sizes */
     dnnl_primitive_t primitive;

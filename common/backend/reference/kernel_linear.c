@@ -13,7 +13,8 @@ void reference_set_products(Precision precision)
 }
 
 /** The number format of a product's matrices: the number of significant bits, the smallest exponent
- *  of a normal number (the highest bit stands for 1/2), and the smallest number that becomes infinite. */
+ *  of a normal number (the highest bit stands for 1/2), and the smallest number that becomes
+ *  infinite. */
 typedef struct Numbers {
     int bits, lowest;
     double infinite;

@@ -1,6 +1,6 @@
 /** @file
- * Tests that causal attention must pass in every backend. Programs in single precision include them, and
- * the one for the reference backend in double precision.
+ * Tests that causal attention must pass in every backend. Programs in single precision include
+ * them, and the one for the reference backend in double precision.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ static inline void *shared_memory(int64_t bytes)
 /** Set by a test case that cannot run here. */
 static bool causal_skipped;
 
-/** Shape i. The fifth takes several tiles of queries on each backend; the heads of the last one are too
- *  large for tensor cores. */
+/** Shape i. The fifth takes several tiles of queries on each backend; the heads of the last one are
+ *  too large for tensor cores. */
 static inline AttentionShape causal_shape(int i)
 {
     static const int64_t batch[] = {1, 2, 3, 1, 2, 1}, positions[] = {1, 5, 33, 64, 150, 40},

@@ -155,8 +155,8 @@ static inline void compare(Comparison *comparison, Call *call)
     free_twins(comparison);
 }
 
-/** The sizes with which every kernel is tested: odd ones, sizes of the model, and one that is split over
- *  several threads. */
+/** The sizes with which every kernel is tested: odd ones, sizes of the model, and one that is split
+ *  over several threads. */
 static const int64_t ROWS[] = {1, 3, 17, 301};
 static const int64_t COLUMNS[] = {5, 1, 24, 36, 127, 128, 768};
 enum { ROW_SIZES = 4, COLUMN_SIZES = 7, SIZES = ROW_SIZES * COLUMN_SIZES };

@@ -53,9 +53,9 @@ static AttentionShape shape_of(int i)
                             .factor = 1 / sqrt((double)sizes[i])};
 }
 
-/* The patterns show every key, or hide the last third (like padding), every other key, or all except
- * one. From pattern CAUSAL on, attention is causal. These patterns show every key, or hide padding on
- * the left (where queries see no key), or the last third. */
+/* The patterns show every key, or hide the last third (like padding), every other key, or all
+ * except one. From pattern CAUSAL on, attention is causal. These patterns show every key, or hide
+ * padding on the left (where queries see no key), or the last third. */
 enum { CAUSAL = 4 };
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {

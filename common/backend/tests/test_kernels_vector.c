@@ -177,8 +177,9 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* There are seven blocks, and the last one is short. One has a gradient in each step, one only in the
- * first, one from the third on, and one has NaN at the end. The moments of the others must not be read. */
+/* There are seven blocks, and the last one is short. One has a gradient in each step, one only in
+ * the first, one from the third on, and one has NaN at the end. The moments of the others must not
+ * be read. */
 START_TEST(adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits)
 {
     enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };

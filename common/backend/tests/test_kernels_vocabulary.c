@@ -108,7 +108,8 @@ static void add_maxima(Comparison *c, float spread)
     }
 }
 
-/* Adds ids: some are columns of this rank; the others are NO_ID, as if another rank had their columns. */
+/* Adds ids: some are columns of this rank; the others are NO_ID, as if another rank had their
+ * columns. */
 static int32_t *add_ids(Comparison *c)
 {
     int32_t *ids = tensor_memory(MOST_ROWS * sizeof *ids);

@@ -42,8 +42,8 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
-/* Two products that cancel except for a rounding error: rounding (1 + 2^-23)² loses 2^-46; the other
- * product, -(1 + 2^-22), is exact. */
+/* Two products that cancel except for a rounding error: rounding (1 + 2^-23)² loses 2^-46; the
+ * other product, -(1 + 2^-22), is exact. */
 START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
 {
     const double e = 0x1p-23, x[] = {1 + e, 1 + 2 * e}, w[] = {1 + e, -1};
@@ -137,7 +137,8 @@ START_TEST(products_in_bf16_round_to_the_nearest_and_ties_to_even)
         ck_assert_msg(isnan(x[i]) ? isnan(y[i]) : y[i] == number, "%a becomes %a", x[i], y[i]);
     }
     kernel_linear_forward(COUNT / 2, 1, 1, x, &one, NULL, y);
-    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]); /* this product is too small for bf16 */
+    /* this product is too small for bf16 */
+    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]);
     reference_set_products(FP32);
 }
 END_TEST

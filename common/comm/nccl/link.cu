@@ -46,8 +46,8 @@ static double patience(void)
 
 /* A second thread watches while the host's thread cannot. That is the case in two kinds of calls:
  * joining, splitting and a group's first operations, which wait for other ranks in NCCL before they
- * return; and CUDA calls that wait because the stream is full. The watching thread must not call CUDA:
- * the waiting call may hold CUDA's locks. */
+ * return; and CUDA calls that wait because the stream is full. The watching thread must not call
+ * CUDA: the waiting call may hold CUDA's locks. */
 static const Link *latest; /* the last link used; written by the host's thread under inside.one */
 static struct {
     std::mutex one;

@@ -1,6 +1,6 @@
 /* Groups over NCCL, with one rank per GPU. A sum that is started runs on a second stream, all other
- * operations on the kernels' stream. Events order the two; the host waits for neither. NCCL does not
- * support ranks that share a GPU; such a group uses MPI. */
+ * operations on the kernels' stream. Events order the two; the host waits for neither. NCCL does
+ * not support ranks that share a GPU; such a group uses MPI. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -162,9 +162,9 @@ typedef struct NcclRequest {
     int to;
 } NcclRequest;
 
-/* Runs the queued send, if there is one, and `message`, if it is not null, as one group of operations. NCCL runs a
- * communicator's operations one after the other. So if two ranks begin to send to each other, both would wait, unless
- * each send is in one group with a receive. */
+/* Runs the queued send, if there is one, and `message`, if it is not null, as one group of
+ * operations. NCCL runs a communicator's operations one after the other. So if two ranks begin to
+ * send to each other, both would wait, unless each send is in one group with a receive. */
 static void exchange(Link *link, const std::function<ncclResult_t()> &message)
 {
     const NcclRequest *send = link->queued;
@@ -258,8 +258,8 @@ static CommRequest *nccl_all_reduce_start(Group *group, real *x, int64_t count)
     return &mine->request;
 }
 
-/* Runs the send that was queued before, because the next stage waits for it while this one computes. Queues the new
- * send, to run in one group with the next message. */
+/* Runs the send that was queued before, because the next stage waits for it while this one
+ * computes. Queues the new send, to run in one group with the next message. */
 static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, int to)
 {
     Link *link = link_called(group, "send");
@@ -274,7 +274,8 @@ static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, 
     return &mine->request;
 }
 
-/* Makes the kernels' stream wait, not the host. A send runs on that stream, so it needs no event. */
+/* Makes the kernels' stream wait, not the host. A send runs on that stream, so it needs no
+ * event. */
 static void nccl_wait(CommRequest *request)
 {
     NcclRequest *mine = (NcclRequest *)request;
@@ -402,9 +403,9 @@ void transport_join(Group *group, Group *parent, int color, int key)
     link->group = group;
     link->last = split ? "split" : "joining";
     const int version = check_version();
-    /* Operations of tensor- and data-parallel groups are on two streams. With this setting, the device
-     * runs them in the order of the host's calls, which is the same on all ranks (from NCCL 2.26 on; in
-     * older versions, only the events order them). */
+    /* Operations of tensor- and data-parallel groups are on two streams. With this setting, the
+     * device runs them in the order of the host's calls, which is the same on all ranks (from NCCL
+     * 2.26 on; in older versions, only the events order them). */
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
     backend_wait(); /* a communicator must be idle when it is split */
     if (split)

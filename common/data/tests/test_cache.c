@@ -250,7 +250,7 @@ START_TEST(documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tok
     assert_stream("-\r\na\r\n-\r\n-\r\na help", two, 7);
     assert_stream("a\na help\n", two, 7);
     assert_stream("a\r\n\r\na\n  help", three, 9);
-    static const int32_t gpt2[] = {64, 656, 64, 656}; /* <|endoftext|> ends each document, and does not begin it */
+    static const int32_t gpt2[] = {64, 656, 64, 656}; /* <|endoftext|> only ends a document */
     static const int32_t wordpiece[] = {2, 0, 3, 2, 0, 3};
     tokenizer = "data/stories/gpt2";
     TokenSet *set = open_text("a\na", 2);

@@ -1,5 +1,5 @@
-/* Byte-level BPE and SentencePiece with the committed tokenizers, and files that are rejected. Hugging
- * Face's tokenizers 0.23.3 and SentencePiece 0.2 gave the expected ids. */
+/* Byte-level BPE and SentencePiece with the committed tokenizers, and files that are rejected.
+ * Hugging Face's tokenizers 0.23.3 and SentencePiece 0.2 gave the expected ids. */
 #include "data/internal.h"
 #include "temporary.h"
 

@@ -1,7 +1,7 @@
 /* Prints the serial BERT's results for torch_model.py to compare with PyTorch: its parameters, a
  * batch, the logits, the loss, every gradient, and the weights after a step of SGD and after three
- * of AdamW. Also prints the results of operations that the model uses only in another form. A tensor is
- * two lines: its name and sizes, then its numbers.
+ * of AdamW. Also prints the results of operations that the model uses only in another form. A
+ * tensor is two lines: its name and sizes, then its numbers.
  *
  * dump-model VOCABULARY HIDDEN LAYERS HEADS CLASSES POSITIONS B S */
 #include <stdio.h>

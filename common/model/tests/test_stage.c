@@ -67,8 +67,8 @@ static void backward(Stage *const line[], int stages, int micro)
         dy = stage_run_backward(line[i], micro, dy ? handed_over(line[i], micro, dy, false) : NULL);
 }
 
-/* Runs a batch in `micros` parts: all forward passes, then all backward passes. Returns the loss, and writes the
- * gradients of all parameters. */
+/* Runs a batch in `micros` parts: all forward passes, then all backward passes. Returns the loss,
+ * and writes the gradients of all parameters. */
 static double step_of(int stages, int micros, real *gradients)
 {
     Mesh place[STAGES];
@@ -138,7 +138,9 @@ START_TEST(two_micro_batches_give_the_loss_and_the_gradients_of_one_batch)
 }
 END_TEST
 
-/* ---- misuse -------------------------------------------------------------------------------------------------- */
+/* ---- misuse
+ *
+ * -------------------------------------------------------------------------------------------------- */
 
 static Model *model;
 static Stage *stage;

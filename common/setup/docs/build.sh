@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without
 #                          graphs of calls and includes
-# build.sh --check BUILD   only looks for missing comments and parameter names in headers (a few seconds)
+# build.sh --check BUILD   only looks for missing comments and parameters in headers (a few seconds)
 # build.sh --lacks         prints the missing programs and files that the site needs
 # build.sh --headers       prints the headers in it
 #
@@ -26,17 +26,18 @@ need_programs() {
         'common/setup/setup.sh docs installs what it needs'
 }
 
-# Prints the documented headers: all except those of tests and benchmarks, those that would tell students
-# which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda backend.
+# Prints the documented headers: all except those of tests and benchmarks, those that would tell
+# students which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda
+# backend.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
         -not -path grader/labs/mistakes.h -not -path 'grader/judge/compare/wrong_*.h' -not -path grader/judge/diagnose/evidence.h | sort
 }
 
-# Prints the sources that Doxygen reads for call graphs only. If several sources define a function, prints
-# that of a training run (the kernels of the cpu backend). Leaves out layers that stand in for labs,
-# because students write the labs' functions, and the gradebook, because some of its functions have the
-# same names as functions of the judge.
+# Prints the sources that Doxygen reads for call graphs only. If several sources define a function,
+# prints that of a training run (the kernels of the cpu backend). Leaves out layers that stand in for
+# labs, because students write the labs' functions, and the gradebook, because some of its functions
+# have the same names as functions of the judge.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort
@@ -122,8 +123,8 @@ must_not_warn() { # NAME
         "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)"
 }
 
-# Adds to the pages what a screen reader needs and Doxygen 1.9.4 leaves out: the language, the parts of a
-# page, its heading, and names of elements without text.
+# Adds to the pages what a screen reader needs and Doxygen 1.9.4 leaves out: the language, the parts
+# of a page, its heading, and names of elements without text.
 make_readable_aloud() { # FOLDER
     find "$1" -maxdepth 1 -name '*.html' -exec sed -i -E -e '0,/<html /s//<html lang="en" /' \
         -e 's#</div><!-- top -->#&<main>#; s#<!-- start footer part -->#</main><footer>#; s#</address>#&</footer>#' \

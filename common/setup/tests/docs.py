@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The reference: the order of the folders, and comments in headers. With ALL=1, from slow_docs.sh: make
-docs builds everything, no link is broken, no solution is revealed, and a missing comment or another
-defect is an error."""
+"""The reference: the order of the folders, and comments in headers. With ALL=1, from slow_docs.sh:
+make docs builds everything, no link is broken, no solution is revealed, and a missing comment or
+another defect is an error."""
 import glob
 import html
 import html.parser
@@ -243,8 +243,8 @@ def line_of(path, words):
     return next(i for i, line in enumerate(text_of(path).split("\n"), 1) if words in line)
 
 
-# Each defect has its name, the file, the text to replace and its replacement, words in the line that the
-# message must name (None for any), and words of the message.
+# Each defect has its name, the file, the text to replace and its replacement, words in the line
+# that the message must name (None for any), and words of the message.
 BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Fills `mesh` for `world`", "/* Fills `mesh` for `world`", "void mesh_open", "mesh_open"),

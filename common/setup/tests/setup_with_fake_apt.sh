@@ -25,8 +25,8 @@ mkdir "$work/system"
 for folder in /bin /usr/bin; do ln -sf "$folder"/* "$work/system/"; done
 rm -f "$work"/system/{apt-get,apt-cache,sudo,id}
 
-# new_machine COMMAND...: makes a PATH with the system's commands and COMMAND..., an apt that knows all
-# four packages, and no sudo.
+# new_machine COMMAND...: makes a PATH with the system's commands and COMMAND..., an apt that knows
+# all four packages, and no sudo.
 new_machine() {
     local name
     machine=$work/machine
@@ -49,8 +49,8 @@ user() {
     fake id "echo $1"
 }
 
-# Writes a fake apt-get, which records its arguments and installs packages: a package is a command of the
-# same name, and beta-* is two commands.
+# Writes a fake apt-get, which records its arguments and installs packages: a package is a command
+# of the same name, and beta-* is two commands.
 write_fake_apt_get() {
     fake apt-get "
 echo \"\$*\" >>$machine/asked

@@ -72,7 +72,8 @@ apart() {
     child=''
 }
 
-# in_machine USER COMMAND: runs it in the bare machine, in the kit's folder, with a clean environment.
+# in_machine USER COMMAND: runs it in the bare machine, in the kit's folder, with a clean
+# environment.
 in_machine() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     apart sh -euc '

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A step sends exactly the bytes of the formulas, and replicas need no more memory per rank. Language
-models have the bytes and memory that make model predicts."""
+"""A step sends exactly the bytes of the formulas, and replicas need no more memory per rank.
+Language models have the bytes and memory that make model predicts."""
 import os
 import sys
 
@@ -72,9 +72,9 @@ def activations(layers, seq, tp):
 
 
 def kept(seq, tp):
-    """The bytes that a layer keeps for the backward pass: its two residual sums and two numbers per row
-    of both norms, whole; and split over tp, q, k, v, the output of attention, the inner layer before GELU
-    with one bit per number for dropout, and two numbers per row of scores."""
+    """The bytes that a layer keeps for the backward pass: its two residual sums and two numbers per
+    row of both norms, whole; and split over tp, q, k, v, the output of attention, the inner layer
+    before GELU with one bit per number for dropout, and two numbers per row of scores."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 
 
@@ -96,8 +96,8 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
 
 
 def stages_of(options, tp, dp, pp, micro):
-    """Runs a small language model. Returns the summary of one rank per stage with its bytes of a step, and
-    the operations of a step."""
+    """Runs a small language model. Returns the summary of one rank per stage with its bytes of a
+    step, and the operations of a step."""
     last = metrics_of(tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 2, "--test", "",
                        "--threads", 1, "--check", 0, "--tp", tp, "--pp", pp, "--micro", micro)[-1]
     return [(rank, [rank[f"comm_bytes_{over}"] / 2 for over in ("tp", "dp", "pp")]) for rank in last["ranks"][::tp * dp]], last["model_flops"]

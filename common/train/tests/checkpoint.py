@@ -24,8 +24,8 @@ def in_pieces(folder, metrics, layouts, *options):
 
 
 def same_layout(folder):
-    """Trains three epochs of 16 steps with evaluations, in pieces: the first ends within an epoch, the
-    second at the end of one, the third by Ctrl-C."""
+    """Trains three epochs of 16 steps with evaluations, in pieces: the first ends within an epoch,
+    the second at the end of one, the third by Ctrl-C."""
     run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
     alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
     one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)
@@ -55,8 +55,8 @@ def same_layout(folder):
 
 
 def epoch_in_two_pieces(folder):
-    """Without a test set, the final table shows averages of the last epoch's training, so checkpoints
-    have them too."""
+    """Without a test set, the final table shows averages of the last epoch's training, so
+    checkpoints have them too."""
     run = [2, "--tp", 2, "--test", "", "--epochs", 2]
     one = table_of(succeed(*run))
     succeed(*run, "--steps", 25, "--save", f"{folder}/averages")

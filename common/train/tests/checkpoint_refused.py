@@ -170,7 +170,8 @@ def read_at(file, offset, count):
 
 
 def older_kit(good):
-    """A run resumes from files without checksums, with a warning that their numbers cannot be checked."""
+    """A run resumes from files without checksums, with a warning that their numbers cannot be
+    checked."""
     case = Case(good)
     case.edit_index(lambda index: None)
     for rank in range(2):
@@ -187,8 +188,8 @@ def older_kit(good):
 
 
 def divergence(folder):
-    """A run that diverges ends with an error and keeps its last good checkpoint, whether the loss or a
-    weight shows the divergence first."""
+    """A run that diverges ends with an error and keeps its last good checkpoint, whether the loss
+    or a weight shows the divergence first."""
     for sentence, options, words in [
             ("in the loss", ["--every", 100], ["the loss after step"]), ("in the weights, before they are saved", ["--every", 1], ["no longer finite", "still has the checkpoint of step"])]:
         place = f"{folder}/diverged"

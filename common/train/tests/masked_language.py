@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss at every layout."""
+"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss at every
+layout."""
 import math
 import os
 import subprocess
@@ -41,7 +42,8 @@ def check_layouts():
 
 
 def check_masks():
-    """Tests which tokens are hidden. With LR=0, the loss changes only if other tokens are hidden."""
+    """Tests which tokens are hidden. With LR=0, the loss changes only if other tokens are
+    hidden."""
     still = [*TINY, "--lr", 0, "--dropout", 0, "--samples", 12, "--batch-size", 12, "--epochs", 2, "--test", "data/stories/test.txt"]
     runs = [metrics_of(math.prod(layout), *still, *degrees(layout)) for layout in ((1, 1, 1), (2, 1, 1), (1, 3, 1), (1, 1, 2))]
     steps = [line["loss"] for line in runs[0] if "step" in line]

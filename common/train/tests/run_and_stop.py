@@ -24,9 +24,9 @@ ranks = lines[-1].get("ranks", [])
 check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_bytes", "step_s", "comm_bytes", "comm_s"} <=
                               set(rank) for rank in ranks), "the last line has a summary for each rank", str(lines[-1]))
 
-# A block has 4 all-reduces of B S H. The embedding has a gather of B S H, and the classifier an all-reduce
-# of B 2 forward and of B H backward. A number has 4 bytes. A rank's share of an all-reduce of N over n
-# ranks is 2 (n-1) N / n, of a gather (n-1) N / n.
+# A block has 4 all-reduces of B S H. The embedding has a gather of B S H, and the classifier an
+# all-reduce of B 2 forward and of B H backward. A number has 4 bytes. A rank's share of an
+# all-reduce of N over n ranks is 2 (n-1) N / n, of a gather (n-1) N / n.
 B, S, H, L = 8, 32, 32, 2
 expected = 4 * (4 * L * B * S * H + B * S * H // 2 + 2 * B + B * H)
 check(steps[3]["comm_bytes"] == expected, "the bytes of a step are those of the formula",

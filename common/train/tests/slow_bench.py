@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make bench: its errors, the file of SAVE, and the differences that COMPARE reports. The test checks no
-times."""
+"""make bench: its errors, the file of SAVE, and the differences that COMPARE reports. The test
+checks no times."""
 import contextlib
 import functools
 import io
@@ -160,8 +160,8 @@ ran = []
 
 
 def fake_pipeline(*case):
-    """Records who ran how many micro-batches by which schedule. A run of the kit has more arguments before these: the build and work folders,
-    and the stages."""
+    """Records who ran how many micro-batches by which schedule. A run of the kit has more arguments
+    before these: the build and work folders, and the stages."""
     ran.append(("kit" if len(case) > 3 else case[0], *case[-2:]))
     return {"seconds": [9, 9, 0.01], "state": [4e6] * 2, "tensors": [1e7] * 2, "resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""SIGKILL ends a run ten times at random moments, and the same command resumes it each time. The loss
-curve is that of an undisturbed run."""
+"""SIGKILL ends a run ten times at random moments, and the same command resumes it each time. The
+loss curve is that of an undisturbed run."""
 import os
 import random
 import signal
@@ -50,8 +50,8 @@ def size(path):
 
 
 def kill_somewhere(words, metrics, draw):
-    """Kills a run after some steps or, every third time, while it starts. Returns whether it was still
-    running."""
+    """Kills a run after some steps or, every third time, while it starts. Returns whether it was
+    still running."""
     with start(words) as job:
         enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about 200
         patience = draw.uniform(0, 1) if draw.random() < 1 / 3 else 60

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A job that cannot run on a cluster is rejected with one error, a HINT and exit status 2, and no job stays
-in the queue."""
+"""A job that cannot run on a cluster is rejected with one error, a HINT and exit status 2, and no
+job stays in the queue."""
 import os
 import re
 import tempfile

@@ -1,7 +1,7 @@
-"""A real Slurm with two nodes on this machine, for the tests beside this file: munged, slurmctld and two
-slurmd, in their own folder and on their own ports. This file starts them, and ends them by their process
-ids. Both nodes are this machine under other host names, because Open MPI names shared memory after the
-host."""
+"""A real Slurm with two nodes on this machine, for the tests beside this file: munged, slurmctld
+and two slurmd, in their own folder and on their own ports. This file starts them, and ends them by
+their process ids. Both nodes are this machine under other host names, because Open MPI names shared
+memory after the host."""
 import contextlib
 import ctypes
 import os

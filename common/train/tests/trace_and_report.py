@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""make train TRACE= and REPORT=1: spans without gaps add up to the steps, all ranks of a group have the
-same exchanges, memory stays below its peak, and the page is one file that a real browser draws. Also
-tests their errors."""
+"""make train TRACE= and REPORT=1: spans without gaps add up to the steps, all ranks of a group have
+the same exchanges, memory stays below its peak, and the page is one file that a real browser draws.
+Also tests their errors."""
 import json
 import math
 import os

@@ -15,7 +15,8 @@ extern int emulated_depth; /* of nested runs: work on one stream may wait for wo
 /* Runs all work on all streams. */
 void emulated_run_all();
 
-/* Makes the device's memory accessible while work runs; at other times, an access by the host crashes. */
+/* Makes the device's memory accessible while work runs; at other times, an access by the host
+ * crashes. */
 void emulated_protect(bool reached);
 size_t emulated_device_bytes();
 /* Is this memory of the device, or pinned memory? */
