@@ -116,8 +116,7 @@ void trainer_stepped_alone(Trainer *t, double targets);
  *  @return the seconds that this took */
 double trainer_average(Trainer *t, int64_t step, bool last);
 
-/* ---- agree.c: comparisons between the ranks of a run
- * ---------------------------------------------------- */
+/* ---- agree.c: comparisons between the ranks of a run ---------------------------------------------------- */
 
 /** Did all ranks succeed? `good` is this rank's answer. Otherwise every rank gets the `problem` of
  *  the first rank that failed. Collective. */

@@ -358,8 +358,7 @@ START_TEST(the_gather_joins_forward_and_cuts_backward)
 }
 END_TEST
 
-/* ---- two linear layers: whole on every rank, and split as in figure 3a of arXiv:1909.08053
- * ---------------- */
+/* ---- two linear layers: whole on every rank, and split as in figure 3a of arXiv:1909.08053 ---------------- */
 
 typedef struct Pass {
     real y[24], dx[24], dup[96], ddown[96]; /* [2,3,4], [24,4] and [4,24] */
@@ -415,8 +414,7 @@ START_TEST(a_split_pair_equals_the_whole_pair)
 }
 END_TEST
 
-/* ---- the cross entropy of logits split by columns, compared with the kernel for whole rows
- * --------------- */
+/* ---- the cross entropy of logits split by columns, compared with the kernel for whole rows --------------- */
 
 enum { TEXTS = 2, LENGTH = 5, TOKENS = TEXTS * LENGTH, MOST_COLUMNS = 11 };
 enum { VOCABULARIES = 2, SPREADS = 3, DIVISORS = 2 };

@@ -138,9 +138,7 @@ START_TEST(two_micro_batches_give_the_loss_and_the_gradients_of_one_batch)
 }
 END_TEST
 
-/* ---- misuse
- *
- * -------------------------------------------------------------------------------------------------- */
+/* ---- misuse -------------------------------------------------------------------------------------------------- */
 
 static Model *model;
 static Stage *stage;

@@ -55,7 +55,7 @@ no_command() { # no_command GOAL WORDS
 no_command grad "did you mean make grade? make help"
 no_command nosuchgoal "make help lists the commands"
 no_command handout_ "did you mean make handout?"
-# ignored SETTING OTHER COMMAND...: COMMAND is refused, because only others, like OTHER, take SETTING.
+# ignored SETTING OTHER COMMAND...: COMMAND is refused, because only others, like OTHER, take it.
 ignored() {
     local name=$1 other=$2
     shift 2
