@@ -213,7 +213,7 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 
 /* ---- Lab 11: data parallelism ----------------------------------------------------------------------- */
 
-/** What to do with rows that do not fill a round over the replicas. */
+/** The treatment of rows that do not fill a round over the replicas. */
 typedef enum Tail {
     EVERY_ROW_ONCE, /**< keep them */
     PAD,            /**< repeat the first ones */
@@ -279,7 +279,8 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
-/** Receives dy [B,S,H] from stage `from`, likewise: the gradient of the x that this stage sent to it. */
+/** Receives dy [B,S,H] from stage `from` in the same way: the gradient of the x that this stage
+ *  sent to it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
@@ -432,9 +433,9 @@ typedef struct SequenceBlock {
  * product or attention needs them. */
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
-/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and biases of all norms
- * that saw a shard of the positions: each rank brings what its own positions have contributed. Afterwards, every rank
- * has the gradients of all positions. In place. */
+/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and
+ * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
+ * own positions. Afterwards, every rank has the gradients of all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
@@ -507,9 +508,9 @@ Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const
 
 /* ---- Lab 21: the vocabulary of a language model ------------------------------------------------------- */
 
-/** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of its own columns;
- * group_all_max() turns them into those of all columns. Values only: no gradient flows through it, because the loss
- * does not depend on what is subtracted. */
+/** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of
+ * its own columns; group_all_max() turns them into those of all columns. Values only: no gradient
+ * flows through the maxima, because the loss does not depend on them. */
 Tensor *row_max(Tensor *x);
 /** Like group_all_reduce(), with the largest number over the ranks instead of the sum. */
 Tensor *group_all_max(Group *group, Tensor *x);

@@ -38,8 +38,8 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
-/* Computes the result of a pair again, by its forward: it is larger than the argument, so it was
- * not kept. */
+/* Computes the result of a pair again, by its forward. The result was not kept because it is larger
+ * than the argument. */
 static void call_again(Node *node)
 {
     Tensor *y = node->output;
@@ -57,7 +57,7 @@ static void call_again(Node *node)
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
-    bool recording = tape_record(tape, false); /* what the pair calls must not be recorded */
+    bool recording = tape_record(tape, false); /* operations within the pair must not be recorded */
     Tensor *value = called(&call, false, ready(x));
     tape_record(tape, recording);
     if (!value)

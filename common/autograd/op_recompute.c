@@ -3,7 +3,7 @@
 #include "autograd/tape.h"
 #include "base/run.h"
 
-/* ---- what a lab calls -------------------------------------------------------------------------------------- */
+/* ---- functions that a lab calls ---------------------------------------------------------------------------- */
 
 static Tensor *run(const char *function, const Segment *segment, Tensor *x, int64_t draw,
                    bool record, const Mesh *mesh)

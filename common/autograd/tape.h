@@ -15,7 +15,7 @@ typedef struct Tape Tape;
 /** An operation on a tape, which owns it. */
 typedef struct Node Node;
 
-/** What operations need to know about the batch. Dropout is keyed by it. */
+/** The properties of the batch that operations need. Dropout is keyed by them. */
 typedef struct TapeBatch {
     uint64_t seed;          /**< of the run */
     int64_t step;           /**< of the run, from 0: masks differ from step to step */
@@ -42,7 +42,7 @@ typedef struct PairCall {
     bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
 } PairCall;
 
-/** What is behind the Segment of balise.h. */
+/** The members of balise.h's Segment. */
 struct Segment {
     /** x [B,S,H], mask [B,S] or NULL -> [B,S,H]; records what it computes */
     Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
@@ -116,8 +116,8 @@ void tape_reset(Tape *tape, TapeBatch batch);
 bool tape_record(Tape *tape, bool record);
 
 /** Differentiates y. Computes the gradient of every tensor that y was computed from and that needs
- * one; adds to the gradients of parameters. Releases what the pass has used. `dy` is the gradient of
- * y, of y's shape, or NULL for 1 if y has one element. */
+ * one; adds to the gradients of parameters. Releases the tensors that the pass has used. `dy` is
+ * the gradient of y, of y's shape, or NULL for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** The same for the operations recorded after `floor`, within the backward pass of an operation. No

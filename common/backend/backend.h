@@ -6,7 +6,7 @@
  * Unless a parameter says otherwise: matrices are row-major and contiguous; `rows` counts the rows
  * of [.., columns]; results do not overlap arguments, but an element-wise kernel may overwrite an
  * argument of the same shape; no allocation outlives the call; the caller checks sizes. Kernels
- * know neither placements nor ranks.
+ * depend on neither placements nor ranks.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ void backend_start(char **argv);
  *  @return true if so; false with `problem` if the GPU or the driver is missing, too old, ... */
 bool backend_ready(Problem *problem);
 
-/** What must be the same on all ranks of a run: "NVIDIA H200, compute capability 9.0"; "" if
- *  nothing must. */
+/** The device's type, which must be the same on all ranks of a run: "NVIDIA H200, compute
+ *  capability 9.0". "" if ranks may differ. */
 const char *backend_device(void);
 
 /** Checks once, before the first kernel, whether the machine and the environment let the kernels
@@ -97,8 +97,8 @@ void backend_write(void *memory, const void *host, int64_t bytes);
 /** Sets each byte, after all kernels called before. */
 void backend_set_bytes(void *memory, int byte, int64_t bytes);
 
-/** Do the kernels look for rows of zeros, so that asking is worthwhile (kernel_rows_in_use,
- *  AdamW.seen)? */
+/** Do kernel_rows_in_use() and AdamW.seen find rows of zeros in this backend? Otherwise, callers
+ *  need not use them. */
 bool backend_looks_for_zeros(void);
 
 /** Begins a named range that lasts until backend_range_end(), for profilers: an NVTX range on
@@ -280,9 +280,9 @@ static inline uint32_t dropout_threshold(double probability)
     return below < whole ? below + 1 : below;
 }
 
-/** Draws once what the kernels below read in each pass: kept [rows,dropout_words(columns)], where
- *  bit c % DROPOUT_BITS of word c / DROPOUT_BITS of a row says whether column c is kept. Bits after
- *  the last column are 0. */
+/** Draws the mask once; the kernels below read it in each pass. In kept
+ *  [rows,dropout_words(columns)], bit c % DROPOUT_BITS of word c / DROPOUT_BITS of a row is 1 if
+ *  column c is kept. Bits after the last column are 0. */
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 
 /** Operations that include dropout, each in one pass. */
@@ -316,8 +316,8 @@ void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, con
 
 /* ---- a loss whose rows are split over ranks (Megatron-LM, arXiv:1909.08053, section 3) ------------------ */
 
-/* Each rank has `columns` of each row of x, the logits, perhaps none. `most` [rows] is what
- * kernel_row_max() gives for the whole row, so that nothing overflows. */
+/* Each rank has `columns` numbers of each row of the logits x, perhaps none. `most` [rows] is the
+ * maximum of the whole row (see kernel_row_max()), so no exponential overflows. */
 
 /** most [rows]: the largest number of each row of x; -infinity if there are no columns. */
 void kernel_row_max(int64_t rows, int64_t columns, const real *x, real *most);

@@ -1,5 +1,5 @@
 /** @file
- * An error for people: one line for what, one for where, one HINT.
+ * An error for people, in three lines: what is wrong, where, and a HINT.
  *
  * A function that can fail on bad input takes a `Problem *` last, fills it and returns false or
  * NULL. The program prints it once, on one rank, and exits with 2.

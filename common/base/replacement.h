@@ -36,5 +36,5 @@ void replacement_put(Replacement *file, const void *bytes, size_t count);
  *  @return true; or false with `problem` */
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem);
 
-/** Forgets what was written and frees the record. */
+/** Discards the new file and frees the record. */
 void replacement_drop(Replacement *file);

@@ -1,5 +1,5 @@
 /** @file
- * What happens when a lab misuses a function. Functions call misuse() and misplaced(); the program
+ * The handling of misused functions. Functions call misuse() and misplaced(); the program
  * (training, the grader's runner, a test) provides the three run_... functions.
  */
 #pragma once

@@ -122,9 +122,9 @@ def training_steps(build, work, rounds, pythons, cases):
 
 
 def tokenizers(build, work, rounds):
-    """Measures the kit's tokenizers on lines of a file; and, in turns, Hugging Face's and
-    SentencePiece, if the tests have installed them. Stories: the real ones and the tokenizers of
-    GPT-2 and LLaMA 2, if make data ONLY=stories has downloaded them."""
+    """Measures the kit's tokenizers on lines of a file, alternating with Hugging Face's and
+    SentencePiece if the tests have installed these. Uses the real stories and the tokenizers of
+    GPT-2 and LLaMA 2 if make data ONLY=stories has downloaded them."""
     real = [f"data/{name}" for name in ("tinystories/TinyStories-valid.txt", "gpt2", "llama2")]
     real = real if all(map(os.path.exists, real)) else [f"data/stories/{name}" for name in ("train.txt", "gpt2", "llama")]
     wordpiece, bpe, pieces = ("from tokenizers import BertWordPieceTokenizer\nencode = BertWordPieceTokenizer(path, lowercase=True).encode_batch",

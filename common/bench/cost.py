@@ -1,4 +1,4 @@
-"""Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
+"""Predicts the cost of a training step of the kit's BERT for a rank: arithmetic, memory traffic,
 communication. language_cost.py has the language models.
 
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
@@ -36,7 +36,7 @@ class Model:
     leaves_out: bool = True
 
     def name(self):
-        """Stands before the sizes in texts; empty for the BERT."""
+        """The prefix of the sizes in texts; empty for the BERT."""
         return ""
 
     def sizes(self):
@@ -164,8 +164,8 @@ class Model:
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
-        inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
-        computed from these."""
+        inner layer before GELU with one bit per number for dropout. The results of norms and of
+        GELU are computed from these."""
         return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
@@ -296,7 +296,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
     passes = model.passes()[0]
-    slots = (micro + pp - 1) / micro  # length of the pipeline's schedule, relative to a stage's work
+    slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
     stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
@@ -328,8 +328,8 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
 def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
     activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
-    holds the activations of as many micro-batches as there are stages from this one to the last. It
-    holds the tensors that it has sent to the end of the step."""
+    holds the activations of as many micro-batches as there are stages from this one to the last.
+    Until the step ends, it also holds the tensors that it has sent."""
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)

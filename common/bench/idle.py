@@ -1,4 +1,4 @@
-"""How long a GPU was idle, from what Nsight Systems (nsys) recorded of a run."""
+"""Computes how long a GPU was idle, from Nsight Systems' (nsys) record of a run."""
 import csv
 import shutil
 import subprocess

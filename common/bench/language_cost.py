@@ -1,4 +1,4 @@
-"""What a training step of the kit's language models costs a rank; see cost.py.
+"""The cost of a training step of the kit's language models for a rank; see cost.py.
 
 The table of the vocabulary is split along its rows. The first and the last stage hold it, and add
 their gradients once a step. The loss needs three numbers per token from the other tp ranks.

@@ -77,7 +77,8 @@ def data_in(work):
 
 
 def options_of(model, dp):
-    """The options of build/train that a model's fields stand for. A sharded optimiser and averages need replicas."""
+    """The options of build/train for the fields of a model. A sharded optimiser and averages need
+    replicas."""
     return (*(("--recompute", model.recompute) if model.recompute else ()), *(("--sp", 1) if model.sequence_parallel else ()),
             *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--average", model.average) if model.average and dp > 1 else ()))
 

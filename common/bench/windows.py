@@ -1,4 +1,4 @@
-"""The order in which a run reads its rows, and the tokens of a text: what PyTorch reads to train on
+"""The order in which a run reads its rows, and the tokens of a text. With these, PyTorch trains on
 the kit's batches. A test compares the order with the kit's."""
 import array
 import struct

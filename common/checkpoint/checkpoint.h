@@ -1,5 +1,5 @@
 /** @file
- * Checkpoints on disk, for training and for build/checkpoint. This folder knows neither MPI nor
+ * Checkpoints on disk, for training and for build/checkpoint. This folder uses neither MPI nor
  * models.
  *
  *     SAVE/step-000120/index.json                what was saved, and how it is split
@@ -18,7 +18,7 @@
 
 #include "checkpoint/safetensors.h"
 
-/* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
+/* ---- checkpoint_index.c: the contents of index.json ---------------------------------------------------- */
 
 /** Integers that must equal those of the run that resumes. */
 typedef enum Fitting {
@@ -77,7 +77,7 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
  *  checkpoint_index_clear(). A file of an older kit has no checksum.
  *  @return true; or false with `problem` if the file is invalid or does not match its checksum */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
-/** Frees what the index holds, but not the record itself. */
+/** Frees the index's contents, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
 /** Does `run` equal `saved`, apart from step, layout, parameters and sums? Otherwise returns false
@@ -90,7 +90,8 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- checkpoint_folder.c: folders that appear and disappear as a whole --------------------------------- */
 
-/** A path, by value. A path that is too long stays too long, so that nothing is found there. */
+/** A path, by value. It has room for one byte too many, so a path that is too long fails to
+ *  open. */
 typedef struct Path {
     char text[PATH_MAX + 1]; /**< "" for none */
 } Path;

@@ -115,7 +115,8 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
                (long long)begin[group->size]);
 }
 
-/* Numbers i to i + PIECE of each part: what a rank sends to each other rank, and receives from it. */
+/* An exchange of numbers i to i + PIECE of each part: counts and offsets of each rank, to send and
+ * to receive. */
 typedef struct Exchange {
     int *counts, *offsets, *blocks, *block_offsets; /* [size] */
 } Exchange;

@@ -1,4 +1,4 @@
-/* What all tokenizers share: opening, encoding rows, decoding. */
+/* Code shared by all tokenizers: opening, encoding rows, decoding. */
 #include "data/internal.h"
 
 #include <assert.h>

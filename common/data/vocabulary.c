@@ -105,7 +105,7 @@ static bool find_specials(const Vocabulary *vocabulary, Tokenizer *tokenizer, co
     return true;
 }
 
-/* At most half of the slots are used. */
+/* Makes the hash table, with at least two slots per token. */
 static void make_slots(Vocabulary *vocabulary, const char *bytes, size_t length)
 {
     size_t lines = 1;

@@ -89,7 +89,7 @@ void stage_must_have_sent(const Stage *stage, const char *function)
                      stage->sent);
 }
 
-/* ---- what a lab calls ---------------------------------------------------------------------------------------- */
+/* ---- functions that a lab calls ------------------------------------------------------------------------------ */
 
 static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
 {

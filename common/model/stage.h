@@ -40,7 +40,7 @@ typedef struct StageSend {
     void *address;               /**< the line of the lab that started it, or NULL */
 } StageSend;
 
-/** What is behind the Stage of balise.h. */
+/** The members of balise.h's Stage. */
 struct Stage {
     Model *model;                   /**< the caller's */
     const Mesh *mesh;               /**< of the model */

@@ -63,7 +63,7 @@ shared_memory_row() {
     fi
 }
 
-# Checks what grader/judge/launch/sandbox.c needs from the system: namespaces, and mounts that can
+# Checks the needs of grader/judge/launch/sandbox.c: namespaces, and mounts that can
 # be made read-only recursively.
 sandbox_row() {
     local kernel

@@ -42,7 +42,7 @@ Pool *pool_new(int64_t limit, bool watched)
 
 static void drop_free_buffers(Pool *pool)
 {
-    backend_wait(); /* kernels may still use what was released */
+    backend_wait(); /* kernels may still use released buffers */
     for (SizeClass *class = pool->classes; class; class = class->next)
         while (class->free) {
             Buffer *buffer = class->free;

@@ -25,7 +25,7 @@ typedef struct Buffer {
     struct Buffer *next; /**< in the pool's list of free or watched buffers */
 } Buffer;
 
-/** What a pool has counted, in bytes. */
+/** The counts of a pool, in bytes. */
 typedef struct PoolUse {
     int64_t now[CATEGORIES];  /**< bytes in buffers in use */
     int64_t peak[CATEGORIES]; /**< bytes in use at the moment of the highest total */

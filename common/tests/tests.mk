@@ -99,8 +99,8 @@ MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. Runs a second
-# make, which sees what setup has installed. On the emulated GPU, only make test-slow runs
-# sanitizers.
+# make, which finds packages that setup has just installed. On the emulated GPU, only make test-slow
+# runs sanitizers.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test $(if $*,docs slurm)

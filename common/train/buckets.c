@@ -9,7 +9,8 @@
 
 /* ---- rows of a table in use ----------------------------------------------------------------------------- */
 
-/* Numbers of a table. For a smaller one, asking which rows are in use takes as long as sending all. */
+/* Numbers of a table. For a smaller one, asking which rows are in use takes as long as sending
+ * all. */
 enum { WORTH_IT = 1 << 20 };
 
 struct TableRows {
@@ -173,7 +174,7 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
-/* Before lab 14: the last pass completes the gradients. */
+/* Stands in for lab 14 before it: the last pass completes the gradients. */
 __attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
     const int passes_left = passes - 1 - pass;

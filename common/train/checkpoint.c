@@ -9,7 +9,7 @@
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
-/* ---- what is saved ------------------------------------------------------------------------------------- */
+/* ---- the contents of a checkpoint ---------------------------------------------------------------------- */
 
 static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 {
@@ -63,7 +63,7 @@ static void list_parameters(const Trainer *t, CheckpointIndex *index)
     }
 }
 
-/* What this run would write now, to be freed with checkpoint_index_clear(). Collective. */
+/* The index that this run would write now; free it with checkpoint_index_clear(). Collective. */
 static CheckpointIndex index_of(const Trainer *t)
 {
     const TrainConfig *c = t->config;
@@ -103,7 +103,8 @@ static CheckpointIndex index_of(const Trainer *t)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
-/* The lowest rank that holds a shard writes it, whatever the mesh says about replicas. */
+/* Does this rank write its shard? The lowest rank of those that hold it does, whatever a lab has
+ * set in the mesh's dp fields. */
 static bool writes_shard(const Trainer *t)
 {
     MPI_Comm holders;

@@ -7,7 +7,7 @@
 
 #include "backend/host_view.h"
 
-/* Which numbers of this rank's shard of a parameter are in a part of the arena. */
+/* The numbers of this rank's shard of a parameter that are in `part` of the arena. */
 static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
 {
     const int64_t first = reals(p->value) - model_weights(t->model), count = tensor_count(p->value);
@@ -16,8 +16,8 @@ static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
     return in.begin < in.end ? in : (Range){0, 0};
 }
 
-/* Which of them this rank has a state for: with ZERO=1, it has AdamW's m and v only for its
- * part. */
+/* The numbers of a parameter for which this rank has a state: with ZERO=1, it has AdamW's m and v
+ * only for its part. */
 static Range numbers_with(const Trainer *t, const Parameter *p, int state)
 {
     return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);

@@ -71,7 +71,7 @@ without_banners() {
         }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
 }
 
-# In its own process group, so that Ctrl-C reaches only this script.
+# Starts the job in its own process group, so Ctrl-C reaches only this script.
 set -m
 exec 3> >(without_banners)
 filter=$!

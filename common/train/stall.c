@@ -59,7 +59,7 @@ static void add_neighbour(int process)
         rank, process, process);
 }
 
-/* Finds the other ranks on this machine: the children of this rank's parent, listed by the parent's
+/* Finds the ranks on this machine: the children of this rank's parent, listed by the parent's
  * threads. */
 static void find_neighbours(void)
 {

@@ -57,7 +57,7 @@ typedef struct Trainer {
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
 } Trainer;
 
-/** What this rank has sent since the groups were made. */
+/** The communication of this rank since the groups were made. */
 Sent sent_so_far(const Mesh *mesh);
 
 /** Opens the data, makes samplers and batch. Collective. Returns false with `problem`, on every
@@ -111,8 +111,9 @@ void trainer_sum_norms(Trainer *t);
 /** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
 void trainer_stepped_alone(Trainer *t, double targets);
 
-/** Averages the weights after `step` if lab 16 says so. `last`: before the next step, the model is evaluated or
- *  saved, or the run ends. Does nothing if the replicas have the same weights. Collective.
+/** Averages the weights after `step` if average_is_due() of lab 16 returns true. `last`: before the
+ *  next step, the model is evaluated or saved, or the run ends. Does nothing if the replicas have
+ *  the same weights. Collective.
  *  @return the seconds that this took */
 double trainer_average(Trainer *t, int64_t step, bool last);
 

@@ -1,4 +1,4 @@
-/* What the forward pass releases and the backward pass recomputes. */
+/* Tensors that the forward pass releases and the backward pass recomputes. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);

@@ -1,6 +1,6 @@
-/* Every placement rule, on rank 1 of 2: which values an operation accepts, what it returns, and
- * its message about others. Nothing is communicated: of f, g and the gather, only the rules are
- * tested. */
+/* Every placement rule, on rank 1 of 2: the placements that an operation accepts, that of its
+ * result, and its message about other placements. Nothing is communicated: of f, g and the gather,
+ * only the rules are tested. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"

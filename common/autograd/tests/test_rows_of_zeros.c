@@ -63,7 +63,7 @@ START_TEST(rows_of_zeros_may_be_left_out)
 }
 END_TEST
 
-/* Of a table split by rows, the last rank may hold none. */
+/* The last rank may hold no rows of a table that is split by rows. */
 START_TEST(without_outputs_the_gradient_of_x_is_zero)
 {
     tape_up();

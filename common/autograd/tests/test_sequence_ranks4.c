@@ -182,7 +182,7 @@ static Tensor *all_positions(const real *all)
     return tape_reals(tape, SHAPE(B, S, H), whole(), all, true);
 }
 
-/* Each element of this rank's part of each parameter. */
+/* Compares each element of this rank's part of each gradient with the gradient on one rank. */
 static void compare_gradients(const Model *model, const Model *on_one_rank)
 {
     for (const Parameter *p = model->parameters, *q = on_one_rank->parameters; p;

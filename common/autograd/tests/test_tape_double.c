@@ -224,8 +224,8 @@ START_TEST(the_result_can_be_read_after_the_backward_pass)
 }
 END_TEST
 
-/* What the observer records: how often the weight's gradient was complete, its values then, and the
- * operations so far. */
+/* The observer's record: how often the weight's gradient was complete, its values at that point,
+ * and the number of operations before it and in all. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];

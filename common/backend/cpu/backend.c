@@ -1,4 +1,5 @@
-/* The library for products, its threads, and whether it knows this machine. */
+/* The library for products: its threads, its description, and a check that it knows this
+ * machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -287,7 +287,7 @@ void backend_memory_free(void *memory, MemoryKind kind)
 {
     const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
-    device_changed(); /* this address may next hold another tensor, or what the host writes */
+    device_changed(); /* the address may next hold another tensor, or the host's numbers */
     device.waits++;
 }
 

@@ -1,4 +1,4 @@
-/* Looks up table rows and adds to them; copies what the host has written to the device. */
+/* Looks up table rows and adds to them; copies the host's ids and masks to the device. */
 #include "backend/cuda/device.cuh"
 
 /* A copy of x [count], made when device_waits() was `good_at`. */

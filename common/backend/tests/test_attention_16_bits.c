@@ -142,8 +142,8 @@ static double dot(const Head *h, int x, int64_t i, int y, int64_t j)
     return sum;
 }
 
-/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks what is kept of each
- * row. */
+/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks the numbers kept of
+ * each row. */
 static void scores_of_head(const Head *h, double *p, double *ds)
 {
     const AttentionShape *s = &h->a->shape;

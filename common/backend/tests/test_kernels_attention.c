@@ -69,7 +69,7 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
     }
 }
 
-/** q, k, v, y, and what is kept of each row of scores. */
+/** Adds q, k, v, y, and the numbers kept of each row of scores. */
 static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);

@@ -1,4 +1,4 @@
-/* The token cache: written once, opened by many, rewritten if damaged. */
+/* The token cache is written once, opened by many processes, and rewritten if damaged. */
 #include "data/internal.h"
 #include "temporary.h"
 

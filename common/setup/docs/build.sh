@@ -35,9 +35,9 @@ headers() {
 }
 
 # Prints the sources that Doxygen reads for call graphs only. If several sources define a function,
-# prints that of a training run (the kernels of the cpu backend). Leaves out layers that stand in for
-# labs, because students write the labs' functions, and the gradebook, because some of its functions
-# have the same names as functions of the judge.
+# prints that of a training run (the kernels of the cpu backend). Leaves out layers that stand in
+# for labs, because students write the labs' functions, and the gradebook, because some of its
+# functions have the same names as functions of the judge.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort

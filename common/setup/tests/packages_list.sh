@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The list of packages is well formed, and its probes find what is installed here.
+# The list of packages is well formed, and its probes find the packages that are installed here.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make NAME=... accepts only settings, and each command reports once what prevents it.
+# make NAME=... accepts only settings, and each command reports once why it cannot begin.
 # shellcheck disable=SC2016,SC2317 # make expands what is quoted; functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"

@@ -189,7 +189,7 @@ void emulated_later(cudaStream_t stream, std::function<void()> work);
 void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared);
 /** Returns when the stream accepts another kernel. */
 void emulated_room();
-/** Runs what is on the stream, then `work`, which accesses the device's memory. */
+/** Runs all work on the stream, then `work`, which accesses the device's memory. */
 void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);

@@ -1,4 +1,4 @@
-/* What the parts of the emulated GPU share. */
+/* Declarations that the parts of the emulated GPU share. */
 #pragma once
 
 #include "cuda_runtime.h"
