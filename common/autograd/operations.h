@@ -58,7 +58,7 @@ Tensor *gelu_tanh(Tensor *x);
 Tensor *swiglu(Tensor *gate, Tensor *up);
 
 /** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
- *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so that this is the mean, or the
+ *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so this is the mean, or the
  *  number of rows in all micro-batches of the step. `losses` [B] receives each row's loss; it may
  *  be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);

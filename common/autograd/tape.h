@@ -193,7 +193,7 @@ void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor whose numbers the host sets at once, before any kernel reads them. All ids,
- *  labels and masks are such tensors, so that the host can read them without waiting. */
+ *  labels and masks are such tensors, so the host can read them without waiting. */
 Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor that shares x's buffer. It needs no gradient and has no producer. */
@@ -237,7 +237,7 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 /** Returns x with its numbers available: computes what was deferred, rejects what was released. */
 Tensor *ready(Tensor *x);
 
-/** Gives x a buffer of its own, so that writing to it changes no other tensor. */
+/** Gives x a buffer of its own, so writing to it changes no other tensor. */
 void unshare(Tensor *x);
 
 /** Call it before x is changed in place. Makes x's numbers available in a buffer that no other

@@ -180,7 +180,7 @@ void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
                            real *y);
 
-/** dtable[ids[i]] += dy row i, in the order of i, so that the sum is the same in each run. */
+/** dtable[ids[i]] += dy row i, in the order of i, so the sum is the same in each run. */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
                             real *dtable);
 

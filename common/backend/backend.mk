@@ -69,7 +69,7 @@ LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -W
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
-# Checks for a GPU before anything is graded, so that a missing one is reported once, and not once
+# Checks for a GPU before anything is graded, so a missing one is reported once, and not once
 # per rank and lab.
 GPU_OPTION = $(if $(filter cuda,$(BACKEND)),--gpu)
 GPU_PROBE = $(if $(filter cuda,$(BACKEND)),there-is-a-gpu)

@@ -20,7 +20,7 @@ typedef struct Problem {
     char hint[512];  /**< what to do next */
 } Problem;
 
-/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be
+/** Fills `problem` and returns false, so a check can `return problem_set(...)`. `where` may be
  *  NULL; `format` and its arguments make `what`, as in printf. `hint` and `format` are translated
  *  (language.h). Texts that are too long are truncated. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)

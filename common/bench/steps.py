@@ -58,7 +58,7 @@ def prepare(work):
 
 def write_data(work):
     """Writes a vocabulary of BERT's size: the words of the kit's reviews, and entries that occur in
-    no text. Also writes reviews that are longer than any SEQ here, so that there is no padding: the
+    no text. Also writes reviews that are longer than any SEQ here, so there is no padding: the
     kit skips padding in attention, and PyTorch's script has none."""
     os.makedirs(work, exist_ok=True)
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:

@@ -160,7 +160,7 @@ bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
                        "the checkpoint cannot be written: %s", strerror(errno));
 }
 
-/* Renames a checkpoint before it removes the files, so that named checkpoints are always
+/* Renames a checkpoint before it removes the files, so named checkpoints are always
  * complete. */
 static void remove_older(const char *folder)
 {

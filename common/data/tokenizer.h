@@ -78,7 +78,7 @@ struct Tokenizer {
 /** Gives the next id its piece. */
 void tokenizer_put(Tokenizer *tokenizer, const char *bytes, size_t length);
 
-/** A cache of words and their ids, so that each frequent word is split into pieces only once.
+/** A cache of words and their ids, so each frequent word is split into pieces only once.
  * free() frees it. */
 typedef struct KnownWords KnownWords;
 enum { KNOWN_WORD_IDS = 9 }; /**< words with more ids are not cached */

@@ -1,6 +1,6 @@
 /** @file
  * Parameters, and the layers that hold them. A Model owns both. Weights and gradients are in one
- * arena each, in the order in which the parameters were made, so that an optimiser updates them in
+ * arena each, in the order in which the parameters were made, so an optimiser updates them in
  * one pass and a range of gradients can be reduced without a copy.
  */
 #pragma once
@@ -95,7 +95,7 @@ void model_complete_gradients(Model *model);
 real *model_weights(Model *model);   /**< the arena of the weights */
 real *model_gradients(Model *model); /**< the arena of the gradients */
 
-/** Allocates memory for the weights in bf16, so that products in bf16 (see backend.h) round each
+/** Allocates memory for the weights in bf16, so products in bf16 (see backend.h) round each
  *  weight once per step. The weights themselves stay as they are. */
 void model_keep_rounded(Model *model);
 

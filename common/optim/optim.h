@@ -102,11 +102,11 @@ double schedule_rate(const Schedule *schedule, int64_t step);
 /* ---- the gradient scaler of training in fp16 ---- */
 
 /** The scale and its history (Micikevicius et al., arXiv:1710.03740, section 3.2; PyTorch's
- *  GradScaler). The loss is multiplied by `scale` before the backward pass, so that small gradients
+ *  GradScaler). The loss is multiplied by `scale` before the backward pass, so small gradients
  *  do not become zero when a product rounds them; the gradients are divided by it before the step.
  *  If any gradient is infinite, the step is skipped and the scale halved. */
 typedef struct GradScaler {
-    double scale;     /**< a power of two, so that scaling does not round; 0: no scaling */
+    double scale;     /**< a power of two, so scaling does not round; 0: no scaling */
     int64_t good;     /**< steps since the scale changed */
     int64_t left_out; /**< number of skipped steps in this run */
 } GradScaler;

@@ -28,7 +28,7 @@ def make_room(path, remove=False):
     """Call this before the run: ends with an error if the page cannot be written, or would replace
     another file.
 
-    @param remove whether to remove an earlier page, so that none remains after a failed run"""
+    @param remove whether to remove an earlier page, so none remains after a failed run"""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))

@@ -67,7 +67,7 @@ under_sanitizer() {
     CK_FORK=no timeout -k 5 "$limit" compute-sanitizer --tool "$1" --error-exitcode 9 --launch-count "$first_launches" "$2"
 }
 
-# launch KIND PATH: runs a test in a subshell, so that its environment does not affect later tests.
+# launch KIND PATH: runs a test in a subshell, so its environment does not affect later tests.
 launch() (
     local program=$BUILD/tests/$2 ranks mpi
     # Each test has its own session folder, open to any user: an mpirun that ends removes the shared

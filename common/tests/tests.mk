@@ -92,7 +92,7 @@ $(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUIL
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
-# The flags of make grade SAN=1, so that its test finds the kit already built.
+# The flags of make grade SAN=1, so its test finds the kit already built.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 SANITIZE='$(SANITIZERS)'
 # Two jobs at a time, unless -j says otherwise.
 MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)

@@ -10,7 +10,7 @@ static const bool PATTERNS[][8] = {
     {true}, {true, true, true}, {false}, {true, true, true, true, true, true, true}};
 enum { PATTERNS_TRIED = sizeof PATTERNS / sizeof *PATTERNS };
 
-/* x is used twice, so that the second gradient is added to the first. */
+/* x is used twice, so the second gradient is added to the first. */
 static void gradients(const real *upstream, real *dx, real *dw, real *db)
 {
     tape_up();

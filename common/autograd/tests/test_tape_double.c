@@ -3,7 +3,7 @@
 
 Suite *suite(void);
 
-/* A model with one weight, so that gradients accumulate between passes. */
+/* A model with one weight, so gradients accumulate between passes. */
 static Model *model;
 static Tensor *weight;
 

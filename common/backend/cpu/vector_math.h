@@ -1,5 +1,5 @@
 /** @file
- * Elementary functions without branches or tables, so that the compiler can vectorise the loops
+ * Elementary functions without branches or tables, so the compiler can vectorise the loops
  * that use them. The polynomials are weighted minimax fits (Lawson's iteration).
  */
 #pragma once

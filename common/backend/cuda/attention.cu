@@ -156,7 +156,7 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
 
 /* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), where delta is the sum of p dp
  * over the row; dq = factor ds k, dk = factor ds^T q, dv = p^T dy. Recomputes scores by tiles of
- * queries (dq), then by tiles of keys (dk and dv), so that one block sums each result. */
+ * queries (dq), then by tiles of keys (dk and dv), so one block sums each result. */
 
 __device__ static float probability(const Shape &shape, const Query &query, const float *q,
                                     const float *k, bool shown)

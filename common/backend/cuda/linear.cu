@@ -63,7 +63,7 @@ static struct {
 } weights;
 
 /* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and, if calls
- * wait for their kernels (so that the host may write after any), device_waits() is `waited`. */
+ * wait for their kernels (the host may then write after each call), device_waits() is `waited`. */
 typedef struct Copy {
     const real *x;
     int64_t count;

@@ -64,7 +64,7 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
         if (!__syncthreads_or(found[threadIdx.x])) /* most pieces of `ids` lack this id */
             continue;
-            /* Unrolled, so that a load does not wait for the previous one: padding has thousands of
+            /* Unrolled, so a load does not wait for the previous one: padding has thousands of
              * rows. */
 #pragma unroll 8
         for (int i = 0; i < THREADS; i++)

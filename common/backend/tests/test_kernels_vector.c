@@ -245,7 +245,7 @@ START_TEST(sgd_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* The parts of two threads are added to nonzero numbers, so that the order of the parts matters. */
+/* The parts of two threads are added to nonzero numbers, so the order of the parts matters. */
 START_TEST(many_runs_give_the_same_bits)
 {
     enum { WIDTH = 768, HEIGHT = 301, RUNS = 20 };

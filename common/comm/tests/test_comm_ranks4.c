@@ -1,4 +1,4 @@
-/* Communication in groups of 1, 2, 3 and 4 ranks, with integers, so that every sum is exact; and
+/* Communication in groups of 1, 2, 3 and 4 ranks, with integers, so every sum is exact; and
  * its counters. Two groups work at once: the first _i ranks and the others. */
 #include <stdlib.h>
 

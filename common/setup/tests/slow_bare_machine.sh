@@ -62,7 +62,7 @@ debian_mirror() {
 
 apart=(unshare --mount --pid --uts --ipc --fork --kill-child=KILL --propagation private)
 
-# apart COMMAND...: runs it in new namespaces, in the background, so that this script handles
+# apart COMMAND...: runs it in new namespaces, in the background, so this script handles
 # signals at once. Sets status.
 apart() {
     status=0

@@ -80,7 +80,7 @@ def interrupt(words, metrics):
 
 
 def interrupted_while_evaluating(folder):
-    """Trains on 8 rows and evaluates on 400, so that nearly all time goes into evaluations."""
+    """Trains on 8 rows and evaluates on 400, so nearly all time goes into evaluations."""
     words = command(2, *SMALL, "--tp", 2, "--samples", 8, "--batch-size", 8, "--epochs", 1000, "--save", f"{folder}/evaluated")
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as job:
         for line in job.stdout:
