@@ -171,7 +171,7 @@ class Model:
     def kept(self, tp):
         """Numbers per token that a block keeps from its forward to its backward pass: those that
         backward reads. If the block or its attention is recomputed, only the input of that part is
-        kept; a norm's result is not kept, but its input."""
+        kept. If this input is the result of a norm, the norm's input is kept instead."""
         attention = (4 * self.hidden + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 

@@ -22,7 +22,7 @@ typedef struct TrainConfig {
     /** ranks that split a layer, replicas, stages; train_config_check() computes those that are
      *  0 */
     int tp, dp, pp;
-    int epochs, batch, seq, threads; /**< batch: computed in the same way if 0; threads: per rank */
+    int epochs, batch, seq, threads; /**< batch: 0 until it is computed; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
     int labs;                        /**< the last lab in the program, or 0 if not given */
@@ -46,7 +46,7 @@ typedef struct TrainConfig {
     Pipeline pipeline;         /**< SCHEDULE */
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
-    TransformerConfig model;   /**< the model's sizes; layers: computed in the same way if 0 */
+    TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
     const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
