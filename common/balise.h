@@ -213,7 +213,7 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 
 /* ---- Lab 11: data parallelism ----------------------------------------------------------------------- */
 
-/** What to do with rows that do not fill a round over the replicas. */
+/** The treatment of rows that do not fill a round over the replicas. */
 typedef enum Tail {
     EVERY_ROW_ONCE, /**< keep them */
     PAD,            /**< repeat the first ones */
@@ -273,13 +273,14 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x);
 /** Runs backward from the result of stage_run(); dy is its gradient, or NULL on the last stage,
  * which begins the backward pass. Returns the gradient of x [B,S,H], or NULL on the first stage. */
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy);
-/** Sends x [B,S,H] to stage `to`. Lab 12's is given: it may wait until that stage has begun to
- * receive it. In lab 13 you write one that returns at once. An evaluation calls it too, through
+/** Sends x [B,S,H] to stage `to`. In lab 12 it is given, and may wait until that stage has begun to
+ * receive x. In lab 13 you write it, and it returns at once. An evaluation calls it too, through
  * forward_step(). */
 void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
-/** Receives dy [B,S,H] from stage `from`, likewise: the gradient of the x that this stage sent to it. */
+/** Receives dy [B,S,H] from stage `from` in the same way: the gradient of the x that this stage
+ *  sent to it. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
@@ -328,7 +329,8 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
  * changes the other. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
-void accumulate(Tensor *sum, Tensor *x); /**< sum += x, in place; both have equally many numbers; not on the tape */
+/** sum += x, in place. Both have the same number of elements. Not on the tape. */
+void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and waits until that rank has begun to receive them. */
 void group_send(Group *group, Tensor *x, int to);
 /** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
@@ -431,9 +433,9 @@ typedef struct SequenceBlock {
  * product or attention needs them. */
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
-/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and biases of all norms
- * that saw a shard of the positions: each rank brings what its own positions have contributed. Afterwards, every rank
- * has the gradients of all positions. In place. */
+/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and
+ * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
+ * own positions. Afterwards, every rank has the gradients of all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
@@ -446,8 +448,9 @@ typedef struct Segment Segment;
 Tensor *segment_run(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 /** Returns the same numbers, but not on the tape: only the result is kept. */
 Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
-/** Runs backward from y, the result of segment_run(); dy is its gradient. Adds to the gradients of the parameters
- * and of the leaf, and releases what that run has kept. Only in recompute_backward(), once for each run. */
+/** Runs backward from y, the result of segment_run(); dy is its gradient. Adds to the gradients of
+ * the parameters and of the leaf, and releases what that run has kept. Call it only in
+ * recompute_backward(), once for each run. */
 void segment_backward(Tensor *y, Tensor *dy);
 Tensor *leaf(Tensor *x);          /**< the numbers of x; a backward pass ends here */
 Tensor *leaf_gradient(Tensor *x); /**< the gradient of a leaf, after segment_backward() */
@@ -505,9 +508,9 @@ Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const
 
 /* ---- Lab 21: the vocabulary of a language model ------------------------------------------------------- */
 
-/** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of its own columns;
- * group_all_max() turns them into those of all columns. Values only: no gradient flows through it, because the loss
- * does not depend on what is subtracted. */
+/** The largest number of each row: [B,S,V/tp] -> [B,S]. For a shard, each rank has the maxima of
+ * its own columns; group_all_max() turns them into those of all columns. Values only: no gradient
+ * flows through the maxima, because the loss does not depend on them. */
 Tensor *row_max(Tensor *x);
 /** Like group_all_reduce(), with the largest number over the ranks instead of the sum. */
 Tensor *group_all_max(Group *group, Tensor *x);
@@ -558,9 +561,10 @@ Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you
 Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< the number of elements that this rank holds */
 
-/** For debugging: prints this rank's shape of x, its placement, in grading the layer, pass and step,
- * and its numbers (of many, the first and last) on stdout, each line with its rank. Changes nothing. make grade LAB=n SEED=s CASE=c
- * shows what the ranks printed. */
+/** For debugging: prints x on stdout: its shape on this rank, its placement and its numbers, or the
+ * first and last if there are many. In grading, prints the layer, pass and step too. Each line
+ * begins with the rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks
+ * printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
 /* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
  * yourself. */

@@ -55,7 +55,7 @@ Tensor *gradient_over(Tensor *dy, Placement placement)
                                        : tape_tensor(dy->tape, REAL, dy->shape, placement);
 }
 
-/* The operations that read the output come later on the tape, so they have finished. */
+/* The operations that read the output come later on the tape, so their backward has finished. */
 static void release_node(Node *node, const Tensor *y)
 {
     if (node->output != y)
@@ -69,8 +69,8 @@ static void release_node(Node *node, const Tensor *y)
     node->compute = NULL; /* its inputs' numbers are gone */
 }
 
-/* Counts the operations that add to each parameter's gradient, on this tape alone: those of other micro-batches are on
- * tapes of their own. */
+/* Counts the operations on this tape that add to each parameter's gradient. Other micro-batches
+ * have tapes of their own. */
 static void count_uses(const Tape *tape, const Node *floor)
 {
     for (int step = 0; step < 2; step++)
@@ -122,7 +122,7 @@ void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
         node->backward(node, node->output->gradient);
         backend_range_end();
         span_end(node->name, true);
-        tape_release_since(tape, mark, NULL); /* keeps gradients, not values computed on the way */
+        tape_release_since(tape, mark, NULL); /* keeps gradients, but not backward's temporaries */
         release_node(node, y);
         tell(tape, node);
     }

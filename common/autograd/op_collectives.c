@@ -7,9 +7,10 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* Over a group of one rank, every collective returns its argument: a tensor of its own that shares
- * the buffer until one of them is written. Weights, which must keep their place, and tensors to
- * which someone holds a pointer are copied. Returns NULL if not applicable. */
+/* Over a group of one rank, every collective returns the numbers of x: a new tensor that shares x's
+ * buffer until one of the two is written. Returns NULL if the caller must copy x: over several
+ * ranks, if x is a parameter, whose buffer must not move, or if tensor_data() or slice() has given
+ * out its memory. */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)
@@ -19,7 +20,7 @@ static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
     return y;
 }
 
-/* The tape of a collective, whose argument must be available. */
+/* Checks the arguments of a collective. Returns its tape. */
 static Tape *tape_for(const char *function, const Group *group, const Tensor *x)
 {
     group_must_exist(group, function);
@@ -160,7 +161,7 @@ Pending *group_all_reduce_start(Group *group, Tensor *x)
         sum_by_lab(group, x);
     x->sum = is_by_lab ? NULL : comm_all_reduce_start(group, reals(x), tensor_count(x));
     void *here = callsite();
-    x->summing = here ? here : x; /* x: no line is known */
+    x->summing = here ? here : x; /* x means that no line is known */
     return (Pending *)x;
 }
 

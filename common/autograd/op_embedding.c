@@ -34,7 +34,7 @@ Tensor *lookup(Tensor *ids, Tensor *weight)
         misuse("pass the ids on unchanged", "lookup: there are no ids");
     check_ids(ids, weight);
     Tape *tape = tape_of("lookup", ids, weight);
-    if (weight->placement.dim == 1) /* shards of the vocabulary may be uneven: they are added */
+    if (weight->placement.dim == 1) /* otherwise results are added, so shards may be uneven */
         must_be_cut_evenly(tape, "lookup", weight);
     Shape shape = ids->shape;
     if (shape.rank == 4)

@@ -18,10 +18,10 @@ static int64_t outputs_of(const Tensor *weight)
     return outputs;
 }
 
-/* Zero rows of dy contribute nothing: those of padding and, in the last block, all but the first
- * token. */
+/* The rows of dy that are not zero. The others contribute nothing: rows of padding and, in the last
+ * block, of all tokens but the first. */
 typedef struct RowsInUse {
-    int64_t rows, count;  /* rows of dy; those not skipped */
+    int64_t rows, count;  /* number of rows of dy; number of rows in use */
     const int32_t *index; /* indices of the rows in use, if some are skipped */
 } RowsInUse;
 
@@ -55,7 +55,7 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
                                      accumulate && !use->index);
     if (!use->index && use->count > 0)
         return;
-    if (!accumulate) /* without outputs, too: of a vocabulary, the last rank may hold nothing */
+    if (!accumulate) /* also if the last rank holds no row of a vocabulary */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
     if (use->index)
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
@@ -65,7 +65,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied = ready(node->saved[0]); /* first, to get its own line in a profile */
+    Tensor *multiplied = ready(node->saved[0]); /* first: a profile shows its time apart */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;

@@ -5,7 +5,8 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* x and its slices keep sharing their memory: none of them may move to a buffer of its own. */
+/* x and its slices share memory for good: `reached` keeps each from moving to a buffer of its
+ * own. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 {
     must_be_real("slice", x);
@@ -17,7 +18,7 @@ Tensor *slice(Tensor *x, int64_t begin, int64_t end)
     begin_change(x);
     x->may_be_shared = false;
     Tensor *y = tape_view(tape, x, unknown);
-    y->data = begin < end ? reals(x) + begin : x->data; /* never NULL, nor behind x */
+    y->data = begin < end ? reals(x) + begin : x->data; /* valid even for an empty slice */
     y->shape = SHAPE(end - begin);
     x->reached = y->reached = true;
     return y;
@@ -38,7 +39,8 @@ void accumulate(Tensor *sum, Tensor *x)
         kernel_vector_accumulate(tensor_count(x), reals(x), reals(sum));
 }
 
-/* The numbers of x, to be sent to a rank of the group or received from it. */
+/* Checks the arguments of a message. Returns x's numbers, which are sent to rank `other` or
+ * received from it. */
 static real *exchanged(const char *function, const Group *group, Tensor *x, int other)
 {
     group_must_exist(group, function);
@@ -58,14 +60,14 @@ void group_send(Group *group, Tensor *x, int to)
     comm_send(group, exchanged("group_send", group, x, to), tensor_count(x), to);
 }
 
-/* The handle is a view: x itself may be read, and sent to another rank too. */
+/* The handle is a view of x, so x itself may be read, and sent to another rank too. */
 Pending *group_send_start(Group *group, Tensor *x, int to)
 {
     const real *numbers = exchanged("group_send_start", group, x, to);
     Tensor *sent = tape_view(tape_of("group_send_start", x, NULL), x, unknown);
     sent->sum = comm_send_start(group, numbers, tensor_count(x), to);
     void *here = callsite();
-    sent->summing = here ? here : sent; /* sent: no line is known */
+    sent->summing = here ? here : sent; /* sent means that no line is known */
     return (Pending *)sent;
 }
 

@@ -30,7 +30,7 @@ static void pair_gradient(Node *node, Tensor *dy)
     gradient_add(x, ready(dx));
 }
 
-/* For a pair whose forward returned its argument. */
+/* Computes the result of a pair whose forward returned its argument. */
 static void share_argument(Node *node)
 {
     const Tensor *x = ready(node->input[0]);
@@ -38,7 +38,8 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
-/* For a pair whose result is larger than its argument. */
+/* Computes the result of a pair again, by its forward. The result was not kept because it is larger
+ * than the argument. */
 static void call_again(Node *node)
 {
     Tensor *y = node->output;
@@ -56,7 +57,7 @@ static void call_again(Node *node)
 Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
 {
     Tape *tape = tape_of(call.op.name, x, NULL);
-    bool recording = tape_record(tape, false); /* what the pair calls must not be recorded */
+    bool recording = tape_record(tape, false); /* operations within the pair must not be recorded */
     Tensor *value = called(&call, false, ready(x));
     tape_record(tape, recording);
     if (!value)

@@ -20,8 +20,8 @@ void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
                TENSOR_TEXT(x), (long long)n);
 }
 
-/* The gradient of what was left out is zero. A part of x's gradient is added to in a copy, since no kernel adds to
- * runs of numbers. */
+/* The gradient is zero outside the part. If x has a gradient already, adds to a copy of its part,
+ * since no kernel adds to separate runs of numbers. */
 static void part_gradient(Node *node, Tensor *dy)
 {
     const PartOf *part = &node->with.part;

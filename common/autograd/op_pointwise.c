@@ -4,7 +4,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* ---- gelu: deferred until it is read, so that dropout can do both in one pass --------------------------- */
+/* ---- gelu: deferred until it is read, so dropout can do both in one pass --------------------------- */
 
 static void gelu_gradient(Node *node, Tensor *dy)
 {

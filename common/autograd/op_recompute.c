@@ -3,7 +3,7 @@
 #include "autograd/tape.h"
 #include "base/run.h"
 
-/* ---- what a lab calls -------------------------------------------------------------------------------------- */
+/* ---- functions that a lab calls ---------------------------------------------------------------------------- */
 
 static Tensor *run(const char *function, const Segment *segment, Tensor *x, int64_t draw,
                    bool record, const Mesh *mesh)
@@ -71,7 +71,7 @@ void segment_backward(Tensor *y, Tensor *dy)
                "segment_backward from its result, once: the first run has kept nothing",
                "segment_backward: y is not on the tape as the result of a new run");
     tape_backward_to(tape, tape->floor, y, dy);
-    tape->last = tape->floor; /* what was recorded has released its numbers */
+    tape->last = tape->floor; /* the operations recorded since have released their numbers */
 }
 
 Tensor *leaf_gradient(Tensor *x)
@@ -88,8 +88,8 @@ Tensor *leaf_gradient(Tensor *x)
 
 /* ---- on the tape ------------------------------------------------------------------------------------------- */
 
-/* Is the segment called before this call, too? Its parameters' gradients are complete after its first call only, which comes
- * last in the backward pass. */
+/* Has the pass called the segment before this call, too? The gradients of its parameters are
+ * complete only after its first call, which is the last one in the backward pass. */
 static bool is_called_before(const Node *node, void (*recompute_gradient)(Node *, Tensor *))
 {
     const Segment *segment = &node->with.recompute.segment;
@@ -129,7 +129,7 @@ static void recompute_gradient(Node *node, Tensor *dy)
     if (is_called_before(node, recompute_gradient))
         tape->watch.complete = NULL;
     const bool recording = tape_record(tape, true);
-    x = tape_view(tape, x, x->placement); /* without a producer: nothing flows past a leaf */
+    x = tape_view(tape, x, x->placement); /* has no producer: no gradient flows past a leaf */
     Tensor *dx = run_backward(node, x, dy);
     tape_record(tape, recording);
     tape->watch = watch;
@@ -144,7 +144,7 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
 {
     must_be_real("recompute", x);
     Tape *tape = tape_of("recompute", x, NULL);
-    if (!x->needs_gradient) /* those of the parameters are wanted all the same */
+    if (!x->needs_gradient) /* the parameters need their gradients all the same */
         x = leaf(x);
     const RecomputeCall call = {*segment, draw, mesh}, *outer = tape->call;
     tape->call = &call;

@@ -25,15 +25,16 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability);
  *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
-/** The rows of x [B,S,H] that have a target: [1,N,H]. Replaces *targets [B,S], NO_ID where there is
- *  none, by the targets of these rows [1,N]. N is at least 1: without targets, the first row stays. */
+/** The rows of x [B,S,H] that have a target: [1,N,H]. *targets [B,S], where NO_ID means no target,
+ *  is replaced by the targets of these rows [1,N]. N is at least 1: without targets, the first row
+ *  stays. */
 Tensor *rows_with_targets(Tensor *x, Tensor **targets);
 
 /** Causal attention(): q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose last S rows are the
- *  queries' own; query s sees keys 0..T-S+s (Radford et al., 2018; Dao,
- *  arXiv:2307.08691). mask [B,T] is 0 for padding, NULL if there is none; a query that sees padding
- *  alone, on the left, gets zeros. T > S, with earlier keys and values from a cache, is for
- *  inference: misuse if a gradient is needed. */
+ *  queries' own. Query s sees keys 0..T-S+s (Radford et al., 2018; Dao, arXiv:2307.08691). mask
+ *  [B,T] is 0 for padding, or NULL if there is none. A query that sees only padding, on the left,
+ *  gets zeros. T > S, with earlier keys and values from a cache, is for inference: it is misuse if
+ *  a gradient is needed. */
 Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
 /** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first +
@@ -57,17 +58,20 @@ Tensor *gelu_tanh(Tensor *x);
 Tensor *swiglu(Tensor *gate, Tensor *up);
 
 /** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
- *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so that this is the mean, or the
- *  rows of all micro-batches of the step. `losses` [B] receives each row's loss; it may be NULL. */
+ *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so this is the mean, or the
+ *  number of rows in all micro-batches of the step. `losses` [B] receives each row's loss; it may
+ *  be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
-/** Runs a segment, and runs it again in the backward pass: by recompute_forward() and recompute_backward() of lab 19. Of
- *  the first run, only x [B,S,H] and the result [B,S,H] are kept. `draw` numbers the calls of a segment in a pass, so that each
- *  draws masks of its own; call 0 draws those of a run without recomputation. */
+/** Runs a segment by recompute_forward(), and again in the backward pass by recompute_backward(),
+ *  both of lab 19. Only x [B,S,H] and the result [B,S,H] of the first run are kept. `draw` numbers
+ *  the calls of a segment in a pass, so each call draws its own masks; call 0 draws those of a run
+ *  without recomputation. */
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 
-/** From now on group_all_reduce_start() on this group calls `sum`, which sums in place, and returns when that is done.
- *  What `sum` puts on the tape is released. NULL restores the usual sum. */
+/** From now on, group_all_reduce_start() on this group calls `sum`, which sums in place, and
+ *  returns when `sum` has returned. Tensors that `sum` puts on the tape are released. NULL restores
+ *  the usual sum. */
 void group_sum_by(Group *group, void (*sum)(Group *group, Tensor *x));
 
 /** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */

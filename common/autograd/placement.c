@@ -42,7 +42,7 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
            function, (long long)weight->undivided, ranks);
 }
 
-/* The result has the weight's dimensions, without the last one, in place of x's last one. */
+/* In the result's shape, the weight's dimensions without the last one replace x's last one. */
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))

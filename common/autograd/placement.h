@@ -1,8 +1,9 @@
 /** @file
  * The placement rules: which placements a function accepts, and which one its result has (DTensor's
  * Shard, Replicate and Partial, and the copied value of Megatron's f). A broken rule is reported to
- * misplaced(); the function then returns the placement that its result would have had, so a shard
- * stays a shard. If the tp group has one rank, everything is whole and no rule applies.
+ * misplaced(). If the run then continues (in grading), the function returns the placement that its
+ * result would have had, so a shard stays a shard. If the tp group has one rank, everything is
+ * whole and no rule applies.
  */
 #pragma once
 
@@ -17,8 +18,8 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 /** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
  *  split in the same way; a weight split along another dimension gives columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
-/** The placement of x + bias: a split bias takes columns of x, a whole one all of x, or this rank's rows: see
- *  place_rows(). */
+/** The placement of x + bias: x has columns if the bias is split; otherwise x is whole, or holds
+ *  this rank's rows (see place_rows()). */
 Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);
 /** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) gives
  *  columns. */

@@ -1,4 +1,5 @@
-/* Own operations and access to raw numbers, for labs that need more than balise.h's operations. */
+/* A lab's own operations and access to raw numbers, for labs that need more than balise.h's
+ * operations. */
 #include <string.h>
 
 #include "autograd/placement.h"
@@ -42,7 +43,8 @@ Tensor *tensor_copy(Tensor *x)
     return y;
 }
 
-/* Moves numbers that only kernels can access to memory that the host can access too, for good. */
+/* If only kernels can access x's numbers, moves them, until the step ends, to memory that the host
+ * can access too. */
 static void bring_to_host(Tensor *x)
 {
     if (backend_on_host(x->data))
@@ -68,6 +70,6 @@ float *tensor_data(Tensor *x)
     bring_to_host(x);
     x->reached = true;
     backend_wait();
-    backend_wait_always(true); /* uses of the pointer cannot be observed */
+    backend_wait_always(true); /* the kit cannot observe when a lab uses the pointer */
     return x->data;
 }

@@ -69,7 +69,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
 {
     for (int64_t i = 0; i < tape->tensors.count; i++)
         tape_release_value(tensor_at(tape, i));
-    backend_wait_always(false); /* pointers into tensors end with them */
+    backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
     tape->call = NULL;

@@ -15,7 +15,7 @@ typedef struct Tape Tape;
 /** An operation on a tape, which owns it. */
 typedef struct Node Node;
 
-/** What operations need to know about the batch. Dropout is keyed by it. */
+/** The properties of the batch that operations need. Dropout is keyed by them. */
 typedef struct TapeBatch {
     uint64_t seed;          /**< of the run */
     int64_t step;           /**< of the run, from 0: masks differ from step to step */
@@ -24,8 +24,9 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops only if this is set */
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
-    double tokens; /**< of a replica's step: divides the sum of their losses; 0: this batch's */
-    int64_t draw;  /**< which of its masks dropout draws; see segment_run() */
+    double
+        tokens; /**< divides the losses: tokens of a replica's step, or 0 for those of this batch */
+    int64_t draw; /**< selects the masks that dropout draws; see segment_run() */
 } TapeBatch;
 
 /** A call of an operation that is a pair of plain functions on values: f, g, the gather,
@@ -41,7 +42,7 @@ typedef struct PairCall {
     bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
 } PairCall;
 
-/** What is behind the Segment of balise.h. */
+/** The members of balise.h's Segment. */
 struct Segment {
     /** x [B,S,H], mask [B,S] or NULL -> [B,S,H]; records what it computes */
     Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
@@ -56,18 +57,19 @@ typedef struct RecomputeCall {
     const Mesh *mesh;       /**< the mesh of the call */
 } RecomputeCall;
 
-/** Heads that serve several queries each. */
+/** Key or value heads, each shared by several query heads. */
 typedef struct Repetition {
     int heads; /**< of the argument */
     int times; /**< how often each is repeated */
 } Repetition;
 
-/** One of several equal parts of a tensor along a dimension: runs of numbers with a fixed distance. */
+/** One of several equal parts of a tensor along a dimension: runs of numbers at a fixed distance
+ *  from each other. */
 typedef struct PartOf {
     int64_t rows;   /**< how many runs */
     int64_t stride; /**< from one run to the next, in numbers */
-    int64_t begin;  /**< of the first run */
-    int64_t width;  /**< of a run */
+    int64_t begin;  /**< index of the first run's first number */
+    int64_t width;  /**< numbers in a run */
 } PartOf;
 
 /** One recorded operation. */
@@ -114,12 +116,12 @@ void tape_reset(Tape *tape, TapeBatch batch);
 bool tape_record(Tape *tape, bool record);
 
 /** Differentiates y. Computes the gradient of every tensor that y was computed from and that needs
- * one; adds to the gradients of parameters. Releases what the pass has used. `dy` is the gradient of
- * y, of y's shape, or NULL for 1 if y has one element. */
+ * one; adds to the gradients of parameters. Releases the tensors that the pass has used. `dy` is
+ * the gradient of y, of y's shape, or NULL for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
-/** The same for the operations recorded after `floor`, within the backward pass of an operation. No other operation may
- *  use the parameters of these. */
+/** The same for the operations recorded after `floor`, within the backward pass of an operation. No
+ *  operation recorded before `floor` may use their parameters. */
 void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy);
 
 /** Observes gradients that become complete during the backward pass, to reduce them. */
@@ -136,8 +138,9 @@ typedef struct Observer {
      *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
-    /** If not NULL, called before `see`: `function`, which a lab called at `address`, has computed `output` from these
-     *  inputs, of which some may be NULL; or, if `back`, it is about to add to the gradients of those that need one. */
+    /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed
+     *  `output` from `input`, whose elements may be NULL; or if `back`, it is about to add to the
+     *  gradients of the inputs that need one. */
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);
     void *context; /**< passed to both */
@@ -151,13 +154,13 @@ typedef struct Arena {
 
 /** The members of a Tape. */
 struct Tape {
-    Pool *pool;                /**< of its tensors' buffers; the caller's */
-    const Mesh *mesh;          /**< the caller's */
-    TapeBatch batch;           /**< of this pass, as given to tape_reset() */
-    bool recording;            /**< see tape_record() */
-    Arena tensors, nodes;      /**< in the order in which they were made */
-    Node *last;                /**< the last recorded operation, or NULL */
-    Node *floor;               /**< in recompute_backward(): what was recorded before it; or NULL */
+    Pool *pool;           /**< of its tensors' buffers; the caller's */
+    const Mesh *mesh;     /**< the caller's */
+    TapeBatch batch;      /**< of this pass, as given to tape_reset() */
+    bool recording;       /**< see tape_record() */
+    Arena tensors, nodes; /**< in the order in which they were made */
+    Node *last;           /**< the last recorded operation, or NULL */
+    Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
@@ -171,9 +174,9 @@ typedef struct TapeMark {
 /** Returns the current end of the tape. */
 TapeMark tape_mark(const Tape *tape);
 
-/** Releases the values of tensors made since `mark`, except `result` and those that some operation
- * keeps for its backward. The caller asserts that nothing reads them any more; the backward pass
- * recomputes what is cheap to compute. */
+/** Releases the values of tensors made since `mark`, except `result` and those that an operation
+ * keeps for its backward. The caller must not read the released values again; the backward pass
+ * recomputes those that are cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what tensor_data() has given
@@ -190,7 +193,7 @@ void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor whose numbers the host sets at once, before any kernel reads them. All ids,
- *  labels and masks are such tensors, so that the host can read them without waiting. */
+ *  labels and masks are such tensors, so the host can read them without waiting. */
 Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor that shares x's buffer. It needs no gradient and has no producer. */
@@ -216,7 +219,7 @@ bool can_be_computed(const Tensor *x);
 /** Returns x's numbers to the pool. */
 void tape_release_value(Tensor *x);
 
-/** Allocates memory for x, whose numbers are about to be computed. */
+/** Allocates memory for x's numbers, which the caller then computes. */
 void tape_allocate(Tensor *x);
 
 /** Ends the run if an argument is not a tensor (for example an unset field of a layer) or holds
@@ -234,11 +237,11 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 /** Returns x with its numbers available: computes what was deferred, rejects what was released. */
 Tensor *ready(Tensor *x);
 
-/** Gives x a buffer of its own, so that writing to it changes no other tensor. */
+/** Gives x a buffer of its own, so writing to it changes no other tensor. */
 void unshare(Tensor *x);
 
-/** Before x is changed in place: its numbers are available, no other tensor's, and from now on not
- *  released to be recomputed. */
+/** Call it before x is changed in place. Makes x's numbers available in a buffer that no other
+ *  tensor shares. From now on, they are not released to be recomputed. */
 void begin_change(Tensor *x);
 
 /** Adds d to the gradient of x, if x needs one. May take over d's buffer. */

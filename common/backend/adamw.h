@@ -1,6 +1,6 @@
 /** @file
- * The factors of an AdamW step, with the bias corrections taken out of the loop over the weights:
- * for every backend with a single-precision kernel.
+ * The factors of an AdamW step, with the bias corrections taken out of the loop over the weights.
+ * Every backend with a single-precision kernel uses them.
  */
 #pragma once
 

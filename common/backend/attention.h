@@ -31,12 +31,12 @@ void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
-/** The sizes of attention on this rank. Samples have past + positions keys. */
+/** The sizes of attention on this rank. Each sample has past + positions keys. */
 typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
     double factor;                              /**< scores are factor · q · k; usually 1/√D */
     bool causal;                                /**< does query s see only keys 0..past + s? */
-    int64_t past; /**< keys before the first query's own; 0 unless causal, and for backward */
+    int64_t past; /**< keys before the first query's own; must be 0 in backward and unless causal */
 } AttentionShape;
 
 /** T, the number of keys of each sample. */
@@ -48,15 +48,15 @@ HOST_AND_DEVICE static inline int64_t attention_keys(const AttentionShape *shape
 /** For each sample and head (Vaswani et al., arXiv:1706.03762, equation 1)
  *  \f[ y = \mathrm{softmax} \left( \mathrm{factor} \cdot q\,k^T \right) v \f]
  *  q, y [B,S,A·D]; k, v [B,T,A·D]; mask [B,T] is 0 where a key is hidden: its probability is
- *  exactly zero. NULL: no key is hidden. A query that sees no key, like causal ones in padding on
- *  the left, has y = 0. For each row of scores [B,A,S], keeps the largest visible score and the sum
- *  of exp(score - highest) for backward (0 and 1 if there is none). `work`: kernel_attention_work()
- *  numbers. */
+ *  exactly zero. If mask is NULL, no key is hidden. A query that sees no key, such as a causal one
+ *  in padding on the left, has y = 0. For each row of scores [B,A,S], keeps the largest visible
+ *  score and the sum of exp(score - highest) for backward (0 and 1 if no key is visible). `work`
+ *  has room for kernel_attention_work() numbers. */
 void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
                               const real *v, const int32_t *mask, real *y, real *highest,
                               real *sums, real *work);
 
-/** Writes dq, dk and dv, from forward's arguments and what it kept; recomputes the scores. With
+/** Computes dq, dk and dv from forward's arguments and kept numbers; recomputes the scores. With
  *  forward's probabilities p, and ∘ for element-wise products:
  *  \f[ dv = p^T dy, \qquad ds = p \circ \left( dy\,v^T - \mathrm{rowsum}(dy \circ y) \right), \qquad
  *      dq = \mathrm{factor} \cdot ds\,k, \qquad dk = \mathrm{factor} \cdot ds^T q \f] */

@@ -6,7 +6,7 @@
  * Unless a parameter says otherwise: matrices are row-major and contiguous; `rows` counts the rows
  * of [.., columns]; results do not overlap arguments, but an element-wise kernel may overwrite an
  * argument of the same shape; no allocation outlives the call; the caller checks sizes. Kernels
- * know neither placements nor ranks.
+ * depend on neither placements nor ranks.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ void backend_start(char **argv);
  *  @return true if so; false with `problem` if the GPU or the driver is missing, too old, ... */
 bool backend_ready(Problem *problem);
 
-/** What must be the same on all ranks of a run: "NVIDIA H200, compute capability 9.0"; "" if
- *  nothing must. */
+/** The device's type, which must be the same on all ranks of a run: "NVIDIA H200, compute
+ *  capability 9.0". "" if ranks may differ. */
 const char *backend_device(void);
 
 /** Checks once, before the first kernel, whether the machine and the environment let the kernels
@@ -47,8 +47,8 @@ bool backend_check(Problem *problem);
 const char *backend_description(void);
 
 /** Measures for about 2 ms the floating-point operations per second that one core can do in single
- *  precision. Returns 0 if that is unknown, as on a GPU: its data sheet says what `make bench` divides
- *  by. */
+ *  precision. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak from its
+ *  data sheet. */
 double backend_peak(void);
 
 /** Opens every file and device that kernels will need, for a process that will lose the right to
@@ -97,8 +97,8 @@ void backend_write(void *memory, const void *host, int64_t bytes);
 /** Sets each byte, after all kernels called before. */
 void backend_set_bytes(void *memory, int byte, int64_t bytes);
 
-/** Do the kernels look for rows of zeros, so that asking is worthwhile (kernel_rows_in_use,
- *  AdamW.seen)? */
+/** Do kernel_rows_in_use() and AdamW.seen find rows of zeros in this backend? Otherwise, callers
+ *  need not use them. */
 bool backend_looks_for_zeros(void);
 
 /** Begins a named range that lasts until backend_range_end(), for profilers: an NVTX range on
@@ -114,9 +114,9 @@ void backend_range_end(void);
 /** The precision to which a product's matrices are rounded before they are multiplied (to nearest,
  *  ties to even). Sums, biases and results stay in single precision. BF16 (Kalamkar et al.,
  *  arXiv:1905.12322): 8 significant bits and the exponents of FP32. FP16 (IEEE 754's binary16): 11
- *  significant bits, numbers from 2^-24 to 65504; for GPUs. TF32 (for NVIDIA's, from Ampere on): 11
- *  significant bits and the exponents of FP32, as tensor cores read FP32; the product's kernel
- *  decides whether the lower bits are dropped or rounded. */
+ *  significant bits, numbers from 2^-24 to 65504; only on GPUs. TF32 (NVIDIA's GPUs, from Ampere
+ *  on): 11 significant bits and the exponents of FP32, as tensor cores read FP32; the product's
+ *  kernel decides whether the lower bits are dropped or rounded. */
 typedef enum Precision {
     FP32, /**< nothing is rounded */
     BF16, /**< AMP=bf16 */
@@ -125,9 +125,10 @@ typedef enum Precision {
 } Precision;
 
 /** Products with fewer multiply-adds stay in FP32, because rounding their matrices takes longer
- *  than it saves: the three products of a layer of 64³ take 8.7 µs in FP32 and 11.2 in BF16, of
- *  128·64·64 15.4 and 16.5, of 128³ 63 and 39 (one core, avx512_bf16). Only the size decides, so
- *  that two runs decide alike. FP16 has the same limit. */
+ *  than it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
+ *  take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39
+ *  µs. The choice depends on the size alone, so it is the same in every run. FP16 has the same
+ *  limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */
@@ -145,8 +146,8 @@ static inline bool precision_is_16_bits(Precision precision)
 
 /** Sets the precision in which the kernels of y = x W^T multiply; on a GPU, BF16 and FP16 also
  *  apply to the products in attention, whose scores, soft-max and sums stay in FP32 like all other
- *  kernels. `width` is the smallest size of most matrices to come, or 0: another library may be
- *  faster for large ones.
+ *  kernels. `width` is the smallest dimension of most matrices in the products that follow, or 0 if
+ *  unknown; for large ones, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
@@ -179,7 +180,7 @@ void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
                            real *y);
 
-/** dtable[ids[i]] += dy row i, in the order of i, so that the sum is the same in each run. */
+/** dtable[ids[i]] += dy row i, in the order of i, so the sum is the same in each run. */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
                             real *dtable);
 
@@ -257,7 +258,7 @@ typedef struct DropoutMask {
     PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
     double probability;     /**< of dropping an element, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
-    int64_t positions;    /**< those of this rank: S or a part of it; 1 for a tensor without any */
+    int64_t positions;    /**< on this rank: S or its part of S; 1 for a tensor without positions */
     int64_t column_begin; /**< this rank's first column in the full tensor */
     int64_t position_begin; /**< this rank's first position in the full tensor */
 } DropoutMask;
@@ -279,9 +280,9 @@ static inline uint32_t dropout_threshold(double probability)
     return below < whole ? below + 1 : below;
 }
 
-/** Draws once what the kernels below read in each pass: kept [rows,dropout_words(columns)], where
- *  bit c % DROPOUT_BITS of word c / DROPOUT_BITS of a row says whether column c is kept. Bits after
- *  the last column are 0. */
+/** Draws the mask once; the kernels below read it in each pass. In kept
+ *  [rows,dropout_words(columns)], bit c % DROPOUT_BITS of word c / DROPOUT_BITS of a row is 1 if
+ *  column c is kept. Bits after the last column are 0. */
 void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept);
 
 /** Operations that include dropout, each in one pass. */
@@ -291,7 +292,7 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs one of them; dy is NULL except for the backward one. */
+/** Runs one of them; dy is NULL unless it is GELU_DROPOUT_BACKWARD. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                     const uint32_t *kept, const real *dy, const real *x, real *y);
 
@@ -315,8 +316,8 @@ void kernel_cross_entropy(int64_t rows, int64_t classes, const real *logits, con
 
 /* ---- a loss whose rows are split over ranks (Megatron-LM, arXiv:1909.08053, section 3) ------------------ */
 
-/* Each rank has `columns` of each row of x, the logits, perhaps none. `most` [rows] is what
- * kernel_row_max() gives for the whole row, so that nothing overflows. */
+/* Each rank has `columns` numbers of each row of the logits x, perhaps none. `most` [rows] is the
+ * maximum of the whole row (see kernel_row_max()), so no exponential overflows. */
 
 /** most [rows]: the largest number of each row of x; -infinity if there are no columns. */
 void kernel_row_max(int64_t rows, int64_t columns, const real *x, real *most);
@@ -374,7 +375,7 @@ typedef struct AdamW {
     int64_t step;                                     /**< 1 for the first step */
     /** A byte for each ADAMW_BLOCK numbers: 0 as long as none of them has had a nonzero gradient.
      *  Their m and v are then zero, and the step need not read them; this is the case for most rows
-     *  of an embedding table. The kernel sets it. NULL: all have had one. */
+     *  of an embedding table. The kernel sets it. NULL means that all have had one. */
     uint8_t *seen;
 } AdamW;
 enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */

@@ -1,4 +1,5 @@
-/* Prints what the kernels run on; or why they cannot run, with status 2. */
+/* Prints the library or device that runs the kernels; or why they cannot run, with exit status
+ * 2. */
 #include <stdio.h>
 
 #include "backend/backend.h"

@@ -1,4 +1,4 @@
-/* What can be read and replaced as a whole: regular files. */
+/* Opens regular files, and explains why other paths are rejected. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ const char *file_obstacle(const char *path)
 int file_open(const char *path, const char **reason)
 {
     struct stat found;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
+    /* Without O_NONBLOCK, opening a FIFO would wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int known = fd >= 0 && fstat(fd, &found) == 0;
     *reason = known ? obstacle_of(&found) : strerror(errno);
     if (!*reason)

@@ -10,7 +10,7 @@
 
 BEGIN_C
 
-/** What a buffer is used for, in tables of memory and in errors. */
+/** The use of a buffer, in tables of memory and in errors. */
 typedef enum Category {
     WEIGHTS,     /**< parameters, and their copies in 16 bits */
     GRADIENTS,   /**< of parameters */

@@ -7,7 +7,7 @@
 
 #include "base/problem.h"
 
-/** The type of an option's value, and of what its target points to. */
+/** The type of an option's value, and of the variable that `target` points to. */
 typedef enum OptionKind {
     OPTION_TEXT,    /**< const char *: the argument itself */
     OPTION_INTEGER, /**< int */

@@ -49,7 +49,7 @@ static inline double philox_uniform(uint32_t word)
     return (word >> 8) * 0x1p-24;
 }
 
-/** One uniform number in [0, 1) for element `index` of what `key` names. */
+/** One uniform number in [0, 1) for element `index` of the stream of `key`. */
 double philox_uniform_at(PhiloxKey key, uint64_t index);
 
 /** One number of the standard normal distribution for element `index` (Box-Muller). */

@@ -1,5 +1,5 @@
 /** @file
- * An error for people: one line for what, one for where, one HINT.
+ * An error for people, in three lines: what is wrong, where, and a HINT.
  *
  * A function that can fail on bad input takes a `Problem *` last, fills it and returns false or
  * NULL. The program prints it once, on one rank, and exits with 2.
@@ -20,7 +20,7 @@ typedef struct Problem {
     char hint[512];  /**< what to do next */
 } Problem;
 
-/** Fills `problem` and returns false, so that a check can `return problem_set(...)`. `where` may be
+/** Fills `problem` and returns false, so a check can `return problem_set(...)`. `where` may be
  *  NULL; `format` and its arguments make `what`, as in printf. `hint` and `format` are translated
  *  (language.h). Texts that are too long are truncated. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)

@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 
-/* A file without a name in the folder of `path`: a killed process leaves nothing. -1 where the file
- * system has none, or where it could not be given a name. */
+/* Opens a file without a name in the folder of `path`, so a killed process leaves nothing. Returns
+ * -1 if the file system has no such files, or if there is no /proc, which give_name() needs. */
 static int open_nameless(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -26,8 +26,9 @@ static int open_nameless(const char *path)
     return fd;
 }
 
-/* Locks the file under this name, and empties it; a killed process has left it. A file that is
- * being written stays locked until it has been renamed. */
+/* Locks and empties the open file `fd`, which a killed process may have left under this name.
+ * Returns false if another process is writing it: that process keeps the lock until it has renamed
+ * the file. */
 static bool take_over(int fd, const char *name)
 {
     struct stat own, named;
@@ -35,8 +36,8 @@ static bool take_over(int fd, const char *name)
            own.st_ino == named.st_ino && own.st_dev == named.st_dev && !ftruncate(fd, 0);
 }
 
-/* Under one name, so that the next process replaces what a killed one has left. Another process may
- * be writing that. */
+/* Opens `path.partial`. The name is fixed, so the next process reuses the file that a killed one
+ * has left. Returns -1 if another process is writing it. */
 static int open_beside(Replacement *file)
 {
     if (asprintf(&file->beside, "%s.partial", file->path) < 0)
@@ -62,7 +63,7 @@ static void forget(Replacement *file)
 Replacement *replacement_begin(const char *path, const char *hint, const char *what,
                                Problem *problem)
 {
-    const char *obstacle = file_obstacle(path); /* a rename would put a file in its place */
+    const char *obstacle = file_obstacle(path); /* a rename would replace even a device */
     if (obstacle) {
         problem_set(problem, path, hint, what, obstacle);
         return NULL;
@@ -107,8 +108,8 @@ static bool give_name(Replacement *file)
     return false;
 }
 
-/* All of the file is on disk when it gets a name, which it keeps only from one system call to the
- * next. */
+/* Names the file only when all of it is on disk. A temporary name exists only until the next system
+ * call, which renames the file. */
 static bool put_in_place(Replacement *file)
 {
     return !fflush(file->stream) && !ferror(file->stream) && !fsync(fileno(file->stream)) &&
@@ -133,7 +134,7 @@ bool replacement_end(Replacement *file, const char *hint, const char *what, Prob
 void replacement_drop(Replacement *file)
 {
     if (file->beside)
-        unlink(file->beside); /* while it is locked */
+        unlink(file->beside); /* before fclose() releases the lock */
     fclose(file->stream);
     forget(file);
 }

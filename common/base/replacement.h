@@ -1,9 +1,9 @@
 /** @file
- * Replaces a file atomically: writes a new file that has no name, and puts it in the old one's place
- * once all of it is on disk. The new file has a name of its own only for an instant, so a killed
- * process leaves no piece of it. Where the file system has no files without a name (NFS, older
- * overlays), it is `path.partial` from the beginning, and the next process replaces what a killed one
- * has left.
+ * Replaces a file atomically: writes a new file that has no name, and puts it in the old one's
+ * place once all of it is on disk. The new file has a name of its own only for an instant, so a
+ * killed process leaves no piece of it. Where the file system has no files without a name (NFS,
+ * older overlays), the new file is `path.partial` from the beginning, and the next process replaces
+ * the one that a killed process has left.
  */
 #pragma once
 
@@ -36,5 +36,5 @@ void replacement_put(Replacement *file, const void *bytes, size_t count);
  *  @return true; or false with `problem` */
 bool replacement_end(Replacement *file, const char *hint, const char *what, Problem *problem);
 
-/** Forgets what was written and frees the record. */
+/** Discards the new file and frees the record. */
 void replacement_drop(Replacement *file);

@@ -1,5 +1,5 @@
 /** @file
- * What happens when a lab misuses a function. Functions call misuse() and misplaced(); the program
+ * The handling of misused functions. Functions call misuse() and misplaced(); the program
  * (training, the grader's runner, a test) provides the three run_... functions.
  */
 #pragma once
@@ -12,7 +12,7 @@ BEGIN_C
 /** The innermost return address on the stack that is in a lab's object file, or NULL. Labs are
  *  linked into their own sections (see the Makefile), so their code can be recognised. */
 void *callsite(void);
-/** The outermost one: where the lab's first function on the stack, which the kit called, calls another. */
+/** The outermost such address: the call that the lab function called by the kit is making. */
 void *callsite_outermost(void);
 
 /** "attention.c:41" for an address of this program, by addr2line; empty if unknown. */

@@ -30,7 +30,7 @@ static SpanTotal *total_of(const char *what)
     while (i < spans.count && strcmp(spans.span[i].what, what) != 0)
         i++;
     if (i == MAX_SPANS)
-        i--; /* no room for another name: counts with the last */
+        i--; /* no room for another name: its time counts with the last one's */
     if (i == spans.count)
         spans.span[spans.count++] = (SpanTotal){.what = what};
     return &spans.span[i];

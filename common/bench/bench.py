@@ -6,7 +6,7 @@ edit to a verdict, on this machine.
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs,
                         STEPS=300 for curves of ONLY=language
 
-Runs that are compared alternate, so that a varying speed of the machine affects all alike. Not a
+Runs that are compared alternate, so a varying speed of the machine affects all alike. Not a
 test: prints no verdict.
 """
 import functools
@@ -65,7 +65,8 @@ def show_kernels(title, lines, most):
 
 
 def kernels(build):
-    """A rate above memory bandwidth is due to caches."""
+    """Measures the kernels. A share of the memory's rate above 100 % means that the caches
+    hold the tensors."""
     lines = kernel_lines(f"{build}/bench-kernels")
     most = most_of(lines)
     return show_kernels("kernels, one thread", lines, lambda _, unit: most[unit])
@@ -96,11 +97,12 @@ def kernels_on_gpu(bench):
 
 
 def collectives_on_gpu(bench):
-    """Measures two ranks over MPI, which may share a GPU; over NCCL, one rank, and one per GPU."""
+    """Measures collectives: over MPI on two ranks, which may share a GPU; over NCCL on one rank,
+    and on one rank per GPU."""
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
         if layout in bench.layouts:
-            # The emulated GPU takes seconds for large sizes.
+            # On the emulated GPU, large sizes would take seconds, so the largest is small.
             program = bench.program(layout).replace("/train-", "/bench-collectives-")
             found += collective_rows(program, ranks, f" through {through}", *(["4096"] if bench.backend == "emulated" else []))
     show(f"collectives on {bench.description}", found)
@@ -120,9 +122,9 @@ def training_steps(build, work, rounds, pythons, cases):
 
 
 def tokenizers(build, work, rounds):
-    """Measures the kit's tokenizers on lines of a file; and, in turns, Hugging Face's and
-    SentencePiece, if the tests have installed them. Stories: the real ones and the tokenizers of
-    GPT-2 and LLaMA 2, if make data ONLY=stories has downloaded them."""
+    """Measures the kit's tokenizers on lines of a file, alternating with Hugging Face's and
+    SentencePiece if the tests have installed these. Uses the real stories and the tokenizers of
+    GPT-2 and LLaMA 2 if make data ONLY=stories has downloaded them."""
     real = [f"data/{name}" for name in ("tinystories/TinyStories-valid.txt", "gpt2", "llama2")]
     real = real if all(map(os.path.exists, real)) else [f"data/stories/{name}" for name in ("train.txt", "gpt2", "llama")]
     wordpiece, bpe, pieces = ("from tokenizers import BertWordPieceTokenizer\nencode = BertWordPieceTokenizer(path, lowercase=True).encode_batch",
@@ -140,7 +142,8 @@ def tokenizers(build, work, rounds):
 
 
 def seconds_of_children():
-    """The CPU's time, which other programs on the machine disturb less."""
+    """CPU seconds of all child processes. Other programs on the machine disturb them less than
+    wall-clock time."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

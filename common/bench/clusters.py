@@ -3,9 +3,10 @@
 
     clusters.py     with CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE in the environment
 
-prints what the clock of make trace CLUSTER= needs (grader/judge/report/on_cluster.c): ranks of
-a node; latency and bandwidth of a rank near and far; seconds of a step's passes on one rank; bytes
-of activations between two blocks, and of gradients that replicas sum; and a text about all this.
+prints what the clock of make trace CLUSTER= needs (grader/judge/report/on_cluster.c): ranks per
+node; latency and bandwidth of a rank within a node and between nodes; seconds of a step's passes on
+one rank; bytes of activations between two blocks, and of gradients that replicas sum; and a text
+that describes all this.
 """
 import dataclasses
 import json
@@ -96,8 +97,8 @@ def checked(described, kind, given=()):
 
 
 def published_of(published):
-    """{(name, replicas): per cent of linear scaling}; and the headline: TFLOP/s of one GPU, PFLOP/s
-    of all, per cent of linear scaling."""
+    """Returns {(name, replicas): per cent of linear scaling}, and the headline: TFLOP/s of one GPU,
+    PFLOP/s of all, per cent of linear scaling."""
     found = {(sizes[0], dp): 0 + published["weak_scaling"][sizes[0]][published["replicas"].index(dp)] for sizes in MEGATRON for dp in (1, REPLICAS)}
     return found, (0 + published["one_gpu_tflops"], 0 + published["pflops"], 0 + published["linear"])
 

@@ -1,4 +1,4 @@
-"""Predicts what a training step of the kit's BERT costs a rank: arithmetic, memory traffic,
+"""Predicts the cost of a training step of the kit's BERT for a rank: arithmetic, memory traffic,
 communication. language_cost.py has the language models.
 
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
@@ -24,19 +24,19 @@ class Model:
     batch: int  # of all replicas together
     vocabulary: int
     recompute: str = ""  # what the backward pass runs again: "block", "attention", or nothing
-    zero: bool = False  # do the replicas share out the optimiser's state?
-    average: int = 0  # after how many steps the replicas average their weights; 0: they average gradients in each
+    zero: bool = False  # is the optimiser's state sharded over the replicas (ZERO=1)?
+    average: int = 0  # steps between averages of the replicas' weights; 0: they average gradients
     sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
-    # True: a classifier of the first position. The other positions of the last block have no
-    # gradient, nor have table rows that are not looked up. False: a language model, which
-    # multiplies every position by the whole table.
+    # True: a classifier of the first position. Other positions of the last block have no gradient,
+    # and neither have table rows that are not looked up. False: a language model, which multiplies
+    # every position by the whole table.
     classifies: bool = False
-    # What has no gradient is neither multiplied nor summed over the replicas. True on the CPU,
-    # False on a GPU.
+    # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
+    # the CPU, False on a GPU.
     leaves_out: bool = True
 
     def name(self):
-        """In front of the sizes, if it is not the BERT."""
+        """The prefix of the sizes in texts; empty for the BERT."""
         return ""
 
     def sizes(self):
@@ -82,18 +82,20 @@ class Model:
         return rows * self.hidden / tp if self.leaves_out and large and 2 * rows > self.vocabulary else 0
 
     def left_out(self, tp, pp):
-        """Numbers of the first stage that the replicas do not sum. By parts, they sum all."""
+        """Numbers of the first stage that the replicas do not sum. With ZERO=1, they sum all, part
+        by part."""
         return self.unused(tp) if self.classifies and not self.zero else 0
 
     def summed(self, tp, pp, stage):
-        """Numbers of a stage that the replicas sum in a step: its gradients; or, on average, its weights and
-        by how many rows they count, in double precision."""
+        """Numbers of a stage that the replicas sum in a step: its gradients. If they average
+        weights instead, the mean per step: its weights and, in double precision, the number of rows
+        by which a replica's count."""
         if self.average:
             return (self.held(tp, pp, stage) + 2) / self.average
         return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
 
     def reduced(self, tp, pp=1):
-        """The same for the stage with the most."""
+        """The largest summed() of all stages."""
         return max(self.summed(tp, pp, stage) for stage in range(pp))
 
     def stepped(self, tp, dp, pp=1):
@@ -101,18 +103,18 @@ class Model:
         return self.parameters(tp, pp) / (dp if self.zero else 1)
 
     def weights(self):
-        """Of the linear layers of a block."""
+        """The number of weights in the linear layers of a block."""
         return 12 * self.hidden ** 2
 
     def passes(self):
-        """The passes of a step, counted in forward passes (a backward pass counts as two): of the linear
-        layers of a block, and of its attention."""
-        own = 4 * self.hidden ** 2 / self.weights()  # of the weights, those of attention
+        """The passes of a step through the linear layers of a block, and through its attention,
+        counted in forward passes; a backward pass counts as two."""
+        own = 4 * self.hidden ** 2 / self.weights()  # attention's part of the weights
         return {"": (3, 3), "block": (4, 4), "attention": (3 + own, 4)}[self.recompute]
 
     def sums(self):
-        """All-reduces of a block in a step, over tp; a gather and a reduce-scatter count as one. On a
-        rank's positions, the backward pass gathers again what two products read."""
+        """All-reduces of a block in a step, over tp; a gather and a reduce-scatter together count
+        as one. With SP=1, the backward pass gathers the arguments of two products again."""
         if self.sequence_parallel:
             return {"": 5, "block": 7, "attention": 5}[self.recompute]
         return {"": 4, "block": 6, "attention": 5}[self.recompute]
@@ -126,18 +128,18 @@ class Model:
         return 4 * self.hidden * self.blocks_of(pp, stage) if self.sequence_parallel else 0
 
     def products(self):
-        """The multiplications per token: of linear layers, as a number of [hidden, hidden] weights;
-        of attention, as a number of forward passes of a block."""
+        """The multiplications per token in a step: in linear layers, counted in [hidden, hidden]
+        weights; in attention, counted in forward passes of a block."""
         linear, attention = self.passes()
         if not (self.classifies and self.leaves_out):
             return linear * 12 * self.layers, attention * self.layers
-        # last block: forward, perhaps again, plus 4 for keys and values
+        # the last block has its forward passes only, and 4 for the gradients of keys and values
         return 12 * (linear - 2 + linear * (self.layers - 1)) + 4, attention - 2 + attention * (self.layers - 1)
 
     def work(self):
-        """Floating-point operations of a step, recomputation included: of linear layers, and of
-        attention. A backward pass costs two forward passes. If nothing is left out, equals equation
-        2 of Narayanan et al. 2021."""
+        """Floating-point operations of a step, recomputation included: in linear layers, and in
+        attention. A backward pass costs two forward passes. Unless the kit skips rows (leaves_out),
+        the sum equals equation 2 of Narayanan et al. 2021."""
         tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products()
         head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
         return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
@@ -145,9 +147,9 @@ class Model:
     def useful(self):
         """Floating-point operations that the model needs in a step, by PaLM's formula
         (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by,
-        and 12 S H for the attention of each block, causal or not. What runs again does not count; in
-        the last block of a classifier, only what its first position needs. The C program has the
-        same as transformer_work()."""
+        and 12 S H for the attention of each block, causal or not. Recomputation does not count. In
+        the last block of a classifier, only work for the first position counts. In the C program,
+        transformer_work() returns the same."""
         return sum(replace(self, recompute="", leaves_out=True).work())
 
     def work_of_stage(self, pp):
@@ -162,13 +164,14 @@ class Model:
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
-        inner layer before GELU with one bit per number for dropout. Norms and what follows GELU are
-        computed from these."""
+        inner layer before GELU with one bit per number for dropout. The results of norms and of
+        GELU are computed from these."""
         return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
-        """Numbers per token that a block keeps from its forward to its backward pass: what is read. Of
-        what runs again, only the input is kept; if a norm made that, only the norm's input."""
+        """Numbers per token that a block keeps from its forward to its backward pass: those that
+        backward reads. If the block or its attention is recomputed, only the input of that part is
+        kept. If this input is the result of a norm, the norm's input is kept instead."""
         attention = (4 * self.hidden + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
@@ -178,27 +181,28 @@ class Model:
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
-        releases its own only at its end: two norms; the outputs of both layers, whole, before and
-        after the all-reduce (on one rank, these are the same); the inner layer after GELU, split;
-        and the input of the first block. An attention that runs again has released its output
-        before the all-reduce."""
+        releases its own only at its end. They are the results of two norms; the outputs of both
+        layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
+        layer after GELU, split; and the input of the first block. A recomputed attention has
+        already released its output before the all-reduce."""
         return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp)
 
     def beside(self, tp):
-        """Tensors like x in working(). On a rank's positions, only what is gathered and the terms of
-        the sums are whole. If its attention runs again, the last block needs more in the backward
-        pass: whole, what is gathered, the term and their gradients, and the output; split, q, k, v
-        and their gradients, in place of the inner layer."""
+        """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
+        all positions. If its attention is recomputed, the last block needs more in the backward
+        pass: with all positions, the gathered tensor, the partial sum, their gradients, and the
+        output; split over the heads, q, k, v and their gradients, instead of the inner layer."""
         again = self.recompute == "attention"
         if tp > 1 and self.sequence_parallel:
             return 5 + 3 / tp if again else 4 + 5 / tp
         return 5 if tp == 1 else 6 if again else 7
 
     def working_again(self, tp, dp):
-        """Numbers held in addition to the inputs of the blocks when the last of them has run again:
-        what its backward pass reads, the gradient of its result (or of a rank's positions, and all
-        positions, which the head reads), and what the forward pass holds. Later, the inner layer
-        and its gradient, split, and four tensors like x."""
+        """Numbers held in addition to the inputs of the blocks when the last block has run again.
+        These are the numbers that its backward pass reads, the gradient of its result (with SP=1,
+        also the gathered result, which the head reads), and those of working(). Later, these are
+        the inner layer and its gradient, split, and four tensors of x's size. The larger sum
+        counts."""
         gradient = (1 + 1 / tp if tp > 1 and self.sequence_parallel else 1) * self.hidden
         pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + gradient, 4 * self.hidden + 2 * self.inner() / tp
         return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
@@ -206,9 +210,9 @@ class Model:
     inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
 
     def working_in_backward(self, tp, dp, pp, stage):
-        """The same in the backward pass of the last block: its output and the gradient of that,
-        which the next stage has sent; the inner layer and its gradient, split. On the last stage
-        the forward pass needs more."""
+        """Numbers held in addition in the backward pass of the last block: its output, the output's
+        gradient, which the next stage has sent, and the inner layer and its gradient, split. On the
+        last stage, the forward pass needs more."""
         return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
 
     def reduced_at_ends(self, rows):
@@ -220,7 +224,7 @@ class Model:
         """Numbers that a rank of the first stage and one of the last exchange in a step."""
         return 0
 
-    loss_sums = 0  # sums of a number per token, over tp
+    loss_sums = 0  # numbers per token that the loss sums over tp
 
 
 @dataclass
@@ -240,16 +244,16 @@ class Cluster:
     optimiser: float  # bytes per second of the optimiser
     near: Link
     far: Link
-    node: int = 1 << 30  # ranks
-    cores: int = 1 << 30  # ranks that compute simultaneously
+    node: int = 1 << 30  # ranks of a node
+    cores: int = 1 << 30  # ranks that can compute at the same time
     width: int = 4  # bytes per number, in arithmetic and on links
     state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
-    hides: float = 0.0  # the part of the backward pass that can hide sums over the replicas
+    hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
 
 
 ALONE = Link(0.0, math.inf)  # for a rank that sends nothing
-UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # for what does not depend on rates
+UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # for results that do not depend on rates
 
 
 def all_reduce(link, ranks, size):
@@ -261,7 +265,7 @@ def all_reduce(link, ranks, size):
 
 
 def all_gather(link, ranks, size):
-    """`size` is that of the gathered tensor."""
+    """Seconds of a ring all-gather; `size` is the bytes of the gathered tensor."""
     return (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
 
 
@@ -271,8 +275,8 @@ def message(link, size):
 
 def link_of_tp(cluster, tp, ranks):
     """The slowest link of a ring over the ranks of a tp group, which are consecutive. A ring leaves
-    a node once, so a group that fills whole nodes has their uplinks to itself; of other groups that
-    span nodes, two can share one."""
+    a node once, so a group that fills whole nodes has their uplinks to itself. Two other groups
+    that span nodes can share an uplink."""
     if ranks <= cluster.node or cluster.node % tp == 0:
         return cluster.near
     groups = 1 if tp % cluster.node == 0 else 2
@@ -292,7 +296,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
     """The seconds of a step, by kind of work."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
     passes = model.passes()[0]
-    slots = (micro + pp - 1) / micro  # of the pipeline's schedule, per slot in which a stage works
+    slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
     crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
     gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
     stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
@@ -323,26 +327,27 @@ def step(cluster, model, tp, dp, pp=1, micro=1):
 
 def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
-    activations, and work space. With ZERO, it has the moments of its part only. With 1F1B, it holds the activations of as many micro-batches as
-    there are stages from this one to the last, and to the end of the step what it has sent."""
+    activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
+    holds the activations of as many micro-batches as there are stages from this one to the last.
+    Until the step ends, it also holds the tensors that it has sent."""
     rows, alive = model.batch / dp / micro, min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
     work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
     held = model.held(tp, pp, stage)
     others = MOMENTS * held * (1 - 1 / dp) if model.zero else 0  # the moments of the other replicas' parts
-    # What is exchanged of a tied table arrives when the activations have been released.
+    # The gradient of a tied table arrives only when the activations have been released.
     return cluster.state * held - others + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
 
 
 def memory(cluster, model, tp, dp, pp=1, micro=1):
-    """The same for the stage that needs the most."""
+    """The largest memory_of_stage() of all stages."""
     return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage) for stage in range(pp))
 
 
 def sent(cluster, model, tp, dp, pp=1, stage=0):
-    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. Over n
-    ranks, a rank sends 2 (n-1)/n of what they sum."""
+    """The bytes that a rank of this stage sends in a step over tp, over dp and over pp. In an
+    all-reduce over n ranks, each sends 2 (n-1)/n times the bytes of the sum."""
     rows = model.batch / dp
     border, (first, last) = rows * model.seq * model.hidden, model.reduced_at_ends(rows)
     gathered = border / 2 if model.sequence_parallel else 0  # at each end, the positions of all ranks: half of a sum

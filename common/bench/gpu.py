@@ -2,8 +2,8 @@
 lab, ranks that share the GPU, NCCL, and PyTorch.
 
 The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
-sheet's dense peak for the precision of the products. It counts what the model needs, not
-multiplications by zero or recomputation.
+sheet's dense peak for the precision of the products. It counts the operations that
+the model needs, not multiplications by zero or recomputation.
 """
 import glob
 import os
@@ -74,7 +74,8 @@ def peak(description, given):
 
 
 def count_of():
-    """The number of GPUs for ranks. At least one, because the run has begun."""
+    """The number of GPUs, one for each rank. It is at least 1, because the bench has already run on
+    one."""
     if os.environ.get("EMULATED_GPUS"):
         return int(os.environ["EMULATED_GPUS"])
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -82,7 +83,7 @@ def count_of():
 
 
 class Bench:
-    """What to measure on which GPU.
+    """The measurements to make, and the GPU to make them on.
 
     @param transport "mpi", "nccl", or an empty text for both"""
 

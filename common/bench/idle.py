@@ -1,4 +1,4 @@
-"""How long a GPU was idle, from what Nsight Systems (nsys) recorded of a run."""
+"""Computes how long a GPU was idle, from Nsight Systems' (nsys) record of a run."""
 import csv
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ def nsys():
 
 
 def busy(spans, begin):
-    """The time after `begin` during which at least one of the spans (first, last) lasts."""
+    """The time after `begin` that at least one of the spans (first, last) covers."""
     covered, reached = 0, begin
     for first, last in sorted(spans):
         covered += max(0, last - max(first, reached))

@@ -1,4 +1,4 @@
-"""What a training step of the kit's language models costs a rank; see cost.py.
+"""The cost of a training step of the kit's language models for a rank; see cost.py.
 
 The table of the vocabulary is split along its rows. The first and the last stage hold it, and add
 their gradients once a step. The loss needs three numbers per token from the other tp ranks.
@@ -41,7 +41,8 @@ class LanguageModel(cost.Model):
         return math.ceil(self.vocabulary / tp)
 
     def weights(self):
-        """Of the linear layers of a block. SwiGLU has three, GELU two."""
+        """The number of weights in the linear layers of a block. With SwiGLU, its feed-forward part
+        has three layers, with GELU two."""
         return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
 
     def block(self, tp):
@@ -66,7 +67,7 @@ class LanguageModel(cost.Model):
     # ---- work ------------------------------------------------------------------------------------------------------
 
     def keys(self):
-        """Those that a position sees, on average."""
+        """The number of keys that a position sees, on average."""
         return self.seq if self.kind == "mlm" else (self.seq + 1) / 2
 
     def work_of_stage(self, pp):
@@ -100,20 +101,22 @@ class LanguageModel(cost.Model):
         return self.whole(tp) * (2 * hidden + self.of_kind(2, 4, 4)) + split / tp
 
     def working(self, tp, dp):
-        """When the forward pass leaves the last block, as in cost.py. In a LLaMA also q and k before
-        their rotation; in a GPT-2 also q, k and v in one tensor, and the outputs with their biases.
-        An attention that runs again has released all these but its result. Ids, mask and targets."""
+        """As in cost.py, the numbers held when the forward pass leaves the last block, with ids,
+        mask and targets. A LLaMA also holds q and k before their rotation. A GPT-2 also holds q, k
+        and v in one tensor, and the outputs with their biases. A recomputed attention has released
+        all these except its result."""
         again = self.recompute == "attention"
         whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
 
     def working_in_backward(self, tp, dp, pp, stage):
-        """On the last stage, in the head: the logits and their gradient; the head's input before and
-        after its norm, and its gradient; and what the loss keeps per token. In BERT's pretraining,
-        the head has the rows of hidden tokens only, beside the output of the blocks and its
-        gradient; or, in the last feed-forward layer, these rows of three tensors are taken out,
-        because the gradient of all others is zero."""
+        """On the last stage, the larger of two needs. In the head, these are the logits and their
+        gradient; the head's input before and after its norm, and its gradient; and the numbers that
+        the loss keeps per token. In BERT's pretraining, the head has only the rows of hidden
+        tokens, and the output of the blocks and its gradient are held too. In the last feed-forward
+        layer, these rows of three tensors are copied, because the gradient of all other rows is
+        zero."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()

@@ -1,5 +1,6 @@
-"""make bench ONLY=memory: the smallest MEM at which a BERT trains on 4 ranks, plain and with what saves
-memory. Beside it, the peak that a rank reports, and the one that cost.py has predicted."""
+"""make bench ONLY=memory: the smallest MEM at which a BERT trains on 4 ranks, plain and with each
+setting that saves memory. Beside it, the peak that a rank reports, and the one that cost.py
+predicts."""
 import dataclasses
 import math
 import os
@@ -35,7 +36,7 @@ def available():
 
 @dataclasses.dataclass
 class Runs:
-    """Runs of one step, without an evaluation."""
+    """Runs of a model for one step, without an evaluation."""
 
     build: str
     work: str
@@ -50,7 +51,7 @@ class Runs:
         return max(rank["peak_bytes"] for rank in steps.train(*self.command())[-1]["ranks"])
 
     def fits(self, mem):
-        """Does the step run in so many MiB a rank? An error of another kind ends the program."""
+        """Does the step run within `mem` MiB per rank? Any other error ends the program."""
         words, _ = steps.command(*self.command("--mem", f"{mem}M"))
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
         if done.returncode and "MB that MEM allows" not in done.stderr:
@@ -58,7 +59,7 @@ class Runs:
         return not done.returncode
 
     def smallest(self, mem):
-        """The smallest MEM that fits, in MiB, beginning at one that should."""
+        """The smallest MEM that suffices, in MiB; `mem` is a guess that should suffice."""
         if not self.fits(mem):
             return next(more for more in range(mem + 1, 2 * mem + 2) if self.fits(more))
         while mem > 1 and self.fits(mem - 1):

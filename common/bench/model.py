@@ -47,8 +47,8 @@ def program(build, name):
 
 
 def micro_batches(model, dp, pp):
-    """MICRO, if set. Else, the largest number that divides a replica's rows: up to four per stage
-    in a pipeline, 1 without one."""
+    """MICRO, if set. Otherwise 1 without a pipeline; with one, the largest divisor of a replica's
+    rows that is at most four times the number of stages."""
     rows, asked = model.batch // dp, whole_number("MICRO", 1) if os.environ.get("MICRO") else 0
     return asked or max(m for m in range(1, 4 * pp + 1 if pp > 1 else 2) if rows % m == 0)
 
@@ -58,8 +58,9 @@ def named(tp, dp, pp, micro):
 
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
-    """Measures as steps.measured() does, with an average of weights after every second step, if any. On a
-    GPU, takes the profile from a second run, because profiling makes each call wait for its kernel."""
+    """Measures as steps.measured() does; if the replicas average weights, they do so after every
+    second step. On a GPU, takes the profile from a second run, because profiling makes each call
+    wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)
     data = f"{build}/bench-data"
@@ -189,8 +190,8 @@ def of_cluster(build, work, model, ranks):
 
 def main():
     build, ranks = sys.argv[1], whole_number("NTASKS", 4)
-    # With PP or MICRO, each stage has a block, and all micro-batches have equally many rows, as in
-    # make train.
+    # With PP or MICRO, each stage has a block, and all micro-batches have the same number of rows,
+    # as make train requires.
     tp, pp, micro = (whole_number(degree, 1) for degree in ("TP", "PP", "MICRO"))
     parts = max(1, ranks // (tp * pp)) * micro if pp * micro > 1 else 1
     model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts, languages=True)

@@ -34,7 +34,7 @@ def install(folder):
     shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy"]
-    # pytorch.org offers it without CUDA, at a tenth of the size.
+    # pytorch.org has a build without CUDA, a tenth of the size.
     for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
         for command in attempt:
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

@@ -35,7 +35,7 @@ def of_torch(python, micro, schedule):
 
 
 def with_pipelines(pythons):
-    """Those whose PyTorch has them."""
+    """The Pythons whose PyTorch has pipelines."""
     found = {version: python for version, python in pythons.items() if peers.version_of(python, "import torch.distributed.pipelining;")[0]}
     for version in pythons:
         if version not in found:
@@ -44,7 +44,7 @@ def with_pipelines(pythons):
 
 
 def cases(versions):
-    """Who runs how many micro-batches by which schedule, in turns. PyTorch's 1F1B refuses fewer
+    """[(who, micro-batches, schedule), ...] in the order of the runs. PyTorch's 1F1B rejects fewer
     micro-batches than stages."""
     return [(who, micro, schedule) for micro in MICROS for schedule in SCHEDULES for who in ("kit", *versions)
             if who == "kit" or schedule == "gpipe" or micro >= STAGES]

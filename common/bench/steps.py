@@ -58,7 +58,7 @@ def prepare(work):
 
 def write_data(work):
     """Writes a vocabulary of BERT's size: the words of the kit's reviews, and entries that occur in
-    no text. Also writes reviews that are longer than any SEQ here, so that there is no padding: the
+    no text. Also writes reviews that are longer than any SEQ here, so there is no padding: the
     kit skips padding in attention, and PyTorch's script has none."""
     os.makedirs(work, exist_ok=True)
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:
@@ -77,7 +77,8 @@ def data_in(work):
 
 
 def options_of(model, dp):
-    """The options of build/train that a model's fields stand for. A sharded optimiser and averages need replicas."""
+    """The options of build/train for the fields of a model. A sharded optimiser and averages need
+    replicas."""
     return (*(("--recompute", model.recompute) if model.recompute else ()), *(("--sp", 1) if model.sequence_parallel else ()),
             *(("--zero", 1) if model.zero and dp > 1 else ()), *(("--average", model.average) if model.average and dp > 1 else ()))
 

@@ -21,7 +21,8 @@ CLOSE = 1e-5  # the most that the losses of the kit and of PyTorch may differ, o
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
 RATE = 3e-4  # of build/train
-# Of a curve: six runs of 300 steps must end. Clipping keeps training from enlarging rounding.
+# The model of a curve is small, because six runs of 300 steps must end. Its gradients are clipped,
+# because training without that enlarges rounding.
 CURVE, WARMUP, CLIP = (*LLAMA[:3], 128, 2), 30, 1
 
 
@@ -58,8 +59,9 @@ def pieces_in(content):
 
 
 def write_vocabularies(work):
-    """A field that is repeated may continue at the end of a SentencePiece model. Of a piece: 1 its
-    text, 2 its score, 3 its type, 5 for unused."""
+    """Pads the vocabularies with unused entries. In a SentencePiece model, a repeated field may
+    continue at the end of the file. The fields of a piece are 1, its text, 2, its score, and 3, its
+    type (5 means unused)."""
     os.makedirs(f"{work}/llama", exist_ok=True)
     os.makedirs(f"{work}/gpt2", exist_ok=True)
     with open("data/stories/llama/tokenizer.model", "rb") as file:
@@ -117,11 +119,12 @@ def write_start(build, work, sizes, count, samples=None, more=()):
     return f"{start}.safetensors", f"{start}.windows"
 
 
-# ---- a step, beside PyTorch's -----------------------------------------------------------------------------------------
+# ---- a step, compared with PyTorch's ----------------------------------------------------------------------------------
 
 
 def must_agree(name, version, mine, its):
-    """Two programs that compute different things cannot be compared."""
+    """Ends with an error if the losses differ: the speeds of different computations cannot be
+    compared."""
     far = apart(mine[:COMPARED], its[:COMPARED])
     if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
         fail(f"{name}: the losses of the first {COMPARED} steps are up to {far:.3g} from those of PyTorch {version}, allowed {CLOSE:.0e}",
@@ -180,8 +183,9 @@ def curve_options():
 
 
 def curve_runs(build, work, layouts, count, pythons):
-    """{name: (losses, seconds and memory)}: at each layout; serially from weights moved by one unit in
-    the last place, which shows what rounding may change; and on one rank in PyTorch."""
+    """{name: (losses, seconds and memory)}: at each layout; on one rank with initial weights moved
+    by one unit in the last place, which shows the effect of rounding; and on one rank in
+    PyTorch."""
     more, found = curve_options(), {}
     for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
         steps.progress(f"{count} steps: LLaMA {name}")

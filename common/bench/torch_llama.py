@@ -98,7 +98,8 @@ class Llama(nn.Module):
         self.register_buffer("sine", torch.cat((angles, angles), -1).sin().float())
 
     def own(self, ids):
-        """Which ids are this rank's; and their rows, 0 for the others."""
+        """Returns which ids are this rank's, and their row numbers in its table; 0 for other
+        ids."""
         mine = (self.begin <= ids) & (ids < self.begin + self.table.shape[0])
         return mine, torch.where(mine, ids - self.begin, torch.zeros_like(ids))
 
@@ -127,7 +128,8 @@ def read_windows(path, seq):
 
 
 def rate_of(step, rate, warmup):
-    """As schedule_rate() (common/optim/gradients.c), of a step from 0."""
+    """The learning rate of a step, counted from 0, as by schedule_rate()
+    (common/optim/gradients.c)."""
     return rate * min(1, (step + 1) / warmup) if warmup else rate
 
 
@@ -137,7 +139,7 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
     group, replicas = None, ranks // tp
     if ranks > 1:
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        group = dist.group.WORLD  # one dimension of the grid is 1
+        group = dist.group.WORLD  # the grid has a dimension of size 1
     model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
     windows, rows = read_windows(windows, seq), batch // replicas
     optimiser = adamw(model.parameters())

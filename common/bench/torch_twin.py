@@ -6,11 +6,11 @@
 
 Prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank,
 its resident memory after importing PyTorch and, on a GPU (one rank), the peak memory of its
-tensors. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): columns, then rows, with f
-and g around them; replicas are DistributedDataParallel's. PyTorch uses what is fastest here:
-foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in 16 bits,
-without a mask, because nothing is padding), gradients that live in the buckets. bf16 and fp16 are
-its autocast, fp16 with its gradient scaler.
+tensors. Tensor-parallel layers are Megatron-LM's (Shoeybi et al. 2019): split by columns, then by
+rows, with f and g around them. DistributedDataParallel runs the replicas. PyTorch uses its fastest
+options: foreach or fused AdamW, its own attention kernel if it has one (flash attention on a GPU in
+16 bits, without a mask, because nothing is padding), and gradients that are views of the buckets.
+bf16 and fp16 use autocast; fp16 also uses the gradient scaler.
 """
 import json
 import resource
@@ -32,7 +32,7 @@ class Split:
         self.tp, self.group = tp, group
 
     def sum(self, x):
-        """In place. gloo sums bf16 only since PyTorch 2."""
+        """Sums x over the group, in place. gloo can sum bf16 only since PyTorch 2."""
         if x.dtype == torch.bfloat16 and torch.__version__ < "2":
             wide = x.float()
             dist.all_reduce(wide, group=self.group)
@@ -65,7 +65,8 @@ class Split:
 
 
 class Pair(nn.Module):
-    """Columns, GELU, dropout, rows, one all-reduce."""
+    """Two linear layers, the first split by columns, the second by rows, with GELU and dropout in
+    between and one all-reduce."""
 
     def __init__(self, split, hidden, inner, out, p):
         super().__init__()
@@ -137,7 +138,7 @@ def peak_bytes():
 
 
 def gradient_scaler(amp):
-    """Does nothing except in fp16."""
+    """The gradient scaler, which does nothing except in fp16."""
     return (torch.amp if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler") else torch.cuda.amp).GradScaler(enabled=amp == "fp16")
 
 

@@ -1,4 +1,4 @@
-"""The order in which a run reads its rows, and the tokens of a text: what PyTorch reads to train on
+"""The order in which a run reads its rows, and the tokens of a text. With these, PyTorch trains on
 the kit's batches. A test compares the order with the kit's."""
 import array
 import struct
@@ -53,8 +53,8 @@ def permutation(rows, seed, epoch):
 
 
 def batches(rows, batch, count, seed=1):
-    """The rows of each of the first `count` steps on one replica. Of an epoch, the last rows that
-    fill no batch are left out."""
+    """The rows of each of the first `count` steps on one replica. The last rows of an epoch are
+    left out if they do not fill a batch."""
     found, epoch = [], 0
     while len(found) < count:
         order = permutation(rows, seed, epoch)

@@ -1,5 +1,5 @@
 /** @file
- * Checkpoints on disk, for training and for build/checkpoint. This folder knows neither MPI nor
+ * Checkpoints on disk, for training and for build/checkpoint. This folder uses neither MPI nor
  * models.
  *
  *     SAVE/step-000120/index.json                what was saved, and how it is split
@@ -18,7 +18,7 @@
 
 #include "checkpoint/safetensors.h"
 
-/* ---- checkpoint_index.c: what index.json says ---------------------------------------------------------- */
+/* ---- checkpoint_index.c: the contents of index.json ---------------------------------------------------- */
 
 /** Integers that must equal those of the run that resumes. */
 typedef enum Fitting {
@@ -26,16 +26,16 @@ typedef enum Fitting {
     FIT_HIDDEN,     /**< HIDDEN_DIM */
     FIT_HEADS,      /**< HEADS */
     FIT_VOCABULARY, /**< tokens of the vocabulary */
-    FIT_CLASSES,    /**< of the answer */
+    FIT_CLASSES,    /**< classes of the classifier */
     FIT_POSITIONS,  /**< rows of learned positions */
     FIT_KV_HEADS,   /**< heads of keys and values; 0 unless the architecture has them */
-    FIT_INNER,      /**< the width of its feed-forward layers; 0 likewise */
-    FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own; 0 likewise */
-    FIT_ROWS,       /**< of the data */
+    FIT_INNER,      /**< inner width of feed-forward layers; 0 unless the architecture sets it */
+    FIT_OWN_HEAD,   /**< 1 if the head has a weight of its own, otherwise 0 */
+    FIT_ROWS,       /**< rows of the data set */
     FIT_BATCH,      /**< BATCH_SIZE */
     FIT_SEQ,        /**< SEQ */
     FIT_SEED,       /**< SEED */
-    FITTINGS,       /**< how many there are */
+    FITTINGS,       /**< the number of these integers */
 } Fitting;
 
 /** A parameter in index.json. */
@@ -67,7 +67,7 @@ typedef struct CheckpointIndex {
     Checksum read_checksum;         /**< as read from the file; empty if an older kit wrote it */
 } CheckpointIndex;
 
-/** The checksum of everything above except read_checksum. The shards of a checkpoint repeat it. */
+/** The checksum of the index, except read_checksum. Each shard of a checkpoint repeats it. */
 Checksum checkpoint_index_checksum(const CheckpointIndex *index);
 
 /** Writes FOLDER/index.json. When it returns true, the file is on disk. */
@@ -77,7 +77,7 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
  *  checkpoint_index_clear(). A file of an older kit has no checksum.
  *  @return true; or false with `problem` if the file is invalid or does not match its checksum */
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem);
-/** Frees what the index holds, but not the record itself. */
+/** Frees the index's contents, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
 /** Does `run` equal `saved`, apart from step, layout, parameters and sums? Otherwise returns false
@@ -90,7 +90,8 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- checkpoint_folder.c: folders that appear and disappear as a whole --------------------------------- */
 
-/** A path, by value. A path that is too long stays too long, so that nothing is found there. */
+/** A path, by value. It has room for one byte too many, so a path that is too long fails to
+ *  open. */
 typedef struct Path {
     char text[PATH_MAX + 1]; /**< "" for none */
 } Path;
@@ -135,9 +136,8 @@ typedef struct SavedModel {
     char *folder;          /**< the folder that it was opened from */
 } SavedModel;
 
-/** The prefixes of a parameter's tensors in the files: "weight"; with AdamW there are three. */
-enum { SAVED_STATES = 3 }; /**< at most */
-/** "weight", "m", "v". */
+enum { SAVED_STATES = 3 }; /**< the most tensors of a parameter: 3 with AdamW, 1 with SGD */
+/** The prefixes of their names: "weight", "m", "v". */
 extern const char *const saved_state[SAVED_STATES];
 
 /** "m/blocks.0.norm.weight"; the caller frees it. */

@@ -89,7 +89,8 @@ Path checkpoint_before(const char *checkpoint)
     return found;
 }
 
-/* Files of other names are left alone, and then the folder stays too. */
+/* May a file of this name be removed? If a folder holds other files, they stay, and so does the
+ * folder. */
 static bool is_ours(const char *name)
 {
     return !fnmatch("index.json*", name, 0) || !fnmatch("rank-*-of-*.safetensors*", name, 0);
@@ -137,7 +138,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     if (!prove_writable(folder, problem))
         return NULL;
     FILE *lock = fopen(path_in(folder, ".lock").text, "we");
-    /* A file system without locks is no reason not to save. */
+    /* On a file system without locks, saves all the same. */
     if (!lock || (flock(fileno(lock), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
         problem_set(problem, folder, "wait until it has ended, or name another SAVE folder",
                     lock ? N_("another run is saving its checkpoints here")
@@ -159,7 +160,7 @@ bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
                        "the checkpoint cannot be written: %s", strerror(errno));
 }
 
-/* Renames a checkpoint before it removes the files, so that named checkpoints are always
+/* Renames a checkpoint before it removes the files, so named checkpoints are always
  * complete. */
 static void remove_older(const char *folder)
 {

@@ -141,7 +141,8 @@ static bool read_parameters(const json_t *all, CheckpointIndex *index)
     return index->count > 0;
 }
 
-/* An index of an older kit has no checksum. Moves it from `all` to `sum`. */
+/* Does the index match its checksum? Moves the checksum from `all` to `sum`. An index of an older
+ * kit has none, and counts as intact. */
 static bool is_intact(json_t *all, Checksum *sum)
 {
     json_t *written = json_incref(json_object_get(all, checksum_key));

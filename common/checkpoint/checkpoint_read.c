@@ -89,7 +89,8 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
-/* Is this the shard that the rank of this number wrote with this index? An older kit wrote the step alone. */
+/* Did rank `number` write this shard together with this index? In a shard of an older kit, only the
+ * step can be checked. */
 static bool belongs(const SavedModel *saved, int number, const char *hint, Problem *problem)
 {
     const Safetensors *file = saved->file[number];

@@ -128,7 +128,7 @@ Box box_of(Shape shape, int dim, Range held);
 bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, const Box *place,
                           const Box *wanted, real *values, Problem *problem);
 
-/** Reads all numbers of a tensor, likewise. */
+/** Reads all numbers of a tensor in the same way. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *values,
                       Problem *problem);
 

@@ -14,7 +14,8 @@ static real real_of(uint32_t bits)
     return (real)number;
 }
 
-/* The bits of F16 as those of a float, whose exponents begin 112 later. */
+/* Moves the bits to their places in a float, then multiplies by 2^112, the difference of the
+ * exponents' biases. */
 static real from_f16(const void *bytes)
 {
     uint16_t bits;
@@ -99,9 +100,10 @@ typedef struct Copy {
     Problem *problem;
 } Copy;
 
-/* copy_reals() and copy_numbers() copy `count` numbers that are consecutive in both. */
+/* copy_reals() and copy_numbers() copy `count` numbers that are consecutive in the tensor and in
+ * the part. */
 
-/* Needs no conversion. */
+/* Copies numbers of type `real`, which need no conversion. */
 static bool copy_reals(const Copy *copy, int64_t x, int64_t y, int64_t count)
 {
     const int64_t offset = x * (int64_t)sizeof(real), bytes = count * (int64_t)sizeof(real);

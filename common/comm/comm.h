@@ -23,7 +23,7 @@ typedef enum Operation {
     OPERATIONS,     /**< the number of operations */
 } Operation;
 
-/** What one kind of operation has cost this rank. */
+/** The cost of one kind of operation on this rank. */
 typedef struct Counter {
     int64_t calls;  /**< number of calls */
     int64_t bytes;  /**< sent by this rank: for an all-reduce of N, its share of 2(n-1)N, ... */
@@ -91,5 +91,5 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to)
  *  once for each start. */
 void comm_wait(CommRequest *request);
 
-/** Gives MPI the chance to progress what was started, which it does only inside its calls. */
+/** Lets MPI progress the sums and messages that were started: it does so only inside its calls. */
 void comm_poke(Group *group);

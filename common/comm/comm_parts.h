@@ -1,5 +1,5 @@
 /** @file
- * The members of a group, and what a transport does for it. Private to this folder.
+ * The members of a group, and the functions of its transport. Private to this folder.
  */
 #pragma once
 

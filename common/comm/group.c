@@ -1,5 +1,4 @@
-/* Groups: how they are made, their names and counters, and what goes through MPI with any
- * transport. */
+/* Groups: making and freeing them, their names and counters. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,7 +73,7 @@ Group *group_split(Group *group, int color, int key)
 {
     MPI_Comm comm;
     group_must_exist(group, "group_split");
-    /* The other ranks must not be left waiting. */
+    /* even if this rank's color is invalid: the other ranks wait for it */
     MPI_Comm_split(group->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (color < 0)
         misuse("every rank belongs to a group: use a color of 0 or more",

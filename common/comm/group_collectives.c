@@ -12,15 +12,16 @@ static void count(Group *group, Operation operation, int64_t numbers, double beg
     counter->seconds += MPI_Wtime() - begin;
 }
 
-/* This rank's share of the 2(n-1)N elements that an all-reduce of N costs a group of n. The shares
- * add up to that. */
+/* An all-reduce of N elements sends 2(n-1)N over a group of n. Returns this rank's share; the
+ * shares add up to exactly that number. */
 static int64_t share_of_sum(const Group *group, int64_t numbers)
 {
     int64_t all = 2 * (group->size - 1) * numbers;
     return all * (group->rank + 1) / group->size - all * group->rank / group->size;
 }
 
-/* A group of one rank has everything already; a transport on a GPU would go through the host. */
+/* A group of one rank needs no communication, and asks no transport: MPI would copy a GPU's numbers
+ * through the host. */
 static bool is_alone(const Group *group)
 {
     return group->size == 1;

@@ -1,4 +1,5 @@
-/* Communication through MPI, in host memory; through a copy if only kernels can access a tensor. */
+/* Communication through MPI, in host memory. A tensor that only kernels can access is copied
+ * there. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,8 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
                (long long)begin[group->size]);
 }
 
-/* Numbers i to i + PIECE of each part: what a rank sends to each other rank, and receives from it. */
+/* An exchange of numbers i to i + PIECE of each part: counts and offsets of each rank, to send and
+ * to receive. */
 typedef struct Exchange {
     int *counts, *offsets, *blocks, *block_offsets; /* [size] */
 } Exchange;
@@ -140,8 +142,8 @@ static void add_blocks(const real *blocks, int ranks, int64_t count, real *sum)
             sum[j] += blocks[k * count + j];
 }
 
-/* By an all-to-all, which sends as much as a reduce-scatter. MPI's reduce-scatter may add in a different order for each
- * part. */
+/* Uses an all-to-all, which sends as much as a reduce-scatter: MPI's reduce-scatter may add in a
+ * different order for each part. */
 static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const int n = group->size;
@@ -204,7 +206,7 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
         MPI_Status status;
         MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
         MPI_Get_count(&status, MPI_REAL_TYPE, &count);
-        if (count != expected) /* which MPI allows */
+        if (count != expected) /* MPI allows a shorter message */
             misuse("do both ranks mean the same part of x? Send all of its numbers, as "
                    "MPI_FLOAT",
                    "rank %d of the group sent %d numbers, expected %d", from, count, expected);
@@ -229,7 +231,8 @@ static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
     return &mine->request;
 }
 
-/* Synchronous: what works because MPI buffers small messages would hang with larger ones. */
+/* Sends synchronously. Otherwise, a lab that works because MPI buffers small messages would hang
+ * with larger ones. */
 static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers, int to)
 {
     MpiRequest *mine = request_of(x, numbers);

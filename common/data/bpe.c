@@ -15,7 +15,7 @@ typedef struct Splitter {
     pcre2_match_data *match;
 } Splitter;
 
-/* GPT-2's pattern, in which \s is the blanks of Unicode; PCRE2's \s has U+180E, too. */
+/* GPT-2's pattern. Its \s means the blanks of Unicode; PCRE2's \s includes U+180E too. */
 #define BLANK "\\p{Z}\\t-\\r\\x{85}"
 static const char *const words = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" BLANK
                                  "\\p{L}\\p{N}]+|[" BLANK "]+(?![^" BLANK "])|[" BLANK "]+";
@@ -35,7 +35,7 @@ static Splitter *splitter_new(Problem *problem)
                     "PCRE2 cannot split texts: %s", reason);
         return NULL;
     }
-    pcre2_jit_compile(splitter->pattern, PCRE2_JIT_COMPLETE); /* without it, it is only slower */
+    pcre2_jit_compile(splitter->pattern, PCRE2_JIT_COMPLETE); /* a failure only costs time */
     splitter->match = pcre2_match_data_create_from_pattern(splitter->pattern, NULL);
     return splitter;
 }
@@ -82,7 +82,7 @@ Merge *bpe_slot(const Bpe *bpe, int32_t left, int32_t right)
     }
 }
 
-/* The list's order; equal merges are made from left to right. */
+/* Orders merges as in the list of merges; equal ones are made from left to right. */
 static bool comes_first(const Candidate *a, const Candidate *b)
 {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
@@ -133,7 +133,7 @@ static void make_room(Merger *m, size_t length)
     m->heap = reallocate(m->heap, 3 * m->room * sizeof *m->heap);
 }
 
-/* Leaves the word's symbols in the list. */
+/* Merges the bytes of a word; its symbols are then those left in the linked list. */
 static void merge_word(const Bpe *bpe, const char *word, size_t length)
 {
     Merger *m = bpe->merger;

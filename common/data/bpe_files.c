@@ -36,7 +36,7 @@ static Alphabet alphabet_new(void)
 
 /* ---- the vocabulary ---- */
 
-/* Gives the next id the bytes of `token`. Returns false if one of its characters stands for no
+/* Gives the next id the bytes of `token`. Returns false if a character of `token` stands for no
  * byte. */
 static bool put_token(Tokenizer *tokenizer, const Alphabet *alphabet, const char *token)
 {
@@ -138,7 +138,7 @@ static void make_slots(Bpe *bpe, const char *bytes, size_t length)
         bpe->merges[i].left = -1;
 }
 
-/* Adds "left right". @return what is wrong with the line, or NULL */
+/* Adds the merge of a line "left right". @return the error in the line, or NULL */
 static const char *add_merge(Bpe *bpe, json_t *vocabulary, const char *line, size_t length,
                              int32_t rank)
 {

@@ -13,7 +13,7 @@
 #include "base/replacement.h"
 
 /* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. A text has
- * no rows: the windows follow from SEQ. */
+ * no rows in the file, because SEQ determines its windows. */
 typedef struct Header {
     char magic[8];
     uint64_t format;
@@ -27,9 +27,9 @@ typedef struct Header {
 static const char MAGIC[8] = "BALISE\r\n";
 enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
 
-/* What the tokens depend on. */
+/* Everything that the tokens depend on. */
 typedef struct Source {
-    const char *path;        /* of the reviews, or of the text */
+    const char *path;        /* the file of the reviews, or of the text */
     const char *what, *hint; /* for a message about this file */
     const Tokenizer *tokenizer;
     int64_t seq; /* 0 for a text */
@@ -111,7 +111,7 @@ static TokenSet *cache_open(const char *path, XXH128_hash_t key)
     return set;
 }
 
-/* What a cache file holds after its header. */
+/* The contents of a cache file after its header. */
 typedef struct Content {
     size_t rows;
     int64_t *begin;  /* [rows+1] */
@@ -218,7 +218,7 @@ static char *path_of(const char *folder, const Source *from, XXH128_hash_t key)
     return path;
 }
 
-/* Reads the whole text. Its key is computed again, because the file may have changed. */
+/* Reads the whole file, and computes the key again, because the file may have changed. */
 static TokenSet *build_and_open(const char *folder, const Source *from, Problem *problem)
 {
     FileBytes file;
@@ -236,7 +236,8 @@ static TokenSet *build_and_open(const char *folder, const Source *from, Problem 
     return set;
 }
 
-/* The text is read whole only where there is no cache of it yet: a rank does not hold a large one. */
+/* If there is a cache file already, a rank only reads the text for its checksum, and does not hold
+ * it. */
 static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
 {
     XXH128_hash_t sum;

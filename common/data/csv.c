@@ -23,7 +23,7 @@ typedef struct Parse {
     size_t second_length;
 } Parse;
 
-/* Row 0 is the header; it is reported by its line only. */
+/* Reports an error in the current row. For the header, row 0, the message has only the line. */
 static void fail(Parse *parse, const char *hint, const char *sentence)
 {
     char place[PLACE_SIZE];

@@ -36,8 +36,8 @@ typedef enum SpecialToken {
 /** Opens a tokenizer. `path` is one of these files, told apart by their contents, or a folder with
  *  them under the names of Hugging Face:
  *    WordPiece      vocab.txt: UTF-8, one token per line; the line's number, from 0, is the id
- *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), side by side; either is
- *                   given
+ *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` is
+ *                   either
  *    SentencePiece  tokenizer.model
  *  @return NULL with `problem` if a file cannot be read, is damaged, or does not fit the other;
  *  otherwise a tokenizer that the caller frees with tokenizer_free */
@@ -70,25 +70,25 @@ int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size
 char *tokenizer_decode(const Tokenizer *tokenizer, const int32_t *ids, int64_t count,
                        size_t *length);
 
-/** The bytes that id adds to a text when `before` is the id before it, or -1 for none: a space
- *  that only separates words is left out at the beginning. BPE gives each token its bytes; begin,
- *  end and padding of the others have none.
- *  @return [*length] bytes of the tokenizer, without a zero byte behind them */
+/** The bytes that `id` adds to a text. `before` is the id before it, or -1 at the beginning of the
+ *  text, where a space that only separates words is left out. In BPE, every token has bytes; in the
+ *  other kinds, begin, end and padding have none.
+ *  @return [*length] bytes, which belong to the tokenizer and do not end with a zero byte */
 const char *tokenizer_piece(const Tokenizer *tokenizer, int32_t before, int32_t id, size_t *length);
 
 /** The number of bytes from the start of `text` that are valid UTF-8; `length` if all are. */
 size_t utf8_valid_length(const char *text, size_t length);
-/** Is the text, which begins on this line of `path`, valid UTF-8? Returns false with `problem`,
- *  which names the line and the byte, if not. */
+/** Is the text, which begins on this line of `path`, valid UTF-8? If not, returns false with
+ *  `problem`, which names the line and the byte. */
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);
 
 /* ---- The data set ---- */
 
-/** The tokens of a file, read-only, in memory that all ranks of a node share. A row is a review,
- * or a window of a text. */
+/** The tokens of a file, read-only, in memory shared by all ranks of a node. A row is a review, or
+ * a window of a text. */
 typedef struct TokenSet {
     int64_t rows;       /**< number of reviews, one per row of the CSV file, or of windows */
-    int64_t seq;        /**< no review has more ids; a window has as many */
+    int64_t seq;        /**< the most ids of a review; the number of ids in a window */
     int64_t tokens;     /**< number of ids */
     int32_t vocabulary; /**< every id is below it */
     int32_t pad;        /**< the id of padding */
@@ -155,11 +155,11 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
 /** The share of the tokens that batch_mask_tokens() chooses. */
 #define MASKED_SHARE 0.15
 
-/** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section 3.1):
- *  each token but begin, end and padding with probability MASKED_SHARE. Of the chosen ones, 80 %
- *  become the mask token, 10 % any token, 10 % stay. The targets become the chosen tokens, elsewhere NO_ID. The
- *  key, the row and the position alone decide, so every layout of ranks hides the same. `set` has a
- *  mask token. */
+/** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section
+ *  3.1): each token but begin, end and padding with probability MASKED_SHARE. Of the chosen tokens,
+ *  80 % become the mask token, 10 % become any token, and 10 % stay. The targets are the chosen
+ *  tokens, and NO_ID at other positions. The choice depends only on the key, the row and the
+ *  position, so it is the same at every layout. `set` must have a mask token. */
 void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
 /** How many of a text's targets are not NO_ID. */
 int64_t batch_targets(const Batch *batch);

@@ -6,11 +6,11 @@
 #define END_OF_TEXT "<|endoftext|>"
 #define BLANKS      " \t\r\n\v\f"
 
-/* What ends a document: a marker, or a line break. */
+/* A separator of documents: a marker, or a line break. */
 typedef struct Separator {
     const char *bytes;
     size_t length;
-    bool is_line; /* only if it is a whole line */
+    bool is_line; /* it separates documents only as a whole line */
 } Separator;
 
 /* The next separator, or `end`. */

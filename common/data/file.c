@@ -75,7 +75,7 @@ static double memory_of_machine(void)
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Opens a file that fits into memory. Returns -1 with `problem` if there is none. */
+/* Opens a file that must fit into memory. Returns -1 with `problem` on failure. */
 static int open_whole(const char *path, const char *what, const char *hint, size_t *size,
                       Problem *problem)
 {

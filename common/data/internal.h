@@ -80,7 +80,7 @@ extern const char *const special_token[SPECIAL_TOKENS];
  * file.bytes; on failure, too, the caller clears the vocabulary. */
 bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
                       FileBytes file, Problem *problem);
-/** Frees what the vocabulary holds, but not the record itself. */
+/** Frees the vocabulary's contents, but not the record itself. */
 void vocabulary_clear(Vocabulary *vocabulary);
 
 /** The hash of zero bytes, at the start of a word or within one. Two pieces with the same bytes

@@ -8,8 +8,8 @@ static bool can_be_chosen(const TokenSet *set, int32_t id)
     return id != special[BEGIN_TOKEN] && id != special[END_TOKEN] && id != set->pad;
 }
 
-/* What the model sees instead. Some tokens stay or become others, because after the pretraining no
- * input has a mask. */
+/* The token that the model sees in place of a chosen one. Some stay or become others, because
+ * inputs have no mask token after the pretraining. */
 static int32_t hidden(const TokenSet *set, int32_t id, uint32_t which, uint32_t other)
 {
     const double uniform = philox_uniform(which);

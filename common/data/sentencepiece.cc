@@ -38,7 +38,7 @@ static void encode_part(const Model *model, const char *text, size_t length, Ids
     known_word_keep(model->known, text, length, found.data(), found.size());
 }
 
-/* Each word includes the spaces before it; the library adds the first of these itself. Spaces at
+/* Each word includes the spaces before it, without the first one, which the library adds. Spaces at
  * the end of the text belong to the last word. */
 static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
 {
@@ -121,7 +121,8 @@ static void fill(Tokenizer *tokenizer, const SentencePieceProcessor *processor)
     }
 }
 
-/* The library's message, unless it is about its own source or has bytes of the file. */
+/* Reports the library's message, unless it names the library's source code or quotes bytes of the
+ * file. */
 static bool set_damaged(const char *path, const std::string &message, Problem *problem)
 {
     const bool is_clear = message.find('(') == std::string::npos &&

@@ -1,4 +1,4 @@
-/* What all tokenizers share: opening, encoding rows, decoding. */
+/* Code shared by all tokenizers: opening, encoding rows, decoding. */
 #include "data/internal.h"
 
 #include <assert.h>
@@ -28,7 +28,7 @@ static bool is_power_of_two(int64_t x)
 void tokenizer_put(Tokenizer *t, const char *bytes, size_t length)
 {
     const int64_t begin = t->size ? t->begin[t->size] : 0, end = begin + (int64_t)length;
-    if (is_power_of_two(t->size + 1)) /* then there is no more room: it doubles */
+    if (is_power_of_two(t->size + 1)) /* the room was a power of two, and is full: doubles it */
         t->begin = reallocate(t->begin, 2 * ((size_t)t->size + 1) * sizeof *t->begin);
     if (end > t->room) {
         t->room = 2 * end;
@@ -52,7 +52,7 @@ int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token)
 
 /* ---- known words ---- */
 
-/* A hash table with one word a slot: a new word replaces the old one. A slot has 64 bytes. */
+/* A hash table with one word per slot: a new word replaces the old one. A slot has 64 bytes. */
 enum { KNOWN_WORD_BYTES = 24, KNOWN_WORDS = 1 << 16 };
 struct KnownWords {
     struct KnownWord {
@@ -184,8 +184,9 @@ static size_t folder_length(const char *path)
 
 typedef enum FileKind { VOCABULARY_LINES, VOCABULARY_JSON, MERGES, SENTENCEPIECE } FileKind;
 
-/* A SentencePiece model is a protocol buffer that begins with its first piece: field 1, length,
- * field 1 of that. Lines of merges have a version, or a space between two symbols. */
+/* A SentencePiece model is a protocol buffer that begins with its first piece: the tag of field 1,
+ * a length, then the tag of the piece's own field 1. A list of merges begins with its version, or
+ * has a space between two symbols. */
 static FileKind kind_of(const FileBytes *file)
 {
     const char *bytes = file->bytes;
@@ -205,7 +206,7 @@ static FileKind kind_of(const FileBytes *file)
                                                                           : VOCABULARY_LINES;
 }
 
-/* The key depends on the contents of each file. */
+/* Makes the key depend on the contents of this file too. */
 static void add_to_key(Tokenizer *tokenizer, const FileBytes *file)
 {
     const XXH128_hash_t hash = XXH3_128bits(file->bytes, file->length);

@@ -1,5 +1,5 @@
 /** @file
- * What the kinds of tokenizers share, and reading their files. C++ includes it too.
+ * The parts that all kinds of tokenizers share, and reading their files. C++ includes it too.
  */
 #pragma once
 
@@ -78,7 +78,7 @@ struct Tokenizer {
 /** Gives the next id its piece. */
 void tokenizer_put(Tokenizer *tokenizer, const char *bytes, size_t length);
 
-/** A cache of words and their ids, so that each frequent word is split into pieces only once.
+/** A cache of words and their ids, so each frequent word is split into pieces only once.
  * free() frees it. */
 typedef struct KnownWords KnownWords;
 enum { KNOWN_WORD_IDS = 9 }; /**< words with more ids are not cached */
@@ -90,13 +90,14 @@ bool known_word_put(const KnownWords *known, const char *word, size_t length, Id
 void known_word_keep(KnownWords *known, const char *word, size_t length, const int32_t *ids,
                      size_t count);
 
-/** Each fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
- *  messages. wordpiece_read takes over file.bytes. Returns false with `problem` on bad input. */
+/** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
+ *  messages. Takes over file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
-/** See wordpiece_read. The vocabulary is JSON, the merges are lines. */
+/** See wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are
+ *  lines. */
 bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
               FileBytes merges, Problem *problem);
-/** See wordpiece_read. */
+/** See wordpiece_read(), but does not take over file.bytes. */
 bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
 
 /** The hint for a tokenizer that cannot be read. */

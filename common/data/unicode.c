@@ -100,7 +100,7 @@ int character_decompose(int32_t c, int32_t *parts)
 
 int32_t character_lower(int32_t c)
 {
-    /* Rust's standard library, however, uses Unicode 17. */
+    /* Hugging Face lower-cases with Rust's standard library, which uses Unicode 17. */
     static const struct {
         int32_t upper, lower;
     } late[] = {{0x1C89, 0x1C8A}, {0xA7CB, 0x264},  {0xA7CC, 0xA7CD}, {0xA7CE, 0xA7CF},

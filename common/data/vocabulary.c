@@ -42,7 +42,8 @@ static bool bad_line(const char *path, int64_t id, const char *sentence, Problem
     return problem_set(problem, place, VOCABULARY_HINT, "%s", sentence);
 }
 
-/* In a decoded text, begin, end and padding are not seen, and a word follows a space. */
+/* Adds a token's piece for decoding: nothing for begin, end and padding, and a space before a
+ * word. */
 static void put_piece(Tokenizer *tokenizer, const char *token, size_t length, bool continues)
 {
     static const SpecialToken unseen[] = {BEGIN_TOKEN, END_TOKEN, PAD_TOKEN};
@@ -58,7 +59,7 @@ static void put_piece(Tokenizer *tokenizer, const char *token, size_t length, bo
     tokenizer_put(tokenizer, piece + continues, length + !continues);
 }
 
-/* `length` without the line break. */
+/* Adds the token of a line of [length] bytes, without the line break. */
 static bool add_token(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
                       const char *token, size_t length, Problem *problem)
 {
@@ -104,7 +105,7 @@ static bool find_specials(const Vocabulary *vocabulary, Tokenizer *tokenizer, co
     return true;
 }
 
-/* At most half of the slots are used. */
+/* Makes the hash table, with at least two slots per token. */
 static void make_slots(Vocabulary *vocabulary, const char *bytes, size_t length)
 {
     size_t lines = 1;

@@ -4,8 +4,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* A lab sets the fields of its own group, and leaves those of the other one and the world
- * alone. */
+/* Ends the run if lab 8 or 10 has changed fields other than those of its own group. */
 static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
 {
     const struct {
@@ -30,8 +29,8 @@ static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
                    fields[i].name);
 }
 
-/* Before lab 14. Consecutive ranks split a layer, consecutive replicas form a stage. Labs 8 and
- * 10 see one stage as their world. */
+/* The grid before lab 14. Consecutive ranks split a layer, consecutive replicas form a stage. Labs
+ * 8 and 10 see one stage as their world. */
 __attribute__((weak)) void mesh_init_3d(Mesh *mesh, int tp, int pp)
 {
     Group *world = mesh->world;

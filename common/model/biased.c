@@ -19,7 +19,7 @@ Tensor *norm_forward(const Norm *norm, Tensor *x)
 AttentionLayers attention_layers_new(Builder *b, const TransformerConfig *c)
 {
     const int width = c->hidden;
-    b = for_embedding(b); /* weights begin as N(0, 0.02), as in BERT and GPT-2 */
+    b = for_embedding(b); /* weights start from N(0, 0.02), as in BERT and GPT-2 */
     return (AttentionLayers){
         .query_key_value = query_key_value_new(within(b, "query_key_value"), width),
         .output = row_parallel_linear_new(within(b, "output"), width, width, true),

@@ -24,7 +24,8 @@ Builder *model_new_builder(Model *model, const char *path, Initial initial)
     return &b->builder;
 }
 
-/* A builder's products live as long as the model: made in a forward pass, they would accumulate. */
+/* Ends the run if the model is already in use. Layers and parameters live as long as the model, so
+ * those made in a forward pass would accumulate. */
 static void must_be_making(const Model *model, const char *what, const char *name)
 {
     if (model->weights)

@@ -41,7 +41,7 @@ static Tensor *gpt2_embed(const void *embedding, Tensor *ids, const Mesh *mesh)
     return dropout(layer->dropout, add_positions(x, layer->positions));
 }
 
-/* A weight whose result is added to x begins smaller, so that x does not grow with the number of such
+/* A weight whose result is added to x starts smaller, so x does not grow with the number of such
    additions (Radford et al., section 2.3). */
 static void begin_smaller(const Tensor *weight, const TransformerConfig *c)
 {

@@ -1,4 +1,4 @@
-/* What language models share. */
+/* The embedding, head, loss and cache that language models share. */
 #include "model/language.h"
 
 #include "autograd/operations.h"
@@ -27,7 +27,8 @@ Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *c, const void *
 
 Tensor *language_loss(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh)
 {
-    return vocabulary_parallel_cross_entropy(logits, labels, mesh); /* its tape counts the tokens */
+    /* Divides by the tape's tokens, not by rows. */
+    return vocabulary_parallel_cross_entropy(logits, labels, mesh);
 }
 
 KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *c, int width)

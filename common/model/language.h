@@ -1,7 +1,7 @@
 /** @file
- * What language models share: an embedding that is split along the vocabulary, a head over it, and
- * a cache of keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output embedding"). Weak
- * versions of the functions of lab 21 are here, for training before that lab.
+ * The parts that language models share: an embedding that is split along the vocabulary, a head
+ * over it, and a cache of keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output
+ * embedding"). Weak versions of the functions of lab 21 are here, for training before that lab.
  */
 #pragma once
 

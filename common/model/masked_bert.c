@@ -1,6 +1,6 @@
-/* The pretraining of the labs' BERT (Devlin et al., arXiv:1810.04805, section 3.1): its blocks between
-   an embedding split along the vocabulary and a head tied to it. In a file of its own because the
-   grader links bert.c without the functions of lab 21. */
+/* The pretraining of the labs' BERT (Devlin et al., arXiv:1810.04805, section 3.1): its blocks
+   between an embedding split along the vocabulary and a head tied to it. It is in a file of its own
+   because the grader links bert.c without the functions of lab 21. */
 #include <math.h>
 
 #include "autograd/operations.h"
@@ -12,13 +12,14 @@ typedef struct MaskedEmbedding {
 } MaskedEmbedding;
 
 typedef struct MaskedHead {
-    LayerNorm *norm; /* pre-LN blocks leave their sum as it is */
+    LayerNorm *norm; /* needed because pre-LN blocks do not normalise their result */
     Tensor *table;   /* [V,H] the embedding's */
 } MaskedHead;
 
-/* A token's logit with itself as the input begins at about the norm of its vector times sqrt(H). With
-   BERT's 768 columns, vectors of N(0, 0.02) are long enough for the head to recognise a token that is
-   visible, or whose vector attention has brought; those of a narrow model are not. */
+/* Makes the initial vectors of the tokens longer than BERT's N(0, 0.02). At first, a token's logit
+   at its own position is about the norm of its vector times sqrt(H). With BERT's 768 columns, that
+   is large enough for the head to recognise a visible token, or one whose vector attention has
+   copied. In a narrow model, it is not. */
 static Tensor *begin_long(Tensor *table, const TransformerConfig *c)
 {
     table->parameter->deviation = 1 / sqrt((double)c->hidden);

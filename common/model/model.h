@@ -1,6 +1,6 @@
 /** @file
  * Parameters, and the layers that hold them. A Model owns both. Weights and gradients are in one
- * arena each, in the order in which the parameters were made, so that an optimiser updates them in
+ * arena each, in the order in which the parameters were made, so an optimiser updates them in
  * one pass and a range of gradients can be reduced without a copy.
  */
 #pragma once
@@ -29,9 +29,9 @@ typedef struct Parameter {
     struct Parameter *next; /**< the parameter made after it, or NULL */
 } Parameter;
 
-/** Numbers that a layer has declared and that are no parameter, see model_state(). */
+/** Numbers that a layer has declared, but not as a parameter; see model_state(). */
 typedef struct State {
-    Tensor tensor;      /**< its numbers: from model_finish() on */
+    Tensor tensor;      /**< has numbers from model_finish() on */
     struct State *next; /**< the state made before it, or NULL */
 } State;
 
@@ -65,8 +65,8 @@ Builder *for_embedding(Builder *b);
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
                        Initial initial);
 
-/** Numbers of this rank that are no parameter, such as a cache: zeros from model_finish() on. They
- *  live as long as the model (PyTorch's register_buffer). `shape` is that of this rank's part. */
+/** Numbers that are no parameter, such as a cache; they are zeros at model_finish(). They live as
+ *  long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
 Tensor *model_state(Builder *b, Shape shape);
 
 /** The prefix of the names of parameters made with b. Dropout is keyed by it. */
@@ -95,7 +95,7 @@ void model_complete_gradients(Model *model);
 real *model_weights(Model *model);   /**< the arena of the weights */
 real *model_gradients(Model *model); /**< the arena of the gradients */
 
-/** Allocates memory for the weights in bf16, so that products in bf16 (see backend.h) round each
+/** Allocates memory for the weights in bf16, so products in bf16 (see backend.h) round each
  *  weight once per step. The weights themselves stay as they are. */
 void model_keep_rounded(Model *model);
 
@@ -108,7 +108,8 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
                 double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);
 
-/** Does an earlier stage hold it, too? Then that one saves it and counts it, in sizes and norms. */
+/** Does an earlier stage hold it, too? Then only that stage saves it, and counts it in sizes and
+ *  norms. */
 bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
 
 /** Makes the gradient of each tied parameter the sum over the two stages that hold it. Call it once

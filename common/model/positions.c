@@ -1,5 +1,5 @@
-/* The ends of sequence parallelism: before the first block and after the last one. In a file of its own because programs
- * on one rank have neither the scatter nor the gather. */
+/* Splits the positions before the first block, and gathers them after the last one. It is in a file
+ * of its own because programs on one rank have neither the scatter nor the gather. */
 #include "model/transformer.h"
 
 Tensor *split_positions(Tensor *x, const Mesh *mesh)

@@ -43,8 +43,8 @@ static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
 
 enum { PADDING_ID = 0 }; /* the token that fills up rows */
 
-/* In Hugging Face's library, the vector of this token gets no gradient (padding_idx): it is looked up
-   while nothing is recorded. */
+/* In Hugging Face's library, the vector of the padding token gets no gradient (padding_idx). So it
+   is looked up with recording off. */
 static Tensor *token_vectors(const RealBertEmbedding *layer, Tensor *ids, const Mesh *mesh)
 {
     Tensor *others = tape_host_tensor(ids->tape, INT32, ids->shape, whole());
@@ -57,7 +57,7 @@ static Tensor *token_vectors(const RealBertEmbedding *layer, Tensor *ids, const 
     return add(embedding_forward(layer->tokens, others, mesh), pads);
 }
 
-/* The vectors of type 0 for all tokens. */
+/* The vector of token type 0 for each token. */
 static Tensor *type_vectors(const RealBertEmbedding *layer, const Tensor *ids)
 {
     Tensor *zeros = tape_host_tensor(ids->tape, INT32, ids->shape, whole());

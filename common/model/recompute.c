@@ -10,7 +10,7 @@ Tensor *attention_segment(Tensor *(*run)(const void *layer, Tensor *x, Tensor *m
     Tape *tape = x->tape;
     if (!tape || !tape->recomputes_attention)
         return run(layer, x, mask, mesh);
-    tape->recomputes_attention = false; /* the segment calls the function itself */
+    tape->recomputes_attention = false; /* `run` may call attention_segment() again */
     Tensor *y = recompute(&attention, x, 0, mesh);
     tape->recomputes_attention = true;
     return y;

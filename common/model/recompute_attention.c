@@ -1,5 +1,5 @@
-/* The attention of lab 4, which the block of lab 7 calls, as a segment. In a file of its own for the linker: programs
- * without --wrap=attention_forward have no such function. */
+/* The attention of lab 4, which the block of lab 7 calls, as a segment. It is in a file of its own
+ * for the linker: programs without --wrap=attention_forward lack __real_attention_forward(). */
 #include "model/transformer.h"
 
 Tensor *__real_attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask,

@@ -12,7 +12,7 @@ static Tensor *joined(Tensor *x, const Mesh *mesh)
     return group_all_gather(ranks, x, 1);
 }
 
-/* This rank's positions of the sum. */
+/* This rank's positions of the sum over the ranks. */
 static Tensor *summed(Tensor *x, const Mesh *mesh)
 {
     Group *ranks = mesh_tp_group(mesh);

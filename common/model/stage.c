@@ -89,7 +89,7 @@ void stage_must_have_sent(const Stage *stage, const char *function)
                      stage->sent);
 }
 
-/* ---- what a lab calls ---------------------------------------------------------------------------------------- */
+/* ---- functions that a lab calls ------------------------------------------------------------------------------ */
 
 static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
 {
@@ -101,7 +101,7 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     return &stage->micro[micro];
 }
 
-/* Of what goes into a stage and comes out of it: a shard of the positions, if blocks take one. */
+/* The shape of a stage's input and output: with sequence parallelism, a shard of the positions. */
 static Shape activation_shape(const Stage *stage, const MicroBatch *m)
 {
     const int64_t ranks = stage->sequence_parallel ? stage->mesh->tp_degree : 1;
@@ -179,14 +179,15 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
     return y;
 }
 
-/* NULL for 1. */
+/* The gradient of the loss; NULL means 1. */
 static Tensor *gradient_of_loss(const Stage *stage, const MicroBatch *m)
 {
     const real scale = (real)stage->loss_scale;
     return scale > 0 ? tape_reals(m->tape, SHAPE(1), whole(), &scale, false) : NULL;
 }
 
-/* The last stage begins the backward pass with its loss, all others with what the next one sends. */
+/* Checks dy. The last stage begins the backward pass with its loss, and each other stage with the
+ * gradient that the next one sends. */
 static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
 {
     if (stage->part.head && dy)
@@ -249,7 +250,7 @@ int stage_micros(const Stage *stage)
     return stage->micros;
 }
 
-/* What is sent, if it can be. */
+/* Checks the arguments of a send. Returns the numbers to send. */
 static const real *to_send(Stage *stage, Tensor *x, int to, const char *function)
 {
     micro_of(stage, 0, function);
@@ -273,7 +274,7 @@ static void send_blocking(Stage *stage, Tensor *x, int to, const char *function)
     span_end(STAGE_SEND, false);
 }
 
-/* Of lab 12, until lab 13 replaces it. */
+/* Lab 12 uses this one; lab 13 replaces it. */
 __attribute__((weak)) void stage_send(Stage *stage, Tensor *x, int to)
 {
     send_blocking(stage, x, to, "stage_send");

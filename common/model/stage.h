@@ -1,21 +1,21 @@
 /** @file
- * A stage of a pipeline: what a rank holds of a transformer, and the micro-batches that are under way in it. Each micro-batch has a
- * tape of its own, so that several can wait for their backward pass. (GPipe, arXiv:1811.06965; the names of the passes are
- * Megatron-LM's.)
+ * A stage of a pipeline: a rank's layers of a transformer, and the micro-batches that are in
+ * flight. Each micro-batch has a tape of its own, so several can wait for their backward pass.
+ * (GPipe, arXiv:1811.06965; the names of the passes are Megatron-LM's.)
  */
 #pragma once
 
 #include "base/language.h"
 #include "model/transformer.h"
 
-/** One of the parts of a batch that go through the pipeline one after the other. All tensors belong to its tape. */
+/** One of the parts into which a batch is cut for the pipeline. All tensors belong to its tape. */
 typedef struct MicroBatch {
     Tape *tape;                  /**< its own */
     Tensor *ids, *mask, *labels; /**< [B,S], [B,S], [B]; after a masked model's
                                 *   forward pass, labels are those of its logits */
-    int64_t rows_of_a_step;      /**< divides the sum of its losses */
-    Tensor *input;  /**< what stage_embed() or stage_receive() returned, [B,S,H]; NULL before */
-    Tensor *output; /**< what it has returned; NULL before it, and again after the backward pass */
+    int64_t rows_of_a_step;      /**< the sum of the losses is divided by this */
+    Tensor *input;  /**< the result of stage_embed() or stage_receive(), [B,S,H]; NULL before */
+    Tensor *output; /**< the result of stage_run(); NULL before it and after the backward pass */
     Tensor *logits; /**< on the last stage, after the forward pass, [B,classes]; else NULL */
     Tensor *loss;   /**< the same, [1] */
 } MicroBatch;
@@ -40,7 +40,7 @@ typedef struct StageSend {
     void *address;               /**< the line of the lab that started it, or NULL */
 } StageSend;
 
-/** What is behind the Stage of balise.h. */
+/** The members of balise.h's Stage. */
 struct Stage {
     Model *model;                   /**< the caller's */
     const Mesh *mesh;               /**< of the model */
@@ -48,35 +48,36 @@ struct Stage {
     const Transformer *transformer; /**< those layers; the model's */
     int hidden;                     /**< H */
     bool is_masked;                 /**< the head computes logits only where there are targets */
-    bool sequence_parallel;         /**< what passes between stages is a shard of the positions */
-    int alive;                      /**< how many have run forward, but not yet backward */
-    int most_alive;                 /**< the most that have been alive at a time */
+    bool sequence_parallel;         /**< stages exchange shards of the positions */
+    int alive;                      /**< micro-batches that have run forward, but not backward */
+    int most_alive;                 /**< the largest value of `alive` so far */
     double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */
     StageWatch watch;   /**< observes each pass; the caller's to set */
-    StageSend *sends;   /**< [sent] those that stage_sends_finish() waits for */
-    int sent;           /**< their number */
-    void *finished;     /**< the line of the lab that last called it in this step, or NULL */
-    int micros;         /**< how many micro-batches it has room for */
+    StageSend *sends;   /**< [sent] the sends that stage_sends_finish() waits for */
+    int sent;           /**< the number of these sends */
+    void *finished;     /**< the line of the step's last stage_sends_finish(), or NULL */
+    int micros;         /**< the number of micro-batches that the stage has room for */
     MicroBatch micro[]; /**< the micro-batches */
 };
 
 /** The blocks that stage_blocks() gives this rank's stage. Ends the run if they are not within 0..blocks-1. */
 Range own_stage_blocks(int blocks, const Mesh *mesh);
-/** Makes this rank's layers of a transformer with the model's builder: the blocks of own_stage_blocks(), in the first stage also
- *  the embedding, in the last one also the head. It has room for `micros` micro-batches, from 0. Ends the run if the blocks
- *  are not within 0..layers-1. Free it before the model. */
+/** Makes this rank's stage: its layers of a transformer, by the model's builder, and room for
+ *  `micros` micro-batches, numbered from 0. The layers are the blocks of own_stage_blocks(), and
+ *  the embedding on the first stage, the head on the last one. Ends the run if the blocks are not
+ *  within 0..layers-1. The caller frees it with stage_free(), before the model. */
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros);
 /** Frees the stage with its tapes. */
 void stage_free(Stage *stage);
 
-/** Ends the run if a send that `function`, the last one called, has started was not waited for. Call it after each function of a lab
- *  that sends. */
+/** Ends the run if a send that a lab has started was not waited for. Call it after each function of
+ *  a lab that sends; `function` is its name. */
 void stage_must_have_sent(const Stage *stage, const char *function);
 
-/** Begins micro-batch `micro`, whose rows are `batch`, and drops what is left of its last pass. Returns its tape, for the tensors of
- *  stage_fill(). */
+/** Begins micro-batch `micro` with the rows of `batch`, and drops all tensors of its last pass.
+ *  Returns its tape, for the tensors of stage_fill(). */
 Tape *stage_begin(Stage *stage, int micro, TapeBatch batch);
-/** Its tokens ids [B,S], mask [B,S] and labels [B], all of its tape; `rows_of_a_step` divides the sum of its losses.
- *  Without labels, which may be NULL, there is no loss. */
+/** Sets the micro-batch's tokens ids [B,S], mask [B,S] and labels [B], all on its tape. The sum of
+ *  its losses is divided by `rows_of_a_step`. If labels is NULL, there is no loss. */
 void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labels,
                 int64_t rows_of_a_step);

@@ -3,7 +3,8 @@
 #include "comm/comm.h"
 #include "model/model.h"
 
-/* Addition of two numbers is commutative, so both stages compute the same sum to the last bit. */
+/* Adds the gradient of the other stage. Addition is commutative, so both stages get the same
+ * bits. */
 static void add_gradient_of_twin(Model *model, const Parameter *p)
 {
     const Mesh *mesh = model->mesh;

@@ -1,7 +1,7 @@
 /** @file
- * A transformer: an embedding, N blocks one after the other, and a head. What these three are
- * depends on the architecture: BERT, GPT-2 or LLaMA. All are assembled from the functions of the
- * labs: the serial ones, the solutions, or the student's.
+ * A transformer: an embedding, N blocks one after the other, and a head. The architecture
+ * determines these parts: BERT, GPT-2 or LLaMA. All are assembled from the functions of the labs:
+ * the serial ones, the solutions, or the student's.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 /** The kinds of parts that a transformer is made of; see below. */
 typedef struct Architecture Architecture;
 
-/** What a backward pass computes again, by lab 19. */
+/** The parts that a backward pass computes again, by lab 19. */
 typedef enum Recompute {
-    RECOMPUTE_NOTHING,   /**< everything that it needs is kept */
-    RECOMPUTE_BLOCKS,    /**< each block: of a forward pass, only its input is kept */
+    RECOMPUTE_NOTHING,   /**< none: the forward pass keeps everything that backward reads */
+    RECOMPUTE_BLOCKS,    /**< each block: the forward pass keeps only its input */
     RECOMPUTE_ATTENTION, /**< the attention of each block, with its linear layers */
 } Recompute;
 
@@ -25,13 +25,13 @@ typedef struct TransformerConfig {
     int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
     double dropout; /**< probability, in [0, 1) */
     int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
-    int inner; /**< the width of the feed-forward layers; the labs' BERT ignores it and has 4 H */
-    double epsilon;  /**< of the norms; the labs' BERT ignores it and has 1e-5 */
+    int inner;      /**< width between feed-forward layers; the labs' BERT ignores it and has 4 H */
+    double epsilon; /**< of the norms; the labs' BERT ignores it and has 1e-5 */
     int token_types; /**< the published BERT: rows of its table of token types; it uses row 0 */
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
-    Recompute recompute; /**< not a size: what a backward pass computes again */
+    Recompute recompute; /**< not a size: the parts that a backward pass computes again */
     /** not a size: blocks take and return a shard of the positions (lab 18); tp divides S */
     bool sequence_parallel;
 } TransformerConfig;
@@ -39,10 +39,10 @@ typedef struct TransformerConfig {
 /** An architecture. The layers belong to the builder's model. */
 struct Architecture {
     const char *name; /**< "BERT" */
-    bool is_language; /**< it reads text; at each position, logits of a token: [B,S,V/tp] */
+    bool is_language; /**< a language model: each position has logits of all tokens, [B,S,V/tp] */
     bool is_masked;   /**< a language model of hidden tokens, not of the next ones */
-    /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL:
-     *  always. */
+    /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL if all
+     *  sizes are. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
     void *(*embedding_new)(
         Builder *b, const TransformerConfig *config); /**< parameters' names begin with b's */
@@ -50,8 +50,8 @@ struct Architecture {
     void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
     /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */
     Tensor *(*block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
-    /** The same block for a shard of the positions; its parameters have the same names. NULL: there is
-     *  none. */
+    /** The same block for a shard of the positions, with the same names of parameters; NULL if the
+     *  architecture has none. */
     void *(*sequence_block_new)(Builder *b, const TransformerConfig *config);
     /** x [B,S/tp,H], mask [B,S] -> [B,S/tp,H] */
     Tensor *(*sequence_block)(const void *block, Tensor *x, Tensor *mask, const Mesh *mesh);
@@ -100,12 +100,12 @@ typedef struct TransformerPart {
 /** All layers. */
 TransformerPart transformer_whole(const TransformerConfig *config);
 
-/** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the formula of
- *  PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by, and
- *  12 S H for the attention of each block, causal or not. In the last block of a classifier, which
- *  reads only the first position, the backward pass needs only keys and values; of masked tokens, the
- *  head needs MASKED_SHARE. What RECOMPUTE computes again does not count. cost.py and language_cost.py
- *  (common/bench) have the same as useful(). */
+/** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the
+ *  formula of PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is
+ *  multiplied by, and 12 S H for the attention of each block, causal or not. In the last block of a
+ *  classifier, which reads only the first position, the backward pass needs only keys and values.
+ *  With masked tokens, the head needs only the share MASKED_SHARE of the positions. Recomputation
+ *  does not count. useful() in cost.py and language_cost.py (common/bench) returns the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
 
 /** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */

@@ -1,5 +1,4 @@
-/* What happens to gradients before the step: clipping, and the scaler for fp16. Also the learning
- * rate. */
+/* Changes gradients before the step: clipping, and the scaler for fp16. Also the learning rate. */
 #include <math.h>
 
 #include "mesh/mesh.h"
@@ -7,8 +6,8 @@
 
 /* ---- clipping ---- */
 
-/* Gradients that are next to each other are summed in one go, because on a GPU each sum requires a
- * wait. The padding between parameters is zero. */
+/* Adjacent gradients, whose squares are summed in one call, because the host waits for each sum on
+ * a GPU. The padding between parameters is zero. */
 typedef struct Run {
     const real *begin, *end;
 } Run;
@@ -18,7 +17,7 @@ static double square_sum(Run run)
     return run.begin ? kernel_vector_square_sum(run.end - run.begin, run.begin) : 0;
 }
 
-/* Before lab 14. */
+/* The norm before lab 14. */
 __attribute__((weak)) double gradient_norm(double shards, double whole, const Mesh *mesh)
 {
     double sum = mesh->tp_rank == 0 ? whole : 0;
@@ -30,13 +29,13 @@ __attribute__((weak)) double gradient_norm(double shards, double whole, const Me
     return sqrt(sum);
 }
 
-/* Sums of squares over parameters that are split, and over those that every tp rank holds whole; copies of tied ones count on
-   another stage. */
+/* Sums of squares of gradients: of parameters that are split, of those that every tp rank holds
+   whole, and of copies of tied ones, which count on another stage. */
 typedef struct Squares {
     double shards, whole, copies;
 } Squares;
 
-/* Of the gradients in `part` of the arena. */
+/* The sums over the gradients in `part` of the arena. */
 static Squares squares_in(Model *model, Range part)
 {
     Squares sums = {0, 0, 0};
@@ -71,8 +70,9 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* The replicas of one shard add up different parts from those of another. So their sums may differ in the last bit,
-   and the weights that every rank holds whole would then differ too. Therefore all ranks take the norm of rank 0. */
+/* The parts of one shard's replicas begin elsewhere than those of another's. So the norms of
+   different tp ranks may differ in the last bit, and then the weights that every rank holds whole
+   would differ too. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

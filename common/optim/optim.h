@@ -1,6 +1,6 @@
 /** @file
- * What happens to gradients: clipping, the scaler for fp16, the learning rate, and the optimisers'
- * pass over the arena of weights.
+ * From gradients to new weights: clipping, the scaler for fp16, the learning rate, and the
+ * optimisers' pass over the arena of weights.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ typedef enum OptimizerKind {
  *  SGD. */
 typedef struct OptimizerConfig {
     OptimizerKind kind;           /**< the rule */
-    double weight_decay;          /**< each step subtracts weight · rate · this */
+    double weight_decay;          /**< each step subtracts weight · rate · weight_decay */
     double beta1, beta2, epsilon; /**< of AdamW */
 } OptimizerConfig;
 
@@ -27,8 +27,8 @@ typedef struct OptimizerConfig {
 struct Optimizer {
     Model *model;           /**< the model that it updates; the caller's */
     OptimizerConfig config; /**< the settings */
-    /** the numbers of the model's arena that it updates: all, unless replicas share them out (lab
-     *  17) */
+    /** the numbers of the model's arena that it updates: all, or this replica's part of a sharded
+     *  optimiser (lab 17) */
     Range part;
     bool is_sharded; /**< is `part` that of optimizer_part()? */
     Buffer *m, *v;   /**< AdamW's decaying means of g and g² of the part; NULL for SGD */
@@ -36,7 +36,7 @@ struct Optimizer {
         *seen; /**< see struct AdamW; NULL if kernels do not look for zeros, or if it is sharded */
     int64_t steps; /**< steps done so far, including the one that has begun */
     double rate;   /**< of the step that has begun */
-    bool is_due;   /**< has a step begun that optimizer_update() has not made yet? */
+    bool is_due;   /**< has a step begun that optimizer_update() has not completed yet? */
 };
 
 /** Makes an optimiser for all parameters; its state comes from the model's pool. The model must
@@ -52,8 +52,8 @@ Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);
 
-/** Makes one step with the model's gradients. Afterwards, the gradients of table rows that never
- *  had one are zero. */
+/** Makes one step with the model's gradients. Afterwards, the gradient of a table is zero if some
+ *  of its rows never had one. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
 /** Begins a step, which the next call of optimizer_update() makes. */
@@ -75,8 +75,8 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps);
 /* ---- clipping by the norm of all gradients together ---- */
 
 /** The norm of the full model's gradient: each shard of a parameter counts once, and so does a
- *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Lab 14 adds up what the
- *  ranks hold. Collective over the ranks that split the model.
+ *  parameter that each rank holds in full (Megatron-LM's clip_grad_norm). Lab 14 adds up the ranks'
+ *  sums of squares. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
 double model_gradient_norm(Model *model);
 /** The same norm, from the squares of each replica's own part of the gradients: lab 17 adds them up. Every rank of
@@ -102,13 +102,13 @@ double schedule_rate(const Schedule *schedule, int64_t step);
 /* ---- the gradient scaler of training in fp16 ---- */
 
 /** The scale and its history (Micikevicius et al., arXiv:1710.03740, section 3.2; PyTorch's
- *  GradScaler). The loss is multiplied by `scale` before the backward pass, so that small gradients
+ *  GradScaler). The loss is multiplied by `scale` before the backward pass, so small gradients
  *  do not become zero when a product rounds them; the gradients are divided by it before the step.
  *  If any gradient is infinite, the step is skipped and the scale halved. */
 typedef struct GradScaler {
-    double scale;     /**< a power of two, so that scaling does not round; 0: no scaling */
+    double scale;     /**< a power of two, so scaling does not round; 0: no scaling */
     int64_t good;     /**< steps since the scale changed */
-    int64_t left_out; /**< steps of this run that were skipped */
+    int64_t left_out; /**< number of skipped steps in this run */
 } GradScaler;
 
 enum { SCALE_AT_FIRST = 1 << 16 };   /**< initial value in fp16, as in PyTorch */

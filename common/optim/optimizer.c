@@ -56,8 +56,8 @@ static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gr
     }
 }
 
-/* Most rows of a large table never have a gradient. The others are cleared here, so the next
- * gradient is added to zeros. */
+/* Clears the gradient of each table in which some rows never had one, so the next gradient is added
+ * to zeros. Only the rows that have had one need clearing. */
 static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);

@@ -1,4 +1,4 @@
-/* An optimiser whose state the replicas share out (ZeRO stage 1), by lab 17. */
+/* An optimiser whose state is sharded over the replicas (ZeRO stage 1), by lab 17. */
 #include <stdlib.h>
 
 #include "autograd/operations.h"
@@ -7,7 +7,8 @@
 #include "mesh/mesh.h"
 #include "optim/optim.h"
 
-/* Before lab 17: as many numbers in each part, but fewer in the last ones. */
+/* The parts before lab 17: all have the same size, except that the last ones may be smaller or
+ * empty. */
 __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 {
     const int64_t each = (count + n - 1) / n, begin = k * each, end = begin + each;
@@ -16,7 +17,7 @@ __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 
 typedef void Exchange(Group *group, real *x, const int64_t *begin);
 
-/* Over the replicas, if there are several: x in the parts of optimizer_part(). */
+/* Calls `exchange` on x, cut into the parts of optimizer_part(), if there are several replicas. */
 static void over_replicas(const Mesh *mesh, Tensor *x, Exchange *exchange)
 {
     const int n = mesh->dp_degree;
@@ -37,7 +38,7 @@ static Tensor *part_of_replica(Tensor *x, const Mesh *mesh)
     return slice(x, r.begin, r.end);
 }
 
-/* Before lab 17. */
+/* These functions stand in for lab 17 before it. */
 __attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
 {
     const Tensor *own = part_of_replica(gradients, mesh);
@@ -45,7 +46,6 @@ __attribute__((weak)) void reduce_scatter_gradients(Tensor *gradients, const Mes
     kernel_vector_scale(tensor_count(own), 1.0 / mesh->dp_degree, reals(own));
 }
 
-/* Before lab 17. */
 __attribute__((weak)) void squares_over_parts(double *shards, double *whole, const Mesh *mesh)
 {
     double both[] = {*shards, *whole};
@@ -55,7 +55,6 @@ __attribute__((weak)) void squares_over_parts(double *shards, double *whole, con
     *whole = both[1];
 }
 
-/* Before lab 17. */
 __attribute__((weak)) void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients,
                                         const Mesh *mesh)
 {

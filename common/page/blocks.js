@@ -12,7 +12,7 @@ const isOnAll = (block, ranks) => ranks > 1 && block.ranks.length === ranks;
 const sheetOf = (sheet, id, ranks) => {
     const room = Math.min(document.documentElement.clientWidth - 70, 340), cell = Math.min(14, room / Math.max(sheet.columns, 1), Math.max(190 / Math.max(sheet.rows, 1), 0.5));
     const width = Math.max(sheet.columns * cell, 4), height = Math.max(sheet.rows * cell, cell < 4 ? 10 : cell), across = width / Math.max(sheet.columns, 1), down = height / Math.max(sheet.rows, 1);
-    const behind = 5 * Math.max(0, sheet.stack - 1); // for the other terms of a partial sum
+    const behind = 5 * Math.max(0, sheet.stack - 1); // room for the other terms of a partial sum
     const wrong = sheet.runs.reduce((sum, [, length]) => sum + length, 0);
     const svg = make("svg", {width: width + 2 + behind, height: height + 2 + behind, viewBox: `-1 ${-1 - behind} ${width + 2 + behind} ${height + 2 + behind}`, role: "img",
         "aria-label": say("{0}: {1} by {2}", sheet.title, sheet.rows, sheet.columns) + (wrong ? say(", {0} wrong", wrong) : "")});
@@ -65,7 +65,7 @@ const blocks = data => {
     const colour = () => legend(byId("ranks"), [...kinds, ...copied, ...swatch]);
     colourings.push(colour);
     colour();
-    // Between the addends of a sum stands a plus.
+    // A plus stands between the terms of a sum.
     const draw = (holder, sheets, id) => holder.replaceChildren(...sheets.flatMap((sheet, s) =>
         [...(sheet.addend && s ? [make("span", {class: "plus"}, "+")] : []), sheetOf(sheet, `${id}s${s}`, data.ranks)]));
     return () => {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""lab.py begin OUT: can the page be written there?  lab.py PICTURE OUT: makes the page of one case
-of a lab from the output of build/grade --report."""
+"""lab.py begin OUT: checks that the page can be written there. lab.py PICTURE OUT: makes the page
+of one case of a lab from the output of build/grade --report."""
 import json
 import os
 import shlex
@@ -61,7 +61,8 @@ def calls_text(found, line):
 
 
 def command_of(found):
-    """Makes this page again. The model's sizes matter only on a cluster."""
+    """The command that makes this page again. It names the model's sizes only on a cluster, where
+    they matter."""
     words = [f"make report LAB={found['lab']} SEED={found['seed']} CASE={found['case']}", *{"solution": ["SOLUTION=1"], "mine": ["STACK=mine"]}.get(found["author"], [])]
     sizes = ["CLUSTER", "MODEL", "LAYERS", "HIDDEN_DIM", "HEADS", "SEQ", "BATCH_SIZE"] if os.environ.get("CLUSTER") else []
     values = {name: os.environ.get(name) for name in [*sizes, "BACKEND"]}

@@ -1,5 +1,5 @@
-"""Which rank holds which part of each matrix: drawn as sheets, listed, and compared with what is
-expected."""
+"""Which rank holds which part of each matrix: drawn as sheets, listed, and compared with the
+expected parts."""
 from itertools import groupby
 from math import prod
 
@@ -91,7 +91,7 @@ def dimension_words(part):
 
 
 def held_text(part):
-    """What a rank holds, in words."""
+    """A sentence about the part that a rank holds."""
     if not part["there"]:
         return _("nothing: not reached")
     if not part["fits"]:
@@ -135,14 +135,14 @@ def has_addends(one):
 
 
 def expected_parts(one):
-    """What the ranks should hold."""
+    """The parts that the ranks should hold."""
     as_expected = {"there": True, "fits": True, "addend": [], "wrong": 0, "runs": [], "first": []}
     return [{"dim": 0, "begin": 0, "end": 0, **part, **as_expected, **(part["wanted"] if "wanted" in part else {} if part.get("placement") == "shard" and part["fits"] else {"placement": "whole"}), "called": "whole"}
             for part in one["parts"]]
 
 
 def expected_of(found):
-    """The sheets of what is expected, by the number of a matrix with errors."""
+    """The sheets of the expected parts, by the number of each matrix with errors."""
     return {number: sheets_of({"parts": expected_parts(one)}, found["alike"]) for number, one in enumerate(found["matrices"]) if state_text(one)}
 
 
@@ -153,7 +153,8 @@ def held_by_whom(parts):
 
 
 def elements_text(one):
-    """The first wrong elements: of addends with their sum, which is the expected number."""
+    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, and their
+    sum, which is the expected number."""
     added = next((part for part in one["parts"] if part.get("addend")), None)
     if added:
         head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), _("sum, as expected")]
@@ -165,7 +166,7 @@ def elements_text(one):
 
 
 def missing_text(one):
-    """The sum that stands between what the ranks hold and what is expected."""
+    """Says which sum is missing between the parts that the ranks hold and the expected ones."""
     groups = sorted({tuple(part["addend"]) for part in one["parts"] if part.get("addend")})
     missing = _("missing: the sum over {ranks}").format(ranks=_("; ").join(map(ranks_text, groups)))
     return f'<div class="missing"><span aria-hidden="true">Σ</span> {escape(missing)}</div>' if groups else ""
@@ -184,14 +185,16 @@ def matrix_section(number, one):
 
 
 def folded(title, members):
-    """Sections below a line that opens them; nothing without members."""
+    """A folded section for each member, below a title that opens them; an empty text without
+    members."""
     if not members:
         return ""
     return f'<details class="more"><summary>{escape(title)}</summary><div class="grid">{"".join(matrix_section(number, one) for number, one in members)}</div></details>'
 
 
 def check_section(members):
-    """The first matrix with errors; the others with errors, and those that are right, are folded."""
+    """Shows the first matrix with errors; folds the other ones with errors, and those without
+    errors."""
     bad, good = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
     if not bad:
         return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in good)}</div>'
@@ -203,7 +206,7 @@ def capitalised(text):
 
 
 def matrices_text(found):
-    """One section per check; those with errors are open, or else the first."""
+    """One section per check. Those with errors are open; if there is none, the first one is."""
     sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}

@@ -28,7 +28,7 @@ def make_room(path, remove=False):
     """Call this before the run: ends with an error if the page cannot be written, or would replace
     another file.
 
-    @param remove whether to remove an earlier page, so that none remains after a failed run"""
+    @param remove whether to remove an earlier page, so none remains after a failed run"""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
@@ -120,7 +120,7 @@ def matrix(caption, amounts):
 def timeline_figure(label, name="timeline", strip=True):
     """A timeline, which start.js draws from data[name].
 
-    @param strip whether marks stand above its rows"""
+    @param strip whether there are marks above its rows"""
     keys = _("plus and minus zoom, arrows left and right move, up and down choose a rank, n and p the next and the previous span")
     off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, to see its details here.")
     zoom = _("Zoom: + and −, or the wheel after clicking the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all.")

@@ -1,4 +1,5 @@
-"""Schedules of one step of a case: a pipeline's by the judge's clock, and what a cluster would make of it."""
+"""Schedules of one step of a case: a pipeline's by the judge's clock, and the predicted one on a
+cluster."""
 from page import escape, paragraph, timeline_figure
 from language import _
 
@@ -7,7 +8,8 @@ OVERLAP = [[_("work"), "sky", "plain"], [_("sum over replicas"), "orange", "risi
 
 
 def with_idle(boxes, length, names):
-    """The spans of a row, from (begin, length, kind, name) in their order: what lies between them is idle."""
+    """The spans of a row, from boxes (begin, length, kind, name) in order of time, with idle time
+    between them."""
     spans, at = [], 0
     for begin, lasts, kind, name in boxes + [(length, 0, None, None)]:
         if begin > at:
@@ -19,7 +21,7 @@ def with_idle(boxes, length, names):
 
 
 def schedule_of(stages, length):
-    """A pipeline's schedule: a row a stage, a box a pass, idle time grey."""
+    """A pipeline's schedule: one row per stage, one box per pass; idle time is grey."""
     names = {}
     rows = [{"label": _("stage {stage}").format(stage=number),
              "spans": with_idle([(one["begin"], one["length"], int(one["backward"]), "FB"[one["backward"]] + str(one["micro"])) for one in passes], length, names)}

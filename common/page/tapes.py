@@ -1,5 +1,5 @@
-"""The tape of each rank, for a lab's page: the operations of its first pass, and the way of the
-gradient through them."""
+"""The tape of each rank, for a lab's page: the operations of its first pass, and how the gradient
+flows through them."""
 from page import escape, paragraph, table
 from language import _
 
@@ -25,7 +25,7 @@ def tape_text(tape):
 
 
 def tapes_text(found):
-    """The tapes of the ranks that have one; those after the first are folded."""
+    """The tapes of all ranks that have one; all except the first are folded."""
     parts = [(_("rank {rank}").format(rank=number), tape_text(tape)) for number, tape in enumerate(found["tapes"]) if tape["forward"]]
     if not parts:
         return ""

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""training.py begin OUT: before a run, can its page be written there?  training.py TRACE METRICS
-OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
+"""training.py begin OUT: checks before a run that its page can be written there.  training.py TRACE
+METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
 from bisect import bisect
@@ -18,7 +18,8 @@ WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient re
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
-# What a rank does with its time, in a bar: its words and colour; and which kinds of spans that is.
+# The shares of a rank's time, in a bar: the words and the colour of each; then the kinds of spans
+# in it.
 SHARES = {"computing": (_("computing"), "blue"), "exchanging": (_("exchanging"), "orange"), "waiting": (_("waiting"), "ground"), "reading": (_("reading the batch"), "grey")}
 SHARE_OF = {"forward": "computing", "backward": "computing", "optimiser": "computing", "tp": "exchanging", "dp": "exchanging", "dp under way": "exchanging", "waiting": "waiting",
             "pp": "waiting", "reading": "reading"}
@@ -97,7 +98,7 @@ def timeline_of(rows_of_spans, steps):
 
 
 def with_passes(rank):
-    """The spans of a rank, with each pass of a micro-batch as one."""
+    """The spans of a rank, with one span in place of all those of a micro-batch's pass."""
     passes = [{**one, "cat": "backward" if one["name"].startswith("B") else "forward"} for one in rank.passes]
     begins = [one["ts"] for one in passes]
 
@@ -123,9 +124,9 @@ def schedule_text():
 
 
 def sent_over(ranks, group):
-    """Who sends to whom, in bytes per step. A collective records a rank's share, but not to whom it
-    goes, so the share is divided equally among the other ranks of the group; that of a stage, among
-    its neighbours."""
+    """The bytes that each rank sends to each other rank per step. A collective records how many
+    bytes a rank sends, but not to whom, so they are divided equally among the other ranks of the
+    group. Bytes between stages are divided among a stage's neighbours."""
     amounts = [[0] * len(ranks) for _ in ranks]
     for number, rank in enumerate(ranks):
         members = rank.groups[group]
@@ -144,7 +145,8 @@ def shares_of(rank):
 
 
 def finding_of(other, shares):
-    """Where the ranks' time goes, in a sentence, and why they wait if they outnumber the cores."""
+    """A sentence about where the ranks' time goes, and why they wait if they outnumber the
+    cores."""
     percents = {share: f"{sum(one[share] for one in shares) / len(shares):.0f}" for share in SHARES}
     where, cores = counted("{n} rank", "{n} ranks", other["ranks"]), other.get("cores")
     if cores:
@@ -156,7 +158,7 @@ def finding_of(other, shares):
 
 
 def shares_table(ranks, shares):
-    """A bar a rank, with the same numbers as text."""
+    """One bar per rank, and the same numbers as text."""
     of_time, caption = escape(_("share of the time")), escape(_("The share of each activity in a rank's time, in the steps shown below."))
     lines = [f'<div class="scrolls" tabindex="0"><table class="list"><caption>{caption}</caption>',
              f'<thead><tr><th scope="col" class="text">{escape(_("rank"))}</th><th scope="col" class="text">{of_time}</th>'

@@ -20,7 +20,7 @@ def reason_text(check, others):
 
 
 def reasons_text(found):
-    """The page begins with them: one for each cause, as make grade prints them."""
+    """The reasons at the beginning of the page: one for each cause, as make grade prints them."""
     failed = [check for check in found["checks"] if "cause" in check]
     first = [check for check in failed if check["own"]]
     told = [reason_text(check, [one for one in failed if one["cause"] == check["name"] != one["name"]]) for check in first]

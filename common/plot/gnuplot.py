@@ -15,7 +15,7 @@ def is_there():
 
 
 def run(program):
-    """What gnuplot writes to its standard output: bytes."""
+    """Runs gnuplot; returns the bytes that it writes to its standard output."""
     if not is_there():
         give_up(_("gnuplot is not installed"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program.encode(), capture_output=True, check=False)

@@ -55,8 +55,8 @@ def block(name, points):
 
 
 def own_marks(line, run, runs):
-    """Points of a run for a terminal, which has no colours: each run has every n-th column to itself, so that all are visible
-    even where they agree."""
+    """Points of a run in a terminal, which has no colours. Of n runs, each uses every n-th column
+    alone, so all curves are visible even where they agree."""
     begin, width = line[0][0], (line[-1][0] - line[0][0]) or 1
     found = []
     for column in range(run, COLUMNS_OF_MARKS, runs):
@@ -77,7 +77,8 @@ def curves_of(runs, field, terminal):
             known = sorted(key for key, value in steps[0].items() if is_number(value) and key not in ("step", "epoch"))
             give_up(_("the steps of {run} have no '{field}'").format(run=title, field=field), _("Y takes one or more of: {fields}").format(fields=" ".join(known)))
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
-        width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)  # if runs agree, as layouts do, each is visible under the next
+        # Earlier lines are wider, so curves that agree are visible under the next ones.
+        width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)
         name, quoted = f"{field}{i}", title.replace('"', "'")
         data += block(f"{name}points", points) + block(f"{name}line", line) + block(f"{name}marks", marks)
         if terminal and len(runs) > 1:

@@ -1,6 +1,6 @@
-/* build/checkpoint: shows what a checkpoint holds and checks it (info), writes its full weights to
- * one file (merge), and measures how far two checkpoints are apart (compare). Runs without MPI.
- * Exit status: 0, or 2 on bad input. */
+/* build/checkpoint: shows the contents of a checkpoint and checks it (info), writes its full
+ * weights to one file (merge), and measures the difference of two checkpoints (compare). Runs
+ * without MPI. Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* Required by the tensor folder; no lab that could misuse a function is linked here. */
+/* common/tensor needs this function. No lab that could misuse a function is linked here. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
@@ -102,7 +102,7 @@ static real *undivided(const SavedModel *saved, const SavedParameter *p, Problem
     return NULL;
 }
 
-/* One full parameter at a time, so that memory never holds more than the largest. */
+/* Writes one full parameter at a time, so memory never holds more than the largest one. */
 static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Problem *problem)
 {
     for (int i = 0; i < saved->index.count; i++) {
@@ -148,7 +148,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
-/* The same as a folder in Hugging Face's format. */
+/* The same, but writes a folder in Hugging Face's format. */
 static bool merge_hf(const char *folder, const char *out, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);

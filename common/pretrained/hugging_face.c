@@ -74,7 +74,7 @@ static const HuggingFaceName *name_in_kit(const HuggingFaceModel *model, const c
 
 /* ---- do the tensors match config.json? ----------------------------------------------------------------- */
 
-/* What does not match. */
+/* The tensors that do not match: their numbers, and the first one. */
 typedef struct Mismatch {
     int missing, left_over, misshapen;
     char first[2 * NAME_SIZE];
@@ -178,9 +178,10 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
     return !name || !name->may_be_missing || find(from->open, name, block, &file);
 }
 
-enum { ROWS = 2, COLUMNS = 3 }; /* of a Box */
+enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* This rank's part of a parameter, or of a name's third of it, in their tensor. */
+/* Returns where this rank's part of a parameter, or of the third of it that a name has, is in their
+ * tensor. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;
@@ -203,7 +204,8 @@ static void transpose(const real *x, int64_t rows, int64_t columns, real *y)
             y[c * rows + r] = x[r * columns + c];
 }
 
-/* Reads a name's part of a parameter. Adds to `values` what it has read. */
+/* Reads this rank's part of the parameter, or of the third of it that `name` has, to *values. Moves
+ * *values past the numbers. */
 static bool read_part(const Pretrained *from, const HuggingFaceName *name, int block,
                       const Parameter *p, real **values, Problem *problem)
 {

@@ -1,6 +1,6 @@
 /** @file
- * Folders in Hugging Face's format: config.json, and the names of the tensors. "Theirs" is what
- * Hugging Face's library has.
+ * Folders in Hugging Face's format: config.json, and the names of the tensors. "Their" and "theirs"
+ * refer to Hugging Face's library.
  */
 #pragma once
 
@@ -15,15 +15,15 @@ typedef struct HuggingFaceName {
      *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
     bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    bool in_thirds;      /**< the kit's parameter is [3,..]; this name is that of one third */
-    int third;           /**< 0, 1 or 2: which one, and which H of their 3 H outputs if they have
-                            these in one tensor, too */
+    bool in_thirds;      /**< the kit's parameter is [3,..], and this name has one third of it */
+    int third;           /**< the number of this third, 0 to 2; also the H of their 3 H outputs, if
+                            their tensor holds all three */
     bool has_no_prefix;  /**< the model's prefix is never before it */
-    bool may_be_missing; /**< a model that was trained for another task lacks it: the kit's
-                            parameter keeps its initial values */
+    bool may_be_missing; /**< a model that was trained for another task may lack it; the kit's
+                            parameter then keeps its initial values */
 } HuggingFaceName;
 
-/** What the kit knows about one of their architectures. */
+/** One of their architectures. */
 typedef struct HuggingFaceModel {
     const char *type;            /**< "bert": model_type in config.json */
     const char *architecture;    /**< the name of the kit's: Architecture.name */
@@ -37,7 +37,7 @@ typedef struct HuggingFaceModel {
 } HuggingFaceModel;
 
 /** Reads FOLDER/config.json: fills in the sizes. Returns the kind of model, or NULL with `problem`
- *  if the file is damaged or needs what the kit does not support. */
+ *  if the file is damaged or describes a model that the kit does not support. */
 const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfig *config,
                                             Problem *problem);
 
@@ -47,10 +47,11 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** The shape of a name's third of a parameter, or of all of it, if their tensor has the shape `theirs`. */
+/** The shape in the kit of the third, or the whole parameter, that `name` has, if their tensor has
+ *  the shape `theirs`. */
 Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 
-/** The shape that a parameter of the kit has if their tensor of it has the shape `theirs`. */
+/** The shape of the whole parameter in the kit, if their tensor has the shape `theirs`. */
 Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs);
 
 /** Writes a checkpoint's weights to FOLDER in Hugging Face's format, config.json and

@@ -8,10 +8,10 @@
 #include "base/language.h"
 #include "pretrained/hugging_face.h"
 
-/* config.json. */
+/* The file config.json. */
 typedef struct HuggingFaceConfig {
-    const char *path; /* of the file */
-    json_t *object;   /* what is in it */
+    const char *path; /* the path of the file */
+    json_t *object;   /* its contents */
 } HuggingFaceConfig;
 
 /* ---- values -------------------------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem 
                        "config.json has no %s, or an invalid value for it", key);
 }
 
-/* A size of at least 1. `otherwise` is the default; 0: the key is required. */
+/* Reads a size, which is at least 1. `otherwise` is the default; 0 means that the key is
+ * required. */
 static bool size_of(const HuggingFaceConfig *from, const char *key, int otherwise, int *size,
                     Problem *problem)
 {
@@ -55,7 +56,7 @@ static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwi
     return value ? json_is_true(value) : otherwise;
 }
 
-/* The kit supports only the value `one` of this key, or its synonym `same`. */
+/* Checks a key of which the kit supports only the value `one`, or its synonym `same`. */
 static bool has_only(const HuggingFaceConfig *from, const char *key, const char *one,
                      const char *same, Problem *problem)
 {
@@ -68,7 +69,8 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
                        one);
 }
 
-/* The kit does not support this variant of the model. */
+/* Checks a key that must not be true, because the kit does not support this variant of the
+ * model. */
 static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return !boolean(from, key, false) ||

@@ -10,7 +10,7 @@
         .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
     }
 
-/* One of three consecutive names of a parameter of the kit, in the order of its thirds. */
+/* Marks one of three consecutive names, which have the thirds of a parameter in order. */
 #define THIRD(number) .in_thirds = true, .third = (number)
 
 /* ---- BERT ---------------------------------------------------------------------------------------------- */

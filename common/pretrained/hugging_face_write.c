@@ -11,7 +11,7 @@
 
 /* ---- config.json --------------------------------------------------------------------------------------- */
 
-/* The names of the classes: their library derives the number of classes from them. */
+/* The names of the classes, from which their library derives the number of classes. */
 static json_t *labels(int classes)
 {
     json_t *all = json_object();
@@ -71,7 +71,7 @@ static bool write_config(const HuggingFaceModel *model, const TransformerConfig 
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-/* What is being written. */
+/* The folder that is being written. */
 typedef struct Export {
     const SavedModel *saved;
     const HuggingFaceModel *model;

@@ -1,5 +1,5 @@
 /** @file
- * What the formats of pretrained models share: each is a record of functions.
+ * The interface of the formats of pretrained models: each is a record of functions.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 /** A format of files. */
 typedef struct PretrainedFormat {
     /** Does the model have this parameter? A model that was trained for another task has no
-     *  classifier, whose parameters then keep their initial values. NULL: it has all. */
+     *  classifier, whose parameters then keep their initial values. NULL if a model has all. */
     bool (*has)(const Pretrained *from, const Parameter *parameter);
     /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is
      *  missing, of another shape, or cannot be read. */
@@ -31,12 +31,13 @@ struct Pretrained {
  *  `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
 
-/** Opens the kit's checkpoint from->path, or the newest one in this folder, in the same way. */
+/** The same for from->path, a checkpoint of the kit, or a folder of which it opens the newest
+ *  one. */
 bool own_checkpoint_open(Pretrained *from, Problem *problem);
 
 /** Fills in the sizes that a checkpoint's index gives; not `architecture`. Returns false with
  *  `problem` if no model can have them. */
 bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, Problem *problem);
 
-/** Opens the folder from->path in Hugging Face's format, in the same way. */
+/** The same for from->path, a folder in Hugging Face's format. */
 bool hugging_face_open(Pretrained *from, Problem *problem);

@@ -20,7 +20,7 @@ typedef struct Header {
 typedef struct Kind {
     const char *name; /* of the parameter, after "blocks.N." */
     int64_t layers, rows, columns;
-    bool is_rotated;     /* rows of queries or keys, which the file orders differently */
+    bool is_rotated;     /* its rows are of queries or keys, which the file orders differently */
     const float *values; /* in the file */
 } Kind;
 
@@ -66,7 +66,7 @@ static int64_t lay_out(File *file, const Header *h)
 
 static bool check_header(const Header *h, const char *path, Problem *problem)
 {
-    /* The sizes of all kinds together, in bytes, fit into 64 bits. */
+    /* with these limits, the file's size in bytes fits into 64 bits */
     enum { MOST_LAYERS = 1 << 14, MOST = 1 << 22 };
     const int32_t sizes[] = {h->hidden, h->inner, h->heads, h->kv_heads, h->positions};
     bool good = h->layers > 0 && h->layers <= MOST_LAYERS && h->vocabulary != 0 &&

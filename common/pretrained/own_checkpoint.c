@@ -1,4 +1,4 @@
-/* A checkpoint of the kit, opened for its weights alone. */
+/* Reads the weights of a checkpoint of the kit. */
 #include <string.h>
 
 #include "base/language.h"

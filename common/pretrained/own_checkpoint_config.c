@@ -1,9 +1,9 @@
-/* The sizes of the model of a checkpoint of the kit. In a file of its own because build/checkpoint
- * links no model. */
+/* The sizes of the model in a checkpoint of the kit. They are in a file of their own because
+ * build/checkpoint links no model. */
 #include "base/language.h"
 #include "pretrained/internal.h"
 
-/* An index without a checksum may say anything. */
+/* An index without a checksum may hold any numbers. */
 static bool has_possible_sizes(const CheckpointIndex *index)
 {
     static const Fitting of_the_model[] = {FIT_LAYERS,     FIT_HIDDEN,  FIT_HEADS,

@@ -16,7 +16,7 @@ Pretrained *pretrained_open(const char *path, Problem *problem);
 /** Closes its files and frees the record. NULL is allowed. */
 void pretrained_close(Pretrained *from);
 
-/** Its sizes; dropout is 0. The record belongs to `from`. */
+/** The sizes of the model; dropout is 0. The record belongs to `from`. */
 const TransformerConfig *pretrained_config(const Pretrained *from);
 
 /** The path of the tokenizer that it was trained with, which belongs to `from`; NULL if its files

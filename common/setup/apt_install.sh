@@ -2,9 +2,9 @@
 # apt_install.sh [REQUIRED...] -- [OPTIONAL...]   (as root; setup.sh calls it once, through sudo if
 # necessary)
 #
-# Each package is a name or name/alternative/...: the first that apt knows is installed. Fetches
-# package lists only if a required package is unknown or there are no lists. Optional packages never
-# make it fail.
+# Each package is a name or name/alternative/...: the script installs the first one that apt knows.
+# It fetches package lists only if a required package is unknown or there are no lists. It never
+# fails because of optional packages.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 
@@ -88,7 +88,8 @@ install_optional() {
     done
 }
 
-# Without this file, packages would start their services; the kit itself starts what it needs.
+# Writes a file that keeps packages from starting their services: the kit starts those that it
+# needs.
 leave_services_alone() {
     local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
     [[ ! -e $policy && -w ${policy%/*} ]] || return 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# check.sh: before a make command begins, prints in one line what prevents it, or nothing. The
-# Makefile passes variables: GOALS, SET (the names on the command line), EMPTY (those without a
-# value), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and
-# the settings.
+# check.sh: prints in one line why a make command cannot begin, or nothing if it can. The Makefile
+# passes variables: GOALS, SET (the names on the command line), EMPTY (those without a value),
+# DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the
+# settings.
 # check.sh --unknown NAME...: prints the names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -39,7 +39,8 @@ goal() {
     return 1
 }
 
-# Files built from an older handout may be newer than those of one unpacked over it.
+# Removes the build if another handout was unpacked over this one. Its sources may be older than
+# files that were built before, so make would not build those again.
 forget_other_handout() {
     mkdir -p "$BUILD" 2> /dev/null && ! cmp -s grader/kit.sums "$BUILD/kit.sums" || return
     (cd "$BUILD" && rm -rf float double labs runners generated locale libbalise*.a grade hand-in train stacks checked)
@@ -55,8 +56,8 @@ check_handout() {
     done
 }
 
-# Commands that work on a bare machine must not be refused; for all others, one sentence is better
-# than the compiler's first error.
+# Checks compiler, MPI, folder and disk, because one sentence is clearer than the compiler's first
+# error. Does not check for commands that work on a bare machine.
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
@@ -134,8 +135,9 @@ check_names() {
     stop "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
-# settings_of COMMAND: the settings that make help names from its line to the next command's, and
-# those that it takes from other commands. All take what is not in the help.
+# settings_of COMMAND: the settings that make help lists between this command's line and the next,
+# and those that the command shares with others. All commands take the settings that are not in the
+# help.
 settings_of() {
     awk -v command="$1" '/^$|^[^ ]|^  build\// { mine = 0 } /^  make / { mine = $2 == command }
         mine { while (match($0, /[A-Z_]+=/)) { print substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH) } }' common/setup/help.txt
@@ -144,7 +146,7 @@ settings_of() {
     esac
     case $1 in
     grade) [[ -z $ON ]] || settings_of doctor ;;
-    watch) settings_of grade ;; # it runs that
+    watch) settings_of grade ;; # watch runs grade
     trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
     report) echo OUT && settings_of trace ;;
@@ -158,7 +160,7 @@ settings_of() {
     esac
 }
 
-# takers NAME COMMANDS: those of the commands that have this setting, as a sentence lists them.
+# takers NAME COMMANDS: the commands among these that have this setting, as a list in a sentence.
 takers() {
     local command
     for command in $2; do
@@ -166,7 +168,7 @@ takers() {
     done | sed 's/^/make /' | paste -sd ',' | sed 's/,/, /g'
 }
 
-# Rejects a setting that the commands would ignore, where all of them are known.
+# Rejects a setting that the commands would ignore, if the settings of each command are known.
 check_taken() {
     local name known taken=' '
     known="$(commands | grep -vE '^(setup|demo|clean|help|data|gpu-report|test.*)$' | paste -sd ' ') reset measure progress"
@@ -196,7 +198,8 @@ check_dollar() {
     [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
-# Switches that make itself reads, which any value would turn on. Programs check their own.
+# Checks the switches that make itself reads: any value would turn them on. Programs check their
+# own.
 check_values() {
     local name
     for name in AGAIN ASK INDEPENDENT REPORT SAN SOLUTION; do
@@ -206,7 +209,8 @@ check_values() {
         stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
 }
 
-# A FIFO or a device in place of a lab has no end, and a folder no contents.
+# Rejects a lab file that is not a regular file: a FIFO or a device has no end, a folder no
+# contents.
 check_lab_files() {
     local file number why
     goal grade runners trace tape report measure debug watch hint solution progress predict reset start hand-in ||
@@ -238,7 +242,8 @@ check_stack() {
         "$(said 'it must be the number of a lab: %s' "$LABS")"
 }
 
-# gpu_obstacle: says why no program can use a GPU here: no driver, or no GPU that it shows.
+# gpu_obstacle: prints why no program can use a GPU here: no driver, or no GPU that the driver
+# shows.
 gpu_obstacle() {
     python3 -c '
 import ctypes
@@ -252,8 +257,8 @@ else:
         print("no GPU")'
 }
 
-# The kernels take minutes to compile, so a missing GPU is reported before. Once they are compiled,
-# the programs report it. Jobs run on other machines.
+# Reports a missing GPU before the kernels are compiled, because that takes minutes. Once they are,
+# the programs report it. Skips this check for jobs, which run on other machines.
 check_gpu() {
     local why
     [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return
@@ -323,6 +328,5 @@ check_lab_files
 check_backend
 check_cluster
 check_gpu
-# The first build takes a while.
 [[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace tape report measure build ||
     tell 'building the kit, once: this takes half a minute' >&2

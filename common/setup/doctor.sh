@@ -14,7 +14,7 @@ source "$setup_folder/doctor_slurm.sh"
 source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
-problems=() # what prevents doing the labs here
+problems=() # the reasons why the labs cannot be done here
 name_width=22 value_width=13 # of the table's first columns
 
 use_colour() {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and what has been run on one. Part of
-# doctor.sh; uses its row, under and hint.
+# GPUs: toolkit, driver, NCCL, which rank uses which GPU, and which tests have run on a real one.
+# Part of doctor.sh; uses its row, under and hint.
 
 nvcc_path() {
     local nvcc
@@ -68,7 +68,7 @@ toolkit_rows() {
     nccl_row "${nvcc%/bin/nvcc}"
 }
 
-# The version is that of the header with which the kit is built; the library may differ.
+# Shows the version of the header with which the kit is built; the library's version may differ.
 nccl_row() {
     local header folder=$1 version='' library
     for header in ${folder:+"$folder/include/nccl.h"} /usr/include/nccl.h; do
@@ -104,7 +104,7 @@ gpu_text() {
     said '%s, %d GiB, %d free' "${name:0:20}" $(($2 / 1024)) $(($3 / 1024))
 }
 
-# Local rank r uses the r-th visible GPU, cyclically; NTASKS says for how many ranks to show this.
+# Shows which GPU each of NTASKS local ranks uses: rank r uses the r-th visible one, cyclically.
 map_rows() {
     local gpus ranks rank fields
     mapfile -t gpus <<<"$1"

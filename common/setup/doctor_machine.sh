@@ -17,7 +17,7 @@ memory_limit() {
     if [[ $limit =~ ^[0-9]+$ ]]; then printf '%s' $((limit / 1024)); fi
 }
 
-# nproc would repeat OMP_NUM_THREADS.
+# The number of cores, without the variables that nproc would repeat, such as OMP_NUM_THREADS.
 cores() {
     env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
 }
@@ -40,7 +40,8 @@ machine_table() {
     system_rows
 }
 
-# Without these instructions, oneDNN emulates bf16 or does not support it.
+# Shows whether the processor has instructions for bf16. Without them, oneDNN emulates bf16 or does
+# not support it.
 bf16_row() {
     local found
     found=$(grep -ow -m 1 -e avx512_bf16 -e amx_bf16 /proc/cpuinfo | head -n 1 || true)
@@ -62,7 +63,7 @@ shared_memory_row() {
     fi
 }
 
-# Checks what grader/judge/launch/sandbox.c needs from the system: namespaces, and mounts that can
+# Checks the needs of grader/judge/launch/sandbox.c: namespaces, and mounts that can
 # be made read-only recursively.
 sandbox_row() {
     local kernel

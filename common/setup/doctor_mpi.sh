@@ -7,7 +7,8 @@ mpi_fails() {
     problems+=(MPI)
 }
 
-# The stages of a pipeline send to each other at the same time, more than MPI buffers.
+# Writes a program that also tests what pipelines do: two ranks send to each other at the same time,
+# more than MPI buffers.
 write_hello() {
     cat >"$1" <<'END'
 #include <mpi.h>
@@ -44,7 +45,8 @@ say_what_mpi_said() {
     grep -v -e '^-*$' "$1" | head -n 4 | while read -r line; do under "$line"; done || true
 }
 
-# Compiles and starts two ranks that communicate, because mpirun alone proves little.
+# Compiles a program and runs two ranks that communicate, because a working mpirun alone proves
+# little.
 check_mpi() {
     local folder=$1 status=0 start seconds
     if ! type -P mpicc >/dev/null || ! type -P mpirun >/dev/null; then

@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # Is Slurm available, and do its nodes start ranks that can communicate? Part of doctor.sh; uses its
-# row, hint and write_hello. site.mk's PARTITION and ACCOUNT arrive as JOB_PARTITION and
-# JOB_ACCOUNT.
+# row, hint and write_hello. JOB_PARTITION and JOB_ACCOUNT are PARTITION and ACCOUNT of site.mk.
 
 check_slurm() {
     local version partitions

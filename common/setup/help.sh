@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# help.sh [TOPIC]: prints make help [TOPIC] in the reader's language; the "sentence" that is
-# translated is the name of the file. A topic begins with a line "== TOPIC"; the part before the
-# first topic is for students.
+# help.sh [TOPIC]: prints make help [TOPIC] in the reader's language. The translated message is the
+# name of the file with the help. A topic begins with a line "== TOPIC"; the part before the first
+# topic is for students.
 set -euo pipefail
 source "${0%/*}/../base/say.sh"
 file=$(say 'common/setup/help.txt')

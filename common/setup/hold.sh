@@ -7,8 +7,8 @@ set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 [ -w "$build" ] || exit 0
-# Within a make that holds the lock, its holder serves. A holder that has ended has no open files,
-# even if it is still in the process table.
+# If an outer make already holds the lock, its holder is enough. A holder that has ended has no open
+# files, even if it is still in the process table.
 if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     echo "$BUILD_HOLDER"
     exit
@@ -48,7 +48,7 @@ if ! take_lock 1 && ! wait_for_other; then
         "$(said 'kill -CONT %s lets it go on, kill -KILL %s ends it' "$other" "$other")"
     exit
 fi
-# A make that was killed before this script started has left it to process 1, which never ends.
+# If make was killed before this script started, the parent is process 1, which never ends.
 grep -q make "/proc/$PPID/comm" || exit
 echo "$PPID $HOSTNAME" > "$build/.lock" 2> /dev/null
 tail --pid="$PPID" -s 0.2 -f /dev/null < /dev/null > /dev/null 2>&1 &

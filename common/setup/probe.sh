@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Reads `packages` and finds out which of them this machine has. Sourced by setup.sh and doctor.sh.
+# Reads the list `packages`, and finds out which packages this machine has. Sourced by setup.sh and
+# doctor.sh.
 
 setup_folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
@@ -24,8 +25,8 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# is_there KIND NAME: does this single probe succeed? mpicc knows where mpi.h is. A Python module is
-# found without importing it, because importing torch takes seconds.
+# is_there KIND NAME: does this single probe succeed? Headers are searched by mpicc, which knows
+# where mpi.h is. Python modules are not imported, because importing torch takes seconds.
 is_there() {
     case $1 in
     cmd) type -P "$2" ;;

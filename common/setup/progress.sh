@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# progress.sh N MISSING: says on a terminal's last line that N files have been compiled so far, of MISSING that a first build
-# lacked. progress.sh: clears that line. The next output begins in the same line.
+# progress.sh N MISSING: prints on a terminal's last line that N of MISSING files of a first build
+# have been compiled. progress.sh: clears that line, and the next output begins there.
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 clear=$'\r\e[K'
 if [ $# = 0 ]; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # setup.sh [core|data|test|slurm|docs ...]   (make setup; default: core)
 #
-# Installs what is missing of these groups of `packages`, with apt: as root, or through sudo, which
-# asks at most once. On other systems, prints what is missing and how to get it on a cluster. If
-# groups are named and nothing is missing, prints nothing.
+# Installs the missing packages of these groups of `packages`, with apt: as root, or through sudo,
+# which asks for a password at most once. On other systems, prints the missing packages and how to
+# load them on a cluster. If groups are named and nothing is missing, prints nothing.
 # Exit status: 0 if everything is installed, 2 if something is still missing.
 set -euo pipefail
 
@@ -52,7 +52,7 @@ way_to_install() {
     fi
 }
 
-# All in one command, so that sudo asks only once, whatever its time limit.
+# Installs all in one command, so sudo asks for a password only once, whatever its time limit.
 install_missing() {
     local i names=()
     for i in "${required[@]}"; do names+=("${package[i]}"); done
@@ -121,7 +121,7 @@ main() {
     ((${#required[@]} + ${#wanted[@]})) || return 0
     way=$(way_to_install)
     if [[ $way != no-* ]]; then
-        install_missing "$way" || true # find_missing decides
+        install_missing "$way" || true # find_missing then checks what is still missing
         find_missing
     fi
     say_optional

@@ -10,7 +10,7 @@ check_slurm() {
         give_up "$(said 'Slurm does not answer: %s' "$(tail -n 1 <<< "$answer")")" "$(say 'is its controller up? sinfo shows it')"
 }
 
-# NAME names a file and a job.
+# Checks NAME, which names a file and a job.
 check_name() {
     local other
     # shellcheck disable=SC2153 # JOB_NAME is submit.sh's
@@ -31,7 +31,7 @@ check_numbers() {
     check_number CPUS "$JOB_CPUS" "$(say 'it is the number of cores per rank: CPUS=4')"
 }
 
-# Slurm's six ways to write a time.
+# Checks TIME, which Slurm accepts in six forms.
 check_time() {
     local n='[0-9]+' two='[0-9]{1,2}'
     [[ -z $JOB_TIME || (! $JOB_TIME =~ ^[0:-]+$ &&
@@ -52,7 +52,8 @@ nodes_of_partition() {
     sinfo --noheader --Node ${partition:+--partition "$partition"} --format '%N %c' | sort -u | awk '{ print $2 }'
 }
 
-# check_room TASKS CORES NODES TASKS-PER-NODE: the last two may be empty.
+# check_room TASKS CORES NODES TASKS-PER-NODE: can the partition run so many tasks, with CORES each?
+# The last two may be empty.
 check_room() {
     local room nodes where hint
     if [ -n "$JOB_PARTITION" ]; then where=$(said 'partition %s' "$JOB_PARTITION"); else where=$(say 'the partition'); fi

@@ -45,8 +45,8 @@ unset OPENBLAS_CORETYPE # a preset one forces kernels that are not the node's
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Rabenseifner's algorithm: Open MPI's own choice for sums that are started is slower.
 export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
-# Open MPI names the memory that ranks share after the job, and a requeued job keeps its number. Each
-# start has its own folder, because what still ends of the last one would remove its files.
+# Open MPI names shared memory after the job, and a requeued job keeps its number. So each start has
+# its own folder: processes of the last start that are still ending would remove its files.
 export OMPI_MCA_btl_vader_backing_directory=${OMPI_MCA_btl_vader_backing_directory:-/dev/shm}/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
 END
 }
@@ -82,7 +82,7 @@ fi
 END
 }
 
-# Each rank on its own cores, if Slurm can bind.
+# The option that gives each rank its own cores, if Slurm can bind.
 binding() {
     if scontrol show config | grep -q '^TaskPlugin .*\(affinity\|cgroup\)'; then printf ' --cpu-bind=cores'; fi
 }
@@ -112,7 +112,7 @@ on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"
 END
 }
 
-# Writes the end of the script, which depends on whether the job can resume from what it saved.
+# Writes the end of the script, which depends on whether the job saves checkpoints to resume from.
 write_end() {
     if [ -n "$1" ]; then
         cat << END
@@ -133,11 +133,11 @@ if [ "\$reason" = time ]; then
 fi
 END
     fi
-    # shellcheck disable=SC2016 # for the job to expand
+    # shellcheck disable=SC2016 # the job expands these
     printf '[ "$reason" != cancelled ] || exit 143\nexit "$status"\n'
 }
 
-# value_of OPTION OPTIONS...
+# value_of OPTION OPTIONS...: the value of OPTION in OPTIONS.
 value_of() {
     local name=$1
     shift

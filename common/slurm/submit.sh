@@ -4,8 +4,8 @@
 # submit.sh wait JOB                                      (make sbatch JOB=n)
 #
 # Writes a batch script into $JOB_FOLDER, submits it, and waits for the job (wait.sh). Inside an
-# allocation, grades as a step of it. Settings arrive as JOB_NAME, JOB_PARTITION and so on, those of
-# the site as SITE_* (slurm.mk).
+# allocation, grading runs as a step of it. Settings are in the environment: JOB_NAME, JOB_PARTITION
+# and so on, and those of the site as SITE_* (slurm.mk).
 # Exit status: that of the job; 2 if it could not be submitted or cannot start.
 set -euo pipefail
 
@@ -82,7 +82,7 @@ begin() {
     SCRIPT=$FOLDER/$JOB_NAME.sbatch
 }
 
-# Atomically, even if the same job is submitted twice at once.
+# Writes the script atomically, because the same job may be submitted twice at once.
 as_script() {
     cat > "$SCRIPT.$$"
     mv -f -- "$SCRIPT.$$" "$SCRIPT"
@@ -98,8 +98,8 @@ train() {
     PROGRAM=$program
     choose_layout "$tasks"
     check_room "$tasks" "$JOB_CPUS" "$JOB_NODES" "$JOB_TASKS_A_NODE"
-    # A copy, so that the job runs what was built when it was submitted, even if sources change
-    # while it waits.
+    # The job runs a copy of the program, because the program may be built again while the job
+    # waits.
     PROGRAM=$FOLDER/$JOB_NAME.train
     cp -- "$program" "$PROGRAM.$$"
     mv -f -- "$PROGRAM.$$" "$PROGRAM"

@@ -20,8 +20,8 @@ leave_status() {
     status_line=''
 }
 
-# Asks Slurm about the job. Asks a busy controller again; ends if the controller does not know the
-# job.
+# Asks Slurm about the job. If the controller is busy, asks again later; if it does not know the
+# job, ends.
 ask_slurm() {
     local answer
     if answer=$(scontrol show job --oneliner "$job" 2>&1); then
@@ -54,7 +54,7 @@ reason_in_words() {
     esac
 }
 
-# A job's state while it runs; most states are brief.
+# The state of a job that is not pending, in words. Other states than these two are brief.
 state_in_words() {
     case $(field JobState) in
     RUNNING) say 'running' ;;
@@ -73,7 +73,7 @@ shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Is this a reason that waiting does not change?
+# Is this a reason for which the job would wait forever?
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \
@@ -133,7 +133,7 @@ end_status() {
     return 1
 }
 
-# On TERM, the batch script makes the ranks save, whatever started them.
+# Ends the job. On TERM, the batch script makes the ranks save, however it has started them.
 end_job() {
     if [ "$(field JobState)" = RUNNING ]; then
         tell 'job %s was asked to stop (training saves first); press Ctrl-C again to end it at once' "$job"
@@ -164,7 +164,8 @@ leave() {
     exit "$1"
 }
 
-# Asks the controller, which serves thousands, every second at first, later every five.
+# Waits for the job. Asks the controller, which many users share, every second at first, later every
+# five.
 wait_for_job() {
     local asked=-5
     job=$1

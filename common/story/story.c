@@ -51,7 +51,8 @@ static bool check_sizes(Story *s, Problem *problem)
     return transformer_check(&s->sizes, s->mesh.tp_degree, problem);
 }
 
-/* The path of the tokenizer: TOKENIZER, or where the weights are. The caller frees it. */
+/* The path of the tokenizer: TOKENIZER, or the tokenizer beside the weights. The caller frees
+ * it. */
 static char *path_of_tokenizer(const StoryConfig *config, const Pretrained *weights)
 {
     const char *slash = strrchr(config->model, '/');
@@ -159,7 +160,7 @@ static real *logits_of_all(const Story *s)
     return all;
 }
 
-/* The last stage samples it and broadcasts it to the others. */
+/* Samples the next token on the last stage, and broadcasts it to the others. */
 static int32_t next_token(const Story *s)
 {
     int32_t token = 0;

@@ -16,7 +16,7 @@ typedef struct StoryConfig {
     const char *prompt;    /**< how the text begins; may be "" */
     int64_t steps;         /**< tokens of the text, including those of the prompt */
     double temperature;    /**< divides the logits; 0: always the most probable token */
-    double top_p;          /**< only the most probable tokens that have this probability together */
+    double top_p;          /**< probability of the most probable tokens, from which it samples */
 } StoryConfig;
 
 /** Fills `config` from the arguments. Returns false with `problem` on an invalid option. */

@@ -9,7 +9,7 @@
 #include "base/run.h"
 #include "tensor/tensor.h"
 
-enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; GUARD: before and after a watched buffer */
+enum { ALIGNMENT = 64, GUARD = 64 }; /* bytes; a watched buffer has a guard on both sides */
 
 typedef struct SizeClass {
     int64_t bytes;
@@ -42,7 +42,7 @@ Pool *pool_new(int64_t limit, bool watched)
 
 static void drop_free_buffers(Pool *pool)
 {
-    backend_wait(); /* kernels may still use what was released */
+    backend_wait(); /* kernels may still use released buffers */
     for (SizeClass *class = pool->classes; class; class = class->next)
         while (class->free) {
             Buffer *buffer = class->free;
@@ -88,7 +88,7 @@ static SizeClass *class_of(Pool *pool, int64_t bytes, MemoryKind kind)
     return *link;
 }
 
-/* The use of a buffer; for an activation, messages show its shape. */
+/* A request for a buffer. For an activation, messages show its shape. */
 typedef struct Need {
     int64_t bytes;
     Category category;
@@ -123,7 +123,8 @@ static bool is_over_limit(const Pool *pool, const Need *need)
     return pool->limit && pool->reserved + need->bytes > pool->limit;
 }
 
-/* Returns free buffers of other sizes to the system before refusing a request. */
+/* Allocates a buffer. If there is not enough memory, returns free buffers of other sizes to the
+ * system and tries again. */
 static Buffer *take_from_system(Pool *pool, const Need *need)
 {
     if (is_over_limit(pool, need))
@@ -162,15 +163,15 @@ static void count(Pool *pool, Category category, int64_t bytes)
 
 /* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
 
-/* A signalling NaN that depends on the position: arithmetic would make it quiet, and one copied
- * from elsewhere differs. */
+/* A signalling NaN that depends on the position. Arithmetic makes a signalling NaN quiet, and one
+ * copied from elsewhere differs, so writes of either are detected. */
 static uint32_t guard_word(const uint32_t *place)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
     return 0x7f800001u | (uint32_t)(mixed >> 42);
 }
 
-/* Writes the words from `first` to `end`, or compares them with what was written. */
+/* Writes guard words from `first` to `end`, or checks that they are unchanged. */
 __attribute__((no_sanitize("address"))) static bool
 words_are_guards(uint32_t *first, const uint32_t *end, bool write)
 {

@@ -18,17 +18,17 @@ typedef struct Buffer {
     void *data;          /**< 64-byte aligned */
     int64_t bytes;       /**< of `data`, a multiple of 64 */
     int64_t asked;       /**< the bytes requested */
-    int references;      /**< at 0 it returns to the pool */
+    int references;      /**< at 0, the buffer returns to the pool */
     Category category;   /**< its use */
     MemoryKind kind;     /**< a GPU's memory or the host's */
     Pool *pool;          /**< the pool that owns it */
     struct Buffer *next; /**< in the pool's list of free or watched buffers */
 } Buffer;
 
-/** What a pool has counted, in bytes. */
+/** The counts of a pool, in bytes. */
 typedef struct PoolUse {
     int64_t now[CATEGORIES];  /**< bytes in buffers in use */
-    int64_t peak[CATEGORIES]; /**< by category, at the moment of the highest total */
+    int64_t peak[CATEGORIES]; /**< bytes in use at the moment of the highest total */
     int64_t peak_total;       /**< the highest total of bytes in use */
     int64_t allocations;      /**< number of allocations from the system */
 } PoolUse;
@@ -62,4 +62,4 @@ Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
 Buffer *buffer_hold(Buffer *buffer); /**< adds a reference; returns its argument */
-void buffer_release(Buffer *buffer); /**< removes one; the last frees it. NULL is allowed */
+void buffer_release(Buffer *buffer); /**< removes a reference; NULL is allowed */

@@ -21,11 +21,11 @@ typedef enum DType {
  * of its gradient. The first four are the types of value that Megatron's f and g convert (figure 3
  * of arXiv:1909.08053). */
 typedef enum PlacementKind {
-    WHOLE,   /**< the same on every rank; so is its gradient                            */
-    COPIED,  /**< the same on every rank, after f: its gradient is a partial sum        */
-    SHARD,   /**< this rank's part along `dim`; its gradient is the same part */
-    PARTIAL, /**< one term of a sum over the ranks; its gradient is the same on every rank */
-    UNKNOWN, /**< after tensor_data() or apply(): the next operation that needs a placement decides */
+    WHOLE,     /**< the same on every rank; so is its gradient                            */
+    COPIED,    /**< the same on every rank, after f: its gradient is a partial sum        */
+    SHARD,     /**< this rank's part along `dim`; its gradient is the same part */
+    PARTIAL,   /**< one term of a sum over the ranks; its gradient is the same on every rank */
+    UNKNOWN,   /**< after tensor_data() or apply(): any placement that the next operation needs */
     UNDECIDED, /**< in a start file: a parameter's placement, not chosen yet */
 } PlacementKind;
 
@@ -49,13 +49,13 @@ struct Tensor {
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
     int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum or the send that was started */
-    void *summing;           /**< the line that started what is not waited for yet, or NULL */
+    void *summing;           /**< the line that started it, until it is waited for; or NULL */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
-    bool may_be_uneven;      /**< of a parameter: what its shards give is never joined */
+    bool may_be_uneven;      /**< of a parameter: the results of its shards are never joined */
     bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
-    /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has the terms
-     *  of its own */
+    /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
+     *  the terms of its own positions */
     bool is_by_positions;
     bool gradient_zeros; /**< of a parameter: nothing was added to its zero gradient */
     bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */

@@ -34,7 +34,7 @@ class TensorPrinter:
         for size in sizes:
             count *= size
         kind = str(placement["kind"])
-        if kind.isdigit():  # the public struct has an int
+        if kind.isdigit():  # in the Placement of balise.h, kind is an int
             kind = list(PLACEMENTS)[int(kind)]
         return f"[{','.join(map(str, sizes))}] {PLACEMENTS[kind].format(dim=int(placement['dim']))}: {self.numbers(count)}"
 

@@ -21,7 +21,7 @@ os.chdir(ROOT)
 
 
 def check(sentence, wrong):
-    """A test. `wrong` lists what contradicts the sentence."""
+    """Prints the result of a test. `wrong` lists everything that contradicts the sentence."""
     print(("not ok - " if wrong else "ok - ") + sentence)
     for line in wrong[:20]:
         print("    " + str(line))
@@ -32,7 +32,7 @@ def text_of(path):
         return file.read()
 
 
-# ---- what the kit says
+# ---- the kit's messages
 
 def unquoted(literals):
     return "".join(part.encode().decode("unicode_escape").encode("latin-1").decode("utf-8")
@@ -64,7 +64,7 @@ def sentences_are_translated():
     return said
 
 
-# Texts that programs read, or names: options, files, commands of make and gdb, JSON for pages.
+# Texts that are not for people: options, files, commands of make and gdb, JSON for pages.
 NO_SENTENCE = re.compile(r"^(--|#|/|make [a-z]+ LAB=|set \w+ off|shell )|\.c$|^not looked at$")
 
 
@@ -75,14 +75,14 @@ def literals_of(path):
         yield code[max(0, match.start() - 60):match.start()], match[1], code.count("\n", 0, match.start()) + 1
 
 
-# Calls and operators whose strings are keys: compared, or the name of an entry.
+# Calls and operators whose strings are not messages: they are compared, or name an entry or a file.
 COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|strstr|strspn|strcspn|strchr|fopen|getenv|json_\w+|popen|system|execl\w*)\s*\(|"
                       r"snprintf\(name|char start\[\] =)[^;]*$")
 
 
 def nothing_is_unmarked(said):
-    """Each text of several words in these sources is in the catalogue, unless it is compared with
-    something."""
+    """Each text of several words in these sources is in the catalogue, unless it is one of
+    COMPARED."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/judge/*.c", "grader/judge/*/*.c", "grader/gradebook/*.c", "common/data/*.c") for path in glob.glob(pattern)):
         for before, literal, line in literals_of(path):
@@ -102,7 +102,7 @@ def is_sentence(text):
     return len(re.findall(r"(?<![%\w.=/<-])[a-z]{2,}(?= [a-z%'(])", text)) >= 1 and not CODE.search(text)
 
 
-# Commands that are shown unchanged; styles; gnuplot's words.
+# Texts that are never translated: commands that are shown unchanged, styles, gnuplot's words.
 CODE = re.compile(r'^(make [a-z]+ LAB=|[0-9]+px |use strict$|(svg|pngcairo) size )|noenhanced|linecolor|linewidth|pointsize|using 1:2|labels title|^[%"\s]*(set|module|#) | # ')
 
 
@@ -148,8 +148,8 @@ def no_makefile_speaks(_):
 
 
 def no_python_is_unmarked(said):
-    """Python prints texts of words only through _(), whose texts are in the catalogue, and are no
-    f-strings."""
+    """Python prints texts of words only through _(), whose arguments are in the catalogue and are
+    not f-strings."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
@@ -178,11 +178,11 @@ def no_page_is_unmarked(said):
     check("every sentence of a page's scripts is marked for translation", unmarked)
 
 
-# ---- what the labs' texts say
+# ---- the labs' texts
 
 def outline(path):
-    """What a translation must keep: the levels of headings, the columns of tables, the commands in
-    code, links."""
+    """The parts of a text that a translation must keep: the levels of headings, the columns of
+    tables, the commands in code, links."""
     kept, code = [], False
     for line in text_of(path).splitlines():
         if line.startswith("```"):
@@ -216,7 +216,7 @@ def texts_are_translated():
     check("no paragraph was left in English", same)
 
 
-# ---- what comes out
+# ---- the output of commands
 
 def graded(folder, lab="LAB=2", **environment):
     """Runs make grade; returns its output, and the verdict as JSON."""

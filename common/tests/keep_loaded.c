@@ -1,4 +1,4 @@
-/* For LeakSanitizer only: keeps Open MPI's plugins loaded, so that the suppressions of leaks.supp
+/* For LeakSanitizer only: keeps Open MPI's plugins loaded, because the suppressions of leaks.supp
  * match their names. */
 int dlclose(void *handle);
 

@@ -30,7 +30,7 @@ list_tests() {
             ;;
         *.sh | *.py)
             [[ ! -x $path ]] || echo "script $path"
-            # above all, tests of bad input to the kit's programs
+            # these run with sanitizers too: most of them test bad input to the kit's programs
             [[ $path != common/data/tests/test_* && $path != common/train/tests/bad_input* ]] || echo "sanitized-script $path"
             ;;
         esac
@@ -65,8 +65,9 @@ list_gpu_tests() {
 }
 
 # The longest tests, about the longest first (CONTRIBUTING.md lists their seconds). They start before
-# all others, so that no core is idle at the end. Those that build in $BUILD for minutes, where one
-# make at a time may build (cuda_toolkit, docs, gpu_report), start after the tests of Slurm, apart.
+# all others, so no core is idle at the end. cuda_toolkit, docs and gpu_report build in $BUILD for
+# minutes. Only one make at a time may build there, so they start apart from each other, after the
+# tests of Slurm.
 longest_first=(
     grader/tests/slow_mutants.sh common/train/tests/slow_slurm_{refused,train,grade}.py grader/tests/slow_attacks.sh
     common/data/tests/slow_real_tokenizers.py common/tests/slow_sources_clang_tidy.sh grader/tests/slow_course.sh
@@ -80,7 +81,7 @@ longest_first=(
     common/train/tests/layouts.py grader/tests/formats.sh grader/tests/endings.sh grader/tests/loop.sh
     common/setup/tests/doctor_sees_what_is_missing.sh common/train/tests/checkpoint.py grader/tests/on_gpu.sh grader/tests/skeletons.sh
 )
-in_order() { # the tests in the order in which they start: after the longest, scripts, then programs
+in_order() { # the tests in the order in which they start: the longest, then scripts, then programs
     list_tests | awk -v longest="${longest_first[*]}" 'BEGIN { count = split(longest, paths, " "); for (i = 1; i <= count; i++) place[paths[i]] = i }
         { print ($2 in place ? place[$2] : $1 ~ /script$/ ? 1000 : 2000), $0 }' | sort -s -n -k 1,1 | cut -d ' ' -f 2-
 }

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME (gpu: those that can run on a
-# GPU, with BACKEND), three at a time (gpu: two), plus those that mostly wait, and reports them: a
-# line per test with its seconds and CPU seconds, details of failures, the reason of each skip. The
-# end repeats the failures and lists the ten slowest tests. The output of each test stays in
-# $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
+# run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME, three at a time, plus those
+# that mostly wait. With gpu, runs those that can run on a GPU with BACKEND, two at a time. Reports
+# a line per test with its seconds and CPU seconds, details of failures, and the reason of each
+# skip. The end repeats the failures and lists the ten slowest tests. The output of each test stays
+# in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #
 # A test that fails runs once more, alone, after the others. If it fails again, it is a failure; if
 # it passes, it is flaky, and the end shows both outputs. Exit status: 0 if no test failed and at
 # most two are flaky.
 #
 # A test is a script or a program (build/tests/<path of its source>). Programs run plain and with
-# sanitizers (tests of kernels with sanitizers only if slow ones run); *_ranksN run under mpirun;
-# those in ON_GPU and OVER_NCCL also run on the emulated GPU, there with sanitizers only if slow or
-# GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER check the
-# first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off none. Both
-# kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a program ends with
-# its plan, 1..N. A test that dies, prints nothing or prints a traceback of Python has failed.
+# sanitizers; tests of kernels run with sanitizers only if slow tests run. *_ranksN run under
+# mpirun. Programs in ON_GPU and OVER_NCCL also run on the emulated GPU, with sanitizers only if
+# slow or GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER
+# check the first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off
+# none. Both kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
+# program ends with its plan, 1..N. A test that dies, prints nothing or prints a traceback of Python
+# has failed.
 set -uo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=list.sh
@@ -33,7 +34,7 @@ export CK_TIMEOUT_MULTIPLIER=4
 # The environment may force slow kernels, which tests must not inherit.
 unset OPENBLAS_CORETYPE
 export OMP_WAIT_POLICY=passive
-# Messages in English, whatever the user's language; a test of another language sets it itself.
+# Messages are in English, whatever the user's language. A test of another language sets it itself.
 unset LANGUAGE LC_ALL LC_MESSAGES
 export LANG=C.UTF-8
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -46,7 +47,7 @@ export OMPI_MCA_mpi_yield_when_idle=1
 tools='memcheck racecheck initcheck synccheck' first_launches=400
 case ${SANITIZER:-} in
 '') ;;
-all) first_launches=0 ;; # all of them
+all) first_launches=0 ;; # no limit
 off) tools= ;;
 *) tools=$SANITIZER ;;
 esac
@@ -66,7 +67,7 @@ under_sanitizer() {
     CK_FORK=no timeout -k 5 "$limit" compute-sanitizer --tool "$1" --error-exitcode 9 --launch-count "$first_launches" "$2"
 }
 
-# launch KIND PATH: runs a test in a subshell, so that its environment does not affect later tests.
+# launch KIND PATH: runs a test in a subshell, so its environment does not affect later tests.
 launch() (
     local program=$BUILD/tests/$2 ranks mpi
     # Each test has its own session folder, open to any user: an mpirun that ends removes the shared
@@ -74,8 +75,8 @@ launch() (
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
     export OMPI_MCA_orte_tmpdir_base=$mpi
     trap 'rm -rf "$mpi"' EXIT
-    # Most tests read results without waiting, except those of the kernels. NCCL needs one GPU per
-    # rank.
+    # Tests of kernels wait for each kernel themselves. Other tests read results at once, so
+    # launches must wait. NCCL needs one GPU per rank.
     case $1 in emulated* | cuda*) export CUDA_LAUNCH_BLOCKING=1 EMULATED_GPUS=4 ;; esac
     case $1/$2 in cuda*/common/backend/* | emulated/common/backend/*) export CUDA_LAUNCH_BLOCKING=0 ;; esac
     case $1 in
@@ -102,7 +103,7 @@ launch() (
         export CK_FORK=no
         ;;
     sanitized)
-        # All tests of a program run in one process, so that leaks are detected once.
+        # All tests of a program run in one process, so leaks are detected only once.
         program=$BUILD/sanitized/tests/$2
         export CK_FORK=no
         ;;
@@ -139,7 +140,7 @@ run_test() {
         passed=$((passed - skipped)) # Check prints "ok" for a test that printed "skip" and returned
     fi
     ((failed)) || { ((status == 0)) && ((${plan:-0} != 0 && ${plan:-0} == passed + skipped)); } || failed=-1
-    # A check by Python that ended early, whatever the script made of its status.
+    # A traceback is a failure even if the test has ended with status 0.
     ((failed)) || ! grep -q 'Traceback (most recent call last):' "$log" || failed=-1
     echo "$passed $failed $skipped $status $(awk 'END { printf "%.1f %.1f", $1, $2 + $3 }' "$log.times")" >"$log.part" &&
         mv "$log.part" "$log.result"
@@ -195,10 +196,11 @@ report() {
     fi
 }
 
-# One more than two cores: even tests that compute wait now and then, for ranks that start or end.
+# Three tests on two cores, because even tests that compute wait now and then for ranks to start or
+# end.
 at_a_time=3
 [[ $speed != gpu ]] || at_a_time=2
-# Tests that need at most half a core: they run one after another, beside the others.
+# Tests that need at most half a core. They run one after another, beside the others.
 mostly_wait=(
     common/train/tests/slow_slurm_{train,grade,refused,doctor}.py common/train/tests/slow_emulated_gpu_lacks.py
     grader/tests/slow_{attacks,gradebook,late_rank}.sh grader/tests/{attacks,endings,at_once}.sh
@@ -289,8 +291,9 @@ main() {
     ((total_failed == 0 && total_passed + total_skipped > 0))
 }
 
-# Each run deletes the logs of the one before. Tests do not inherit the lock, because they may leave
-# processes behind. On a file system without locks, nothing keeps two runs apart.
+# Each run deletes the logs of the previous one, so it locks the folder. Tests do not inherit the
+# lock, because they may leave processes behind. On a file system without locks, two runs are not
+# kept apart.
 mkdir -p "$BUILD/tests"
 exec 9>>"$BUILD/tests/.lock"
 flock -E 75 -n 9

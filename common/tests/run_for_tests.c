@@ -1,4 +1,5 @@
-/* The run_... functions for tests: an expected misuse returns to the test, any other fails it. */
+/* The run_... functions for tests. An expected misuse returns to the test; any other one fails
+ * it. */
 #include "tests/run_for_tests.h"
 
 Expectation expectation;

@@ -1,6 +1,6 @@
 /** @file
- * What a misuse does in a test: an expected one returns to the test; any other misuse or note fails
- * the test with its message.
+ * Misuse in tests: an expected misuse returns to the test. Any other one, or an unexpected note,
+ * fails the test with its message.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ typedef struct Expectation {
     bool misuse;     /**< run_ends() and run_todo() return to `back` */
     bool notes;      /**< run_noted() counts */
     int noted, todo; /**< notes so far; the lab of the TODO that was reached */
-    Problem problem; /**< the last one */
+    Problem problem; /**< the last misuse or note */
 } Expectation;
 
 extern Expectation expectation;

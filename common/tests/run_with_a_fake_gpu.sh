@@ -19,7 +19,7 @@ echo "$2 looks at $6 launches of ${7##*/}" >> "$TOOLS"
 END
 chmod +x "$program" "$work/bin/compute-sanitizer"
 
-# runs PATH VARIABLES...: runs the made-up test; writes its output to $work/said, sets $status.
+# runs PATH VARIABLES...: runs the fake test; writes its output to $work/said, sets $status.
 runs() {
     : > "$work/tools"
     env PATH="$1" TOOLS="$work/tools" FINDS= BUILD="$work/build" BACKEND=cuda ON_GPU=common/backend/tests/test_kernels_made_up.c "${@:2}" \

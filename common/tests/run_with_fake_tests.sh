@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh with fake tests, in its own folder: what a failure, a flaky test and the final lines look
-# like.
+# run.sh with fake tests, in its own folder: its output for a failure and a flaky test, and its
+# final lines.
 # shellcheck disable=SC2016,SC2317 # fakes expand what is quoted; check calls functions
 set -uo pipefail
 cd "$ROOT" || exit 2
@@ -18,7 +18,7 @@ check() {
     fi
 }
 
-# fake NAME COMMANDS: a test. $again is empty in its first run.
+# fake NAME COMMANDS: makes a test that runs COMMANDS. In its first run, $again is empty.
 fake() {
     local path=$work/kit/common/base/tests/$1.sh
     mkdir -p "${path%/*}"

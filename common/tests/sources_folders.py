@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The folders in the order of CONTRIBUTING.md's map: a file includes only headers of its own folder
-or of one above it in the map. sources_folders.py map prints the map."""
+"""A file includes only headers of its own folder, or of one above it in the map of CONTRIBUTING.md.
+sources_folders.py map prints the map."""
 import glob
 import os
 import re

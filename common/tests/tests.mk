@@ -12,7 +12,8 @@ TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES
 TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FILES)))
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
-# Open MPI unloads its plugins at the end; LeakSanitizer then cannot attribute their memory.
+# keep_loaded.c: Open MPI unloads its plugins at the end, and LeakSanitizer then cannot attribute
+# their memory.
 TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c $(if $(SANITIZE),common/tests/keep_loaded.c)
 
 # The two archives need each other: the model calls the layers of labs, and these call the functions
@@ -30,8 +31,8 @@ $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN
 	mkdir -p $(@D)
 	$(link_test) $(CHECK_LIBS) -lm
 
-# The same programs on the emulated GPU: those that call kernels, except those that need the cpu
-# backend's library or its skipping of zero rows, and those that take long.
+# Programs that also run on the emulated GPU: those that call kernels, except those that need the
+# cpu backend's library or its skipping of zero rows, and those that take long.
 CALLS_KERNELS = $(filter $(addsuffix /%,$(addprefix common/,backend autograd model train comm)),$(TEST_FILES)) \
                 common/tensor/tests/test_pool.c
 NOT_ON_GPU = $(foreach name,products_large backend_check tables stall table_rows_ranks2 waiting_ranks2,%/test_$(name).c)
@@ -91,15 +92,15 @@ $(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUIL
 
 # ---- running them ---------------------------------------------------------------------------------------------------
 
-# The flags of make grade SAN=1, so that its test finds the kit already built.
+# The flags of make grade SAN=1, so its test finds the kit already built.
 SANITIZED = BUILD=$(BUILD)/sanitized OPTIMISE=-O1 SANITIZE='$(SANITIZERS)'
 # Two jobs at a time, unless -j says otherwise.
 MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. Runs a second
-# make, which sees what setup has installed. On the emulated GPU, only make test-slow runs
-# sanitizers.
+# make, which finds packages that setup has just installed. On the emulated GPU, only make test-slow
+# runs sanitizers.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test $(if $*,docs slurm)
@@ -123,7 +124,7 @@ $(EMULATION_TEST): $(BUILD)/emulated/$(EMULATION)/emulation_main.o $(call float,
 test-programs-emulated: $(TESTS_EMULATED) $(TESTS_NCCL)
 test-programs: $(TESTS_FLOAT) $(TESTS_DOUBLE)
 
-# Builds first what several tests would call make for, because tests run side by side.
+# First builds the files that several tests need: tests run side by side, and each would call make.
 run-tests-fast run-tests-slow: run-tests-%:
 	$(MAKE2) build test-programs test-programs-emulated $(EMULATION_TEST) $(DUMP_MODEL) $(BUILD)/tests/hugging-face \
 	    $(BUILD)/generated/grading.sh

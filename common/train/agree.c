@@ -1,4 +1,4 @@
-/* What the ranks of a run compare: outcomes, devices, weights, and nodes. */
+/* The ranks of a run compare outcomes, devices, weights and nodes. */
 #include "train/trainer.h"
 
 #include <stdlib.h>

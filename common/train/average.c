@@ -1,15 +1,15 @@
-/* AVERAGE: each replica steps with its own gradients, and every so many steps lab 16 averages the weights. */
+/* AVERAGE=h: each replica steps with its own gradients, and every h steps lab 16 averages the
+ * weights. */
 #include "base/run.h"
 #include "train/profile.h"
 #include "train/trainer.h"
 
-/* Before lab 16. */
+/* These two functions stand in for lab 16 before it. */
 __attribute__((weak)) bool average_is_due(int64_t step, int64_t every, bool last)
 {
     return last || step / every > (step - 1) / every;
 }
 
-/* Before lab 16. */
 __attribute__((weak)) void average_weights(Tensor *weights, double rows, const Mesh *mesh)
 {
     const int64_t count = tensor_count(weights);

@@ -1,4 +1,4 @@
-/* Gradients in buckets: when each is complete, and what happens then. */
+/* Gradients in buckets, each of which is handed to the labs when it is complete. */
 #include "train/buckets.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 
 /* ---- rows of a table in use ----------------------------------------------------------------------------- */
 
-enum {
-    WORTH_IT = 1 << 20
-}; /* numbers: in smaller tables, asking the others takes as long as sending all rows */
+/* Numbers of a table. For a smaller one, asking which rows are in use takes as long as sending
+ * all. */
+enum { WORTH_IT = 1 << 20 };
 
 struct TableRows {
     Tensor *gradient;
@@ -85,7 +85,7 @@ int64_t table_rows_pack(TableRows *t, Group *group)
         if (is_used(t, row))
             t->index[t->count++] = (int32_t)row;
     t->packed = 2 * t->count < t->rows;
-    /* A row moves to the front, over one that has already moved. */
+    /* Each row moves to the front. The row that it overwrites has already moved. */
     for (int64_t i = 0; t->packed && i < t->count; i++)
         if (t->index[i] != i)
             memcpy(row_at(t, i), row_at(t, t->index[i]), row_bytes(t));
@@ -107,8 +107,8 @@ void table_rows_unpack(TableRows *t)
 
 /* Data about a bucket that lab 11 does not see. */
 typedef struct Filling {
-    Tensor gradients; /* a range of the arena, or the front of it */
-    int64_t range;    /* numbers */
+    Tensor gradients; /* a range of the arena, or only its front, with the used rows of a table */
+    int64_t range;    /* numbers in the whole range */
     int parameters, missing;
     TableRows *table; /* if the bucket is a large table: its rows in use */
 } Filling;
@@ -118,7 +118,7 @@ struct BucketSet {
     int count;
     Bucket *bucket;   /* in order of completion: the last parameters first */
     Filling *filling; /* in the order of the parameters; for bucket i, filling[count - 1 - i] */
-    int pass, passes; /* the backward pass that fills them, and how many a step has */
+    int pass, passes; /* the number of the current backward pass, and the passes of a step */
 };
 
 static int filling_of(const BucketSet *set, const Tensor *parameter)
@@ -174,7 +174,7 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
-/* Before lab 14: the last pass completes the gradients. */
+/* Stands in for lab 14 before it: the last pass completes the gradients. */
 __attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
     const int passes_left = passes - 1 - pass;

@@ -29,8 +29,8 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
  * hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);
 
-/** Makes the bucket hold `gradients` again, which the optimiser reads; reports it if lab 11 has
- *  replaced that tensor. */
+/** Makes the bucket hold `gradients` again, which the optimiser reads. If lab 11 has replaced that
+ *  tensor, reports it. */
 void bucket_hold(Bucket *bucket, Tensor *gradients);
 
 /* ---- rows of a table in use ---- */

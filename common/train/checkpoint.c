@@ -9,7 +9,7 @@
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
-/* ---- what is saved ------------------------------------------------------------------------------------- */
+/* ---- the contents of a checkpoint ---------------------------------------------------------------------- */
 
 static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
 {
@@ -24,7 +24,7 @@ static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }
 
-/* A parameter as the stages tell each other about it. */
+/* A parameter in the message with which a stage lists its parameters for the others. */
 typedef struct Listed {
     char name[200]; /* "" after the last one */
     Shape shape;
@@ -63,7 +63,7 @@ static void list_parameters(const Trainer *t, CheckpointIndex *index)
     }
 }
 
-/* What this run would write now, to be freed with checkpoint_index_clear(). Collective. */
+/* The index that this run would write now; free it with checkpoint_index_clear(). Collective. */
 static CheckpointIndex index_of(const Trainer *t)
 {
     const TrainConfig *c = t->config;
@@ -103,7 +103,8 @@ static CheckpointIndex index_of(const Trainer *t)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
-/* The lowest rank that holds a shard writes it, whatever the mesh says about replicas. */
+/* Does this rank write its shard? The lowest rank of those that hold it does, whatever a lab has
+ * set in the mesh's dp fields. */
 static bool writes_shard(const Trainer *t)
 {
     MPI_Comm holders;
@@ -122,7 +123,8 @@ static bool is_written(const Trainer *t, const Parameter *p)
     return !parameter_is_copy(p, &t->mesh) && (p->placement.kind == SHARD || t->mesh.tp_rank == 0);
 }
 
-/* This rank's part of the checkpoint, if it `writes` one: otherwise, it may have to bring its part of a state. */
+/* Writes this rank's shard, if `writes` is set. Every replica must call it: with ZERO=1, each sends
+ * its part of the states. */
 static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Checksum *checksum,
                         const char *folder, bool writes, Problem *problem)
 {
@@ -161,7 +163,8 @@ static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *inde
     return NULL;
 }
 
-/* A run that has diverged must not take the place of what is good. */
+/* Rejects weights that are not finite: a run that has diverged must not replace a good
+ * checkpoint. */
 static bool may_be_saved(const Trainer *t, const CheckpointIndex *index, Problem *problem)
 {
     char hint[HINT_SIZE];
@@ -184,10 +187,11 @@ static bool save(Trainer *t, Problem *problem)
         return false;
     }
     if (t->report)
-        report_sync(t->report); /* who resumes from it finds the metrics up to it */
+        report_sync(t->report); /* so the metrics of every step before the checkpoint are on disk */
     const Path partial = checkpoint_path(folder, t->step, true);
     Checksum checksum = checkpoint_index_checksum(&index);
-    /* All take that of rank 0, which writes the index: the sums of the epoch differ between replicas. */
+    /* All ranks use the checksum of rank 0, which writes the index: the epoch's sums differ between
+     * replicas. */
     MPI_Bcast(&checksum, sizeof checksum, MPI_BYTE, 0, group_comm(t->world));
     good =
         agree(t->world, write_shard(t, &index, &checksum, partial.text, writes, problem), problem);

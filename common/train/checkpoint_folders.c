@@ -12,8 +12,8 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A run that does not resume from the newest checkpoint in its SAVE folder would mix two runs
- * there. */
+/* Rejects a SAVE folder with a newer checkpoint than the one that the run resumes from, because two
+ * runs would mix there. */
 static bool check_save_folder(const Trainer *t, Problem *problem)
 {
     const char *save = t->config->save;
@@ -51,7 +51,8 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
                find_checkpoint(t, problem);
     if (!agree(t->world, good, problem))
         return false;
-    /* The others use what rank 0 has found, even if a newer one appears meanwhile. */
+    /* All ranks use the checkpoint that rank 0 has found, even if a newer one has appeared
+     * meanwhile. */
     MPI_Bcast(t->resumed.text, sizeof t->resumed.text, MPI_CHAR, 0, group_comm(t->world));
     return true;
 }

@@ -1,4 +1,5 @@
-/* The numbers of a parameter in a checkpoint: its weights, and the optimiser's state, which replicas may share out. */
+/* The numbers of a parameter in a checkpoint: its weights, and the optimiser's state, which may be
+ * sharded over the replicas. */
 #include "train/checkpoint_states.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 #include "backend/host_view.h"
 
-/* Which numbers of this rank's shard of a parameter are in a part of the arena. */
+/* The numbers of this rank's shard of a parameter that are in `part` of the arena. */
 static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
 {
     const int64_t first = reals(p->value) - model_weights(t->model), count = tensor_count(p->value);
@@ -15,7 +16,8 @@ static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
     return in.begin < in.end ? in : (Range){0, 0};
 }
 
-/* Those of which this rank has a state: with ZERO, it has AdamW's for its part only. */
+/* The numbers of a parameter for which this rank has a state: with ZERO=1, it has AdamW's m and v
+ * only for its part. */
 static Range numbers_with(const Trainer *t, const Parameter *p, int state)
 {
     return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);
@@ -45,8 +47,8 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
-/* With ZERO, the replicas bring their parts of AdamW's state together, a parameter at a time, so that a checkpoint is
-   the same as without. Collective over the replicas. */
+/* With ZERO=1, gathers the replicas' parts of AdamW's state, a parameter at a time, so the
+   checkpoint is the same as without it. Collective over the replicas. */
 static void put_parts(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state)
 {
     const int n = t->mesh.dp_degree;
@@ -75,7 +77,8 @@ void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, 
         put(writer, state_of(t, p, state), tensor_count(p->value));
 }
 
-/* Reads this rank's shard of a parameter's state; with ZERO, keeps only this rank's part of AdamW's m and v. */
+/* Reads this rank's shard of a parameter's state; with ZERO=1, keeps only this rank's part of
+ * AdamW's m and v. */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem)
 {

@@ -7,7 +7,8 @@
 #include "base/options.h"
 #include "pretrained/pretrained.h"
 
-/* Models by name; 0: the size that a run without MODEL has. The LLaMA is that of the course's last lab. */
+/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of the course's last
+ * lab. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;
@@ -99,7 +100,7 @@ static const TrainConfig defaults = {
     .model = {.architecture = &architecture_bert, .dropout = -1},
 };
 
-/* The sizes of a model that others have trained. */
+/* Reads the sizes of a pretrained model. */
 static bool take_pretrained(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
@@ -124,10 +125,10 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
                        "SEQ=%d, but the model has %d positions", config->seq, model->positions);
 }
 
-/* What a GPT-2 or a LLaMA has that cannot be chosen. */
+/* Sets the sizes of a GPT-2 or a LLaMA that have no option. */
 static void complete_language_model(TrainConfig *config)
 {
-    enum { UNIT = 32 }; /* of the widths of llama2.c */
+    enum { UNIT = 32 }; /* llama2.c rounds widths up to multiples of this */
     TransformerConfig *model = &config->model;
     const bool is_llama = model->architecture == &architecture_llama;
     model->positions = config->seq;
@@ -137,7 +138,7 @@ static void complete_language_model(TrainConfig *config)
     model->theta = is_llama ? 10000 : 0;
 }
 
-/* TASK=mlm gives BERT another head. */
+/* Applies TASK=mlm, which gives BERT another head. */
 static bool take_task(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
@@ -153,7 +154,7 @@ static bool take_task(TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* The sizes that were not chosen. */
+/* Sets the sizes that were not chosen. */
 static bool complete_model(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
@@ -178,7 +179,7 @@ static bool complete_model(TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* The data that comes with the kit, unless another is named. TEST= names none. */
+/* Sets the files that were not named to those of the kit. TEST= means no test set. */
 static void complete_files(TrainConfig *config)
 {
     const bool is_language = config->model.architecture->is_language;

@@ -15,13 +15,14 @@ typedef enum Pipeline {
 /** The options of a run, each already checked. Strings belong to the arguments, which outlive
  *  it. */
 typedef struct TrainConfig {
-    const char *data, *test, *vocabulary; /**< files; test may be NULL: no evaluation */
+    const char *data, *test, *vocabulary; /**< files; test is NULL for no evaluation */
     const char *metrics;                  /**< JSON Lines file, or NULL */
     const char *trace;                    /**< file for Chrome's JSON of some steps, or NULL */
     const char *cache;                    /**< folder of the token cache */
-    /** ranks that split a layer, replicas, stages: 0 for what train_config_check() is to compute */
+    /** ranks that split a layer, replicas, stages; train_config_check() computes those that are
+     *  0 */
     int tp, dp, pp;
-    int epochs, batch, seq, threads; /**< batch: computed, too, if 0; threads: per rank */
+    int epochs, batch, seq, threads; /**< batch: 0 until it is computed; threads: per rank */
     int ranks;                       /**< the number of ranks started, or 0 if not given */
     int dry;                         /**< 1: only check the options, start no ranks */
     int labs;                        /**< the last lab in the program, or 0 if not given */
@@ -33,20 +34,20 @@ typedef struct TrainConfig {
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
     /** the replicas' weights are averaged every so many steps, in place of their gradients; 0: never */
     int64_t average;
-    int zero;    /**< 1: the replicas share out the optimiser's state (lab 17) */
+    int zero;    /**< 1: the optimiser's state is sharded over the replicas (lab 17) */
     int map;     /**< print where each rank runs */
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */
-    /** not 0: this seed moves each initial weight up or down by one unit in the last place. How far
-     *  such runs drift apart measures what rounding may do (tests of layouts). */
+    /** if not 0, this seed moves each initial weight up or down by one unit in the last place. The
+     *  distance of such runs shows how much rounding may change (tests of layouts). */
     uint64_t perturb;
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
-    Precision amp;             /**< of matrix products; everything else is FP32 */
+    Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
-    TransformerConfig model;   /**< the model's sizes; layers: computed, too, if 0 */
-    const char *pretrained; /**< whose weights the model starts from (MODEL=hf:FOLDER), or NULL */
+    TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
+    const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;
@@ -55,13 +56,14 @@ typedef struct TrainConfig {
  * invalid value. Sizes of the vocabulary and the data are not known yet. */
 bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem);
 
-/** Computes the degrees that were left out. Checks that they fit the ranks and the labs: a part of
- *  train_config_check(). */
+/** Computes the degrees that were left out, and checks that they fit the ranks and the labs.
+ *  train_config_check() calls it. */
 bool train_config_grid(TrainConfig *config, int ranks, Problem *problem);
 
-/** Computes the degrees that were left out. If no sizes are given, each stage has at least one of
- *  the layers, and all micro-batches have equally many rows. Checks that ranks, labs, model and
- *  batch fit together, and that the metrics can be written. Returns false with `problem` if not. */
+/** Computes the degrees that were left out. If LAYERS and BATCH_SIZE are not given, chooses them so
+ *  that each stage has at least one layer, and all micro-batches have the same number of rows.
+ *  Checks that ranks, labs, model and batch fit together, and that the metrics can be written.
+ *  Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** The same for config->ranks ranks, before any is started. Also checks that the data can be

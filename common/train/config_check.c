@@ -1,4 +1,4 @@
-/* Computes the options of a run that follow from others. Do all fit together? */
+/* Computes the options of a run that follow from others, and checks that all fit together. */
 #include "train/config.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 #include "base/language.h"
 #include "train/trace.h"
 
-/* The file keeps its size, whichever ranks do this at once. A device fails at a write of no bytes;
- * pipes and terminals, and file systems that cannot reserve, do not. */
+/* Does the file's disk have room? Reserving it keeps the file's size, even if several ranks do this
+ * at once. On a full device, a write of no bytes fails; it succeeds on pipes, terminals, and file
+ * systems that cannot reserve room. */
 static bool has_room(int fd)
 {
     struct stat file;
@@ -24,7 +25,7 @@ static bool has_room(int fd)
 static bool can_write(const char *path, Problem *problem)
 {
     const bool existed = access(path, F_OK) == 0;
-    /* A FIFO that nobody reads would wait. */
+    /* Without O_NONBLOCK, opening a FIFO would wait for a reader. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     const bool good = fd >= 0 && has_room(fd);
     const int reason = errno;
@@ -51,14 +52,15 @@ static bool check_saving(const TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* The degree that is left out, where the others and the number of ranks are given. */
+/* The degree that was left out, from the number of ranks and the other two degrees. */
 static int degree_left(int ranks, int one, int other)
 {
     const int product = (one ? one : 1) * (other ? other : 1);
     return ranks >= product ? ranks / product : 1;
 }
 
-/* NTASKS = TP·DP·PP. DP is computed unless it is given; then TP; then PP. */
+/* NTASKS = TP·DP·PP. Computes DP if it was left out; otherwise TP; otherwise PP. The others default
+ * to 1. */
 static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
 {
     int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
@@ -89,7 +91,7 @@ static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
                        "PP=%d: before lab 12 the model is one stage", config->pp);
 }
 
-/* Two blocks, unless there are more stages. */
+/* LAYERS is 2 by default, or PP if there are more stages. */
 static bool check_layers(TrainConfig *config, Problem *problem)
 {
     int *layers = &config->model.layers;
@@ -140,7 +142,7 @@ static bool check_zero(const TrainConfig *config, Problem *problem)
                        "ZERO=1 cannot be combined with ALLREDUCE=ring");
 }
 
-/* 32 rows, or the few more that `parts` can share evenly. */
+/* The default BATCH_SIZE: the smallest multiple of `parts` that is at least 32. */
 static int batch_for(int64_t parts)
 {
     const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* of any BATCH_SIZE */
@@ -169,8 +171,8 @@ static bool check_batch(TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* If the program's MPI differs from the launcher's, the program runs once per rank, each time
- * alone. */
+/* Does MPI see as many ranks as the launcher has started? If the program's MPI differs from the
+ * launcher's, each rank is a world of its own. */
 static bool check_ranks(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (!config->ranks || config->ranks == ranks)

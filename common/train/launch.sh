@@ -71,7 +71,7 @@ without_banners() {
         }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
 }
 
-# In its own process group, so that Ctrl-C reaches only this script.
+# Starts the job in its own process group, so Ctrl-C reaches only this script.
 set -m
 exec 3> >(without_banners)
 filter=$!
@@ -89,7 +89,7 @@ while kill -0 "$job" 2> /dev/null; do
 done
 wait "$job" && status=0 || status=$?
 wait "$filter" || true
-# Signal 15 was requested, so it is not reported.
+# Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     complain "$(said 'rank %s was ended by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
         "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"

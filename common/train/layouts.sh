@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
-# them by averages of weights, with recomputation and with a sharded optimiser; a BERT also with
-# sequence parallelism, and with the last three together. Measures how large a difference rounding may
-# cause: 8 times that of serial runs whose initial weights are moved by one unit in the last place,
-# and for a loss at least 8 such units. Ends with a sentence; exit status 1 if a layout differs by more.
-# OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make train.
+# the layouts by averages of weights, with recomputation and with a sharded optimiser; a BERT also
+# with sequence parallelism, and with the last three settings together. The differences may be 8
+# times those of serial runs whose initial weights are moved by one unit in the last place, and for
+# a loss at least 8 such units. Ends with a sentence, and with exit status 1 if a layout differs by
+# more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make
+# train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -16,7 +17,7 @@ llama) own="--hidden-dim 144" ;; # 384 columns in its feed-forward layers, which
     "$(say 'it trains small models of sizes that every layout can split: MODEL=gpt2, MODEL=llama, or the BERT if you leave out MODEL')" ;;
 esac
 read -r -a options <<< "${OPTIONS:---layers 4 $own --heads 12 --batch-size 12 --seq 64 --steps 10}"
-for setting in MODEL TASK DATA VOCAB; do # MODEL first: the sizes replace its own
+for setting in MODEL TASK DATA VOCAB; do # MODEL comes first, because the sizes replace its own
     [ -z "${!setting:-}" ] || options=("--${setting,,}" "${!setting}" "${options[@]}")
 done
 work=$(mktemp -d "$build/layouts.XXXXXX")
@@ -40,7 +41,7 @@ weights_apart() {
     "$build/checkpoint" compare "$work/serial" "$work/$1" | sed -n 's/^largest difference of a weight: //p'
 }
 
-# layouts [MORE...]: those that the table of these options has.
+# layouts [MORE...]: the layouts in the table of runs with the options MORE.
 layouts() {
     local all=("1 1 1" "2 1 1" "4 1 1" "1 2 1" "1 4 1" "2 2 1" "4 2 1" "2 3 1" "3 2 1" "1 1 2" "1 2 3" "2 2 2" "1 1 4")
     [ $# = 0 ] || all=("1 2 1" "2 3 1" "2 2 2")
@@ -52,7 +53,8 @@ field() {
     sed -n '$s/.*"rank":0,[^]]*\("'"$2"'":[-0-9.e+]*\).*/\1/p' "$work/$1.jsonl" | head -1 | sed 's/.*://'
 }
 
-# table OPTIMIZER OPTIONS... [-- MORE...]: MORE are for the runs with several ranks only.
+# table OPTIMIZER OPTIONS... [-- MORE...]: prints a table. Only runs on several ranks get the
+# options MORE.
 table() {
     local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0 more=() given=("${options[@]}")
     shift

@@ -6,7 +6,8 @@
 #include "pretrained/pretrained.h"
 #include "train/trainer.h"
 
-/* Rank 0 makes the token cache if necessary; then the others find it. Everyone gets an error. */
+/* Rank 0 makes the token cache if necessary; then the other ranks find it. An error is reported to
+ * all. */
 static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
@@ -66,7 +67,8 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     return true;
 }
 
-/* For tests of layout invariance: how far do runs that start one rounding apart drift apart? */
+/* For tests of layouts: moves each weight by one unit in the last place (see
+ * TrainConfig.perturb). */
 static void perturb(Trainer *t)
 {
     for (Parameter *p = t->model->parameters; p; p = p->next) {
@@ -81,8 +83,8 @@ static void perturb(Trainer *t)
     model_weights_changed(t->model);
 }
 
-/* DDP's 25 MB, but a small model has several buckets too, so that the reduction begins before the
- * backward pass ends. */
+/* DDP's 25 MB, or less for a small model: it has several buckets too, so its reduction begins
+ * before the backward pass ends. */
 static int64_t bucket_bytes(const Model *model)
 {
     const int64_t most = 25 << 20;
@@ -90,7 +92,7 @@ static int64_t bucket_bytes(const Model *model)
     return share < most ? share : most;
 }
 
-/* Does this stage begin where the one before ends, and does the last one end with the model? */
+/* Does this stage begin where the previous one ends, and does the last one end with the model? */
 static bool stages_fit(const Trainer *t, Problem *problem)
 {
     const Mesh *mesh = &t->mesh;
@@ -115,7 +117,7 @@ static bool stages_fit(const Trainer *t, Problem *problem)
                        (long long)mine.end, layers);
 }
 
-/* The model's own vocabulary must be that of the data. */
+/* Sets the size of the vocabulary. A pretrained model must have the same size as its tokenizer. */
 static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *problem)
 {
     const int of_data = t->train->vocabulary, of_model = config->model.vocabulary;
@@ -136,7 +138,7 @@ static void sum_around_ring(Group *group, Tensor *x)
     ring_all_gather(group, x);
 }
 
-/* ALLREDUCE=ring */
+/* Applies ALLREDUCE=ring. */
 static bool take_ring(const Trainer *t, Problem *problem)
 {
     Group *replicas = t->mesh.dp_degree > 1 ? t->mesh.dp : NULL;

@@ -46,7 +46,7 @@ void waiting_begin(void)
 
 bool waiting_of(Group *group, const double *seconds, int count, double *waited)
 {
-    /* a student's ranks may have made different numbers of them */
+    /* the ranks of a wrong lab may have made different numbers of exchanges */
     if (!is_same_over(group, (uint64_t)count))
         return false;
     MPI_Allreduce(seconds, waited, count, MPI_DOUBLE, MPI_MIN, group_comm(group));

@@ -2,9 +2,9 @@
  * PROFILE=1: where the time of a step goes, by operation; and how long this rank waits for others
  * in exchanges.
  *
- * The rank that comes last to an exchange waits for nobody. So the shortest time that a rank of the
- * group spent on it is the time of the exchange itself; what another rank spent beyond that is
- * waiting. Clocks are not compared, and nothing is sent while a step is timed.
+ * The last rank to arrive at an exchange does not wait. So the shortest time that a rank of the
+ * group spent on it is the time of the exchange itself; any time beyond that is waiting. Clocks are
+ * not compared, and ranks exchange their times only after the timed step.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* What the programs under mpirun share: starting MPI, ending a run in which a lab fails, and exit
- * statuses. */
+/* Code shared by the programs under mpirun: starts MPI, ends a run in which a lab fails, and sets
+ * the exit status. */
 #include "train/program.h"
 
 #include <dlfcn.h>
@@ -19,22 +19,22 @@ static void ask_to_stop(int signal_number)
     program_stop = 1;
 }
 
-/* Open MPI 4.1 unloads its plugins in MPI_Finalize while one of its threads may still be about to
-   call into them: under load, one run in dozens crashed there. Keeping them loaded does no harm. */
+/* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
+   threads may still call into them: under load, one run in dozens crashed there. */
 int dlclose(void *handle)
 {
     return 0;
 }
 
-/* Rank 0 reports what every rank sees. The others wait for it to end the run, and report only if it
- * does not. */
+/* Rank 0 reports a problem that every rank has. The other ranks wait for rank 0 to end the run, and
+ * report the problem only if it does not. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     callsite_describe(address, problem->where, sizeof problem->where);
     if (rank != 0) {
-        signal(SIGTERM, SIG_DFL); /* by which MPI ends this rank after rank 0 has reported */
+        signal(SIGTERM, SIG_DFL); /* MPI sends it to end this rank after rank 0 has reported */
         sleep(2 * (unsigned)rank);
         fprintf(stderr, _("rank %d: "), rank);
     }
@@ -53,8 +53,8 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
-/* Usually due to messages that do not match: MPI would print that in a banner, which mpirun -q
- * suppresses. */
+/* Reports an error in MPI, usually messages that do not match. MPI's own report would be in a
+ * banner, which mpirun -q suppresses. */
 static void mpi_failed(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING];

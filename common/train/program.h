@@ -1,5 +1,5 @@
 /** @file
- * What the programs that run under mpirun share: build/train and build/story. This file also
+ * Code shared by the programs that run under mpirun: build/train and build/story. program.c also
  * defines run_ends() and run_todo() of base/run.h.
  */
 #pragma once

@@ -1,4 +1,4 @@
-/* What rank 0 prints during a run, and the metrics file. */
+/* Rank 0's output during a run, and the metrics file. */
 #include "train/report.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct Report {
     FILE *metrics;
     bool terminal;
     const char *amp;
-    bool is_language; /* its second measure is the perplexity */
+    bool is_language; /* a language model's second measure is the perplexity, not the accuracy */
     int64_t first, steps;
     double begin, last_line;
     bool lost;     /* a line of the metrics file could not be written */
@@ -58,7 +58,7 @@ void report_close(Report *report)
     free(report);
 }
 
-/* JSON has neither NaN nor infinity: diverged numbers are null. */
+/* JSON has neither NaN nor infinity, so these become null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -85,7 +85,7 @@ void report_sync(Report *report)
 {
     if (!report->metrics || report->lost || fsync(fileno(report->metrics)) == 0)
         return;
-    if (errno != EINVAL && errno != EROFS) /* pipes and terminals are not on disk */
+    if (errno != EINVAL && errno != EROFS) /* pipes and terminals cannot be synced */
         lose(report);
 }
 
@@ -234,7 +234,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
         json_array_append_new(rows, summary_of(report, &ranks[i], i));
         step.peak += ranks[i].peak;
     }
-    if (step.seconds > 0) /* no step was made */
+    if (step.seconds > 0) /* otherwise, no step was made */
         report_speed(&step, count);
     if (report->metrics)
         write_line(report,
@@ -248,7 +248,8 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
 
 /* ---- a run that resumes ---- */
 
-/* The evaluation after the epoch that contains or ends with `step` is repeated. */
+/* Is this line of the metrics kept by a run that resumes after `step`? It repeats the evaluation
+ * after the epoch that contains or ends with `step`. */
 static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
 {
     json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -267,7 +268,7 @@ bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Proble
                *what = N_("the metrics cannot be continued: %s");
     char *line = NULL;
     size_t room = 0;
-    if (file_obstacle(path)) /* a pipe or a terminal keeps nothing */
+    if (file_obstacle(path)) /* a pipe or a terminal has no earlier lines */
         return true;
     FILE *from = fopen(path, "re");
     if (!from)

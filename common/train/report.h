@@ -1,5 +1,5 @@
 /** @file
- * What a run prints while it trains and at its end, and the metrics file. Only rank 0 calls these
+ * The output of a run while it trains and at its end, and the metrics file. Only rank 0 calls these
  * functions.
  */
 #pragma once
@@ -11,8 +11,8 @@
 #include "tensor/pool.h"
 #include "train/config.h"
 
-/** What this rank has sent: over the ranks that split a model (before lab 8, the world), over
- *  the replicas, to other stages, and in total. */
+/** This rank's communication: over the ranks that split a model (before lab 8, the world), over the
+ *  replicas, to other stages, and in total. */
 typedef struct Sent {
     Counter tp, dp, pp, all; /**< with the time spent in communication */
 } Sent;
@@ -22,7 +22,7 @@ typedef struct StepReport {
     int64_t step; /**< from 1 */
     int epoch;    /**< from 1 */
     /** loss and accuracy: means over the step's rows; rate: learning rate; seconds: time of the
-     *  step. The file of a language model has the perplexity in place of the accuracy */
+     *  step. For a language model, the metrics file has the perplexity in place of the accuracy. */
     double loss, accuracy, rate, seconds, tokens_per_second;
     Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
@@ -38,7 +38,7 @@ typedef struct RankReport {
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
-    double wait_seconds;    /**< the part of it that is reduction not hidden; -1 with one replica */
+    double wait_seconds;    /**< reduction not hidden, within step_seconds; -1 with one replica */
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */
@@ -47,7 +47,7 @@ typedef struct RankReport {
     double peak; /**< FLOP/s of its share of the machine; 0: unknown */
 } RankReport;
 
-/** What a step does, and how long it takes. */
+/** The work of a step, and its time. */
 typedef struct StepCost {
     double tokens, work; /**< of all ranks; work: see transformer_work() */
     double seconds;      /**< median, on rank 0 */
@@ -87,9 +87,9 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
  *  metrics file. */
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
-/** Prints the final tables, with one row per rank, then the speed of the run, and writes the metrics
- *  file's last line. The table of stages is printed only if there are several. A step costs `tokens`
- *  and `work`. */
+/** Prints the final tables, with one row per rank, then the speed of the run, and writes the
+ *  metrics file's last line. The table of stages is printed only if there are several. `tokens` and
+ *  `work` are those of a step. */
 void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
                   bool interrupted);
 
@@ -99,7 +99,7 @@ void report_tables(const RankReport *ranks, int count, bool is_language);
  *  is known. */
 void report_speed(const StepCost *step, int count);
 
-/** Removes what a run that resumes after `step` will write again: later steps and evaluations,
- * summaries, and a truncated line. Replaces the file atomically. A missing file stays missing.
- * Returns false with `problem` if the file cannot be replaced. */
+/** Removes the lines that a run that resumes after `step` will write again: later steps and
+ * evaluations, summaries, and a truncated line. Replaces the file atomically. A missing file stays
+ * missing. Returns false with `problem` if the file cannot be replaced. */
 bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Problem *problem);

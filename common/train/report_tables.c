@@ -1,4 +1,4 @@
-/* What a run prints before its first step and after its last one. */
+/* The output of a run before its first step and after its last one. */
 #include <math.h>
 
 #include "base/language.h"
@@ -72,7 +72,7 @@ static void print_run(const RankReport *ranks, int count, bool is_language)
              : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
-        char wait[32] = "-"; /* one replica waits for no other */
+        char wait[32] = "-"; /* a single replica does not wait */
         if (r->wait_seconds >= 0)
             snprintf(wait, sizeof wait, "%.2f", 1e3 * r->wait_seconds);
         printf("%4d %6.4f %8.4f %9.2f %8.0f %7.0f %6.0f %8.2f %10s\n", i, r->loss,

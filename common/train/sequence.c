@@ -2,7 +2,7 @@
 #include "autograd/operations.h"
 #include "train/trainer.h"
 
-/* Copies these gradients into one tensor, or back. Returns how many numbers they are. */
+/* Copies these gradients into one tensor, or back. Returns the number of their elements. */
 static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
 {
     int64_t at = 0;

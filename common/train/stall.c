@@ -59,7 +59,8 @@ static void add_neighbour(int process)
         rank, process, process);
 }
 
-/* The ranks of a machine have one parent; each child is listed with the thread that made it. */
+/* Finds the ranks on this machine: the children of this rank's parent, listed by the parent's
+ * threads. */
 static void find_neighbours(void)
 {
     char path[300];
@@ -80,7 +81,7 @@ static void find_neighbours(void)
         closedir(threads);
 }
 
-/* ---- what a signal handler may call */
+/* ---- functions that a signal handler may call */
 
 static volatile sig_atomic_t said;
 static double longest, since;
@@ -94,7 +95,7 @@ static bool is_stopped(const Neighbour *n)
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    const char *name_ends = strrchr(text, ')'); /* then a blank, and the state */
+    const char *name_ends = strrchr(text, ')'); /* a blank and the state follow */
     return name_ends && name_ends[1] && name_ends[2] == 'T';
 }
 

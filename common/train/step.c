@@ -29,10 +29,10 @@ static void count_work(Trainer *t, const Batch *batch)
     }
 }
 
-/* What the losses of a step are divided by: tokens, or rows. The replicas average their gradients,
- * but each hides a different number of tokens, so each divides by the mean. With AVERAGE, each
- * divides by its own number, which may be 0. That number also says how much its weights count in
- * the average. */
+/* The number of tokens or rows by which the losses of a step are divided. The replicas average
+ * their gradients, but each hides a different number of tokens, so each divides by the mean over
+ * the replicas. With AVERAGE, each divides by its own number, which may be 0. That number is also
+ * the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -48,7 +48,7 @@ static double targets_of_a_step(Trainer *t)
     return targets / t->mesh.dp_degree;
 }
 
-/* Puts the rows that were read on a tape. */
+/* Puts a micro-batch's rows, which read_rows() has read, on its tape. */
 static void fill_stage(Trainer *t, int micro, bool training, double targets)
 {
     const Batch *b = t->batch[micro];
@@ -81,7 +81,8 @@ static void pass_begins(void *context, const Stage *stage, int micro, bool backw
     }
 }
 
-/* Only the last stage has a loss, which is divided by targets_of_a_step(). */
+/* Adds a micro-batch to the metrics. Only the last stage has a loss, which is divided by
+ * targets_of_a_step(). */
 static void pass_has_ended(void *context, const Stage *stage, int micro, bool backward)
 {
     const MicroBatch *m = &stage->micro[micro];
@@ -107,7 +108,7 @@ void trainer_watch_stage(Trainer *t)
     t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 
-/* Before lab 14. */
+/* Stands in for lab 14 before it. */
 __attribute__((weak)) void metrics_over_stages(Metrics *metrics, const Mesh *mesh)
 {
     Metrics *m = metrics;
@@ -146,10 +147,11 @@ static void step_with_gradients(Trainer *t, StepReport *report)
     span_end(N_("optimiser"), false);
 }
 
-/* With ZERO, one reduce-scatter of all gradients follows the backward pass, which does not hide any of it; a table
-   sends all of its rows. A tied parameter is in different parts of its two stages' arenas, and a norm may be in
-   different parts on two tp ranks. So each replica adds up their gradients first, and the replicas' sums are taken in
-   the same order everywhere: all copies of a weight stay the same. */
+/* With ZERO=1, one reduce-scatter of all gradients, with all rows of tables, follows the backward
+   pass and does not overlap it. The two copies of a tied parameter are in different parts of their
+   stages' arenas, and a norm may be in different parts on two tp ranks. So each replica first sums
+   these gradients over stages and tp. The replicas' terms are then added in the same order in each
+   part, so all copies of a weight stay the same. */
 static double reduce_by_parts(Trainer *t)
 {
     const double begin = MPI_Wtime();
@@ -180,7 +182,7 @@ static double reduce_gradients(Trainer *t)
     return seconds;
 }
 
-/* Is the model evaluated or saved after this step, from 1? */
+/* Is the model evaluated or saved after `step` (counted from 1), or does the run end? */
 static bool is_read_after(const Trainer *t, int64_t step)
 {
     const TrainConfig *c = t->config;
@@ -188,7 +190,7 @@ static bool is_read_after(const Trainer *t, int64_t step)
            (c->save && c->save_every && step % c->save_every == 0);
 }
 
-/* All passes of the micro-batches. */
+/* Runs all passes of the micro-batches. */
 static void run_schedule(Trainer *t)
 {
     const bool gpipe = t->config->pipeline == GPIPE;
@@ -242,13 +244,13 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
 void trainer_moved(const Trainer *t)
 {
     enum { PATIENCE = 60 };
-    /* rank 1 tells if rank 0 is stopped */
+    /* rank 1 reports it if rank 0 is stopped */
     if (group_size(t->world) > 1 && group_rank(t->world) <= 1)
         stall_moved(PATIENCE);
 }
 
-/* Before each batch: does any replica have rows left (one may have a batch less), and has no rank
- * been asked to stop? */
+/* Called before each batch. Does any replica have rows left (one may have a batch less), and has no
+ * rank been asked to stop? */
 static bool evaluation_goes_on(Trainer *t, bool rows_left)
 {
     double asked[] = {*t->stop, rows_left};
@@ -266,7 +268,7 @@ Metrics trainer_evaluate(Trainer *t)
             continue;
         read_rows(t, 0, t->test, t->test_sampler.mine + first,
                   rows - first < most ? rows - first : most, false);
-        fill_stage(t, 0, false, (double)t->local_batch); /* which the sum is multiplied by again */
+        fill_stage(t, 0, false, (double)t->local_batch); /* pass_has_ended() multiplies again */
         forward_step(t->stage, 0, &t->mesh);
         stage_sends_finish(t->stage); /* a step of lab 13 does so itself */
         trainer_moved(t);

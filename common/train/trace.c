@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "train/profile.h"
 
-static Trace *kept; /* listeners get no context */
+static Trace *kept; /* static because span listeners get no context */
 
 static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool exchanged)
 {
@@ -27,7 +27,7 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
     return backward ? SPAN_BACKWARD : SPAN_FORWARD;
 }
 
-/* The micro-batch whose pass runs: its tape is the one that the model uses. */
+/* The micro-batch whose pass is running, recognised by the tape that the model uses. */
 static int micro_of(const Stage *stage, const char *what, SpanKind kind)
 {
     const Parameter *any = stage->model->parameters;
@@ -79,7 +79,7 @@ void trace_open(const Stage *stage, const Pool *pool, int64_t steps)
     /* Touches the pages before a step is timed. */
     memset(kept->span, 1, TRACED_SPANS * sizeof *kept->span);
     spans_listen(hear);
-    for (int i = 0; i < 3; i++) /* the first ones open connections */
+    for (int i = 0; i < 3; i++) /* the first two barriers open connections */
         MPI_Barrier(group_comm(mesh->world));
     kept->zero = clock_now();
 }

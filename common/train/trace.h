@@ -1,11 +1,11 @@
 /** @file
- * TRACE=run.json: what each rank does when, and the memory that it holds, in Chrome's trace format,
- * which Perfetto opens.
+ * TRACE=run.json: the work of each rank over time, and the memory that it holds, in Chrome's trace
+ * format, which Perfetto opens.
  *
  * The spans are those of base/spans.h: they follow each other without gaps. They are kept for a few
  * steps after the warm-up, in memory allocated before the first step, and sent to rank 0 at the end
  * of the run. A barrier sets the ranks' clocks. Waiting within an exchange is computed as in
- * profile.h: the rank of the group that spent least on it waited for nobody.
+ * profile.h: the rank of the group with the shortest time did not wait.
  */
 #pragma once
 
@@ -19,11 +19,11 @@ void trace_open(const Stage *stage, const Pool *pool, int64_t steps);
 /** Call this when step `done` of this run (from 0) begins. Spans belong to this step until
  *  trace_step_ends(). */
 void trace_step(int64_t done);
-/** Ends the current step. Keeps it if it is one to keep and all of its spans fit. */
+/** Ends the current step. Keeps it if it is one of the steps to keep, and all of its spans fit. */
 void trace_step_ends(void);
 
-/** Collects what all ranks kept and writes it to `path` on rank 0 (to a temporary file, then
- *  renamed). Collective. `first` steps were done before this run.
+/** Collects the steps that all ranks have kept, and writes them to `path` on rank 0 (to a temporary
+ *  file, then renamed). Collective. `first` steps were done before this run.
  *  @return false with `problem`, the same on every rank, if it cannot be written */
 bool trace_write(const char *path, int64_t first, Problem *problem);
 
@@ -39,7 +39,7 @@ bool trace_can_be_written(const char *path, Problem *problem);
 enum {
     TRACED_STEPS = 10,      /**< the most steps kept */
     TRACED_SPANS = 1 << 16, /**< the most spans, over all steps */
-    NO_MICRO = -1,          /**< of a span outside of the passes of micro-batches */
+    NO_MICRO = -1,          /**< the span is outside of all micro-batches' passes */
 };
 
 /** The kind of work of a span. */
@@ -49,10 +49,10 @@ typedef enum SpanKind {
     SPAN_TP,        /**< communication of the ranks that split a model */
     SPAN_PP,        /**< messages between stages, waiting included */
     SPAN_DP,        /**< the reduction over the replicas, while a rank waits for it */
-    SPAN_UNDER_WAY, /**< letting MPI progress it, between two operations */
+    SPAN_UNDER_WAY, /**< letting MPI progress the reduction, between two operations */
     SPAN_OPTIMISER, /**< clipping and the optimiser's step */
     SPAN_READING,   /**< reading the batch */
-    SPAN_KINDS,     /**< how many there are */
+    SPAN_KINDS,     /**< the number of kinds */
 } SpanKind;
 
 /** A span with its time. */
@@ -60,7 +60,7 @@ typedef struct Span {
     const char *what;      /**< its name, a string that stays valid */
     SpanKind kind;         /**< the row of the rank in which it is drawn */
     int micro;             /**< the micro-batch whose pass it is part of, or NO_MICRO */
-    bool backward;         /**< of that pass, in which some operations run forward again */
+    bool backward;         /**< of a backward pass, which may run operations forward again */
     double begin, seconds; /**< seconds since the clocks were set; duration */
     double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */
     int64_t sent_tp, sent_dp, sent_pp; /**< bytes sent by this rank */
@@ -83,13 +83,13 @@ typedef struct Trace {
     int spans, steps;              /**< number kept so far */
     TracedStep step[TRACED_STEPS]; /**< the first `steps` are filled */
     int64_t warm_up;               /**< the first step to keep */
-    double zero, last;             /**< on this machine's clock; the end of the last span */
-    Sent sent;                     /**< up to then */
+    double zero, last;             /**< time 0 on this machine's clock; the end of the last span */
+    Sent sent;                     /**< communication up to `last` */
     bool within;                   /**< inside a step that is kept */
     /** the ranks of a tp group, or of a dp group, made different numbers of exchanges, so waiting
      *  is unknown */
     bool unlike[2];
 } Trace;
 
-/** Returns what this rank has kept, with its waiting. Collective. */
+/** Returns this rank's trace, with its waiting. Collective. */
 const Trace *trace_compared(void);

@@ -17,7 +17,7 @@ enum { STEPS_THREAD, PASSES_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 static const char *const kind_names[SPAN_KINDS] = {
     "forward", "backward", "tp", "pp", "dp", "dp under way", "optimiser", "reading"};
 
-/* One event per line, each after a comma, except rank 0's first. */
+/* Writes one event per line. `before` separates it from the event before. */
 static void put(FILE *file, const char *before, json_t *event)
 {
     fputs(before, file);
@@ -45,7 +45,7 @@ static void put_steps(FILE *file, const Trace *t, int rank, int64_t first)
     }
 }
 
-/* Each pass is from its first span to its last: "F3", "B0". */
+/* Writes an event for each pass ("F3", "B0"), from its first span to its last. */
 static void put_passes(FILE *file, const Trace *t, int rank)
 {
     for (int i = 0, end; i < t->spans; i = end) {
@@ -166,7 +166,7 @@ static void put_head(FILE *file, const Trace *t)
     fputs(",\n\"traceEvents\":[", file);
 }
 
-/* Rank by rank, so that rank 0 holds only one other rank's events at a time. */
+/* Writes the events rank by rank, so rank 0 holds only one other rank's events at a time. */
 static void put_all(Replacement *file, const Trace *t, int64_t first)
 {
     MPI_Comm world = group_comm(t->mesh->world);

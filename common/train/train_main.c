@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     TrainConfig config;
     Problem problem = {0};
     bool good = train_config(&config, argc, argv, &problem);
-    if (config.dry) /* before ranks exist, and perhaps where none can */
+    if (config.dry) /* only checks the options, perhaps on a machine that cannot start ranks */
         return program_dry(good && train_config_dry(&config, &problem), &problem);
     Group *world = program_begin(argc, argv);
     good = program_devices(world, &problem) &&

@@ -11,7 +11,7 @@
 #include "train/profile.h"
 #include "train/trace.h"
 
-/* a + sign b. */
+/* Returns a + sign · b. */
 static Counter plus(Counter a, int sign, Counter b)
 {
     return (Counter){a.calls + sign * b.calls, a.bytes + sign * b.bytes,
@@ -73,7 +73,7 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
     t->epoch.count += metrics.count;
     step->step = t->step;
     step->epoch = epoch + 1;
-    const double count = fmax(metrics.count, 1); /* masks may hide no token of a tiny batch */
+    const double count = fmax(metrics.count, 1); /* a tiny batch may have no hidden token */
     step->loss = metrics.loss_sum / count;
     step->accuracy = metrics.correct / count;
     step->seconds = seconds;
@@ -82,7 +82,8 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
         report_step(t->report, step);
 }
 
-/* The rest of an epoch. Returns false with `problem` when the run diverges or a checkpoint cannot be written. */
+/* Trains the rest of an epoch. Returns false with `problem` if the run diverges or a checkpoint
+ * cannot be written. */
 static bool train_epoch(Trainer *t, int epoch, Problem *problem)
 {
     int64_t first = epoch * t->steps_an_epoch;
@@ -114,8 +115,9 @@ static bool train_epoch(Trainer *t, int epoch, Problem *problem)
     return true;
 }
 
-/* Each epoch ends with an evaluation; the last one's metrics stay in t->epoch. A run that resumes
-   at the end of an epoch begins with its evaluation, which may be missing. */
+/* Trains the rest of the epochs. Each ends with an evaluation; the metrics of the last one stay in
+   t->epoch. A run that resumes at the end of an epoch begins with that epoch's evaluation, which
+   may be missing. */
 static bool train_epochs(Trainer *t, Problem *problem)
 {
     int epoch = t->step > 0 ? (int)((t->step - 1) / t->steps_an_epoch) : 0;
@@ -166,8 +168,8 @@ static double sum_of(const double *values, int64_t count)
     return sum;
 }
 
-/* The peak of the cores that this rank uses. Ranks that have more threads than their node has cores
-   share them. Products in 16 bits have another peak. */
+/* The peak of the cores that this rank uses. If the ranks of a node have more threads than it has
+   cores, they share the cores. With AMP, products have another peak, so returns 0. */
 static double peak_of_rank(const Trainer *t)
 {
     MPI_Comm node;
@@ -214,7 +216,8 @@ static void report_end(Trainer *t)
 
 /* ---- the whole run ------------------------------------------------------------------------------------- */
 
-/* A lab makes the grid. With other degrees, the rest of the run would be that of another layout. */
+/* Has the lab that makes the grid set the requested degrees? With others, the run would have
+ * another layout. */
 static bool grid_is_as_asked(const Trainer *t, Problem *problem)
 {
     const Mesh *mesh = &t->mesh;

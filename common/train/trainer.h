@@ -1,5 +1,5 @@
 /** @file
- * A training run: its state, how it starts, its steps, its checkpoints, and what its ranks compare.
+ * A training run: its state, its start, its steps, its checkpoints, and its ranks' comparisons.
  */
 #pragma once
 
@@ -46,18 +46,18 @@ typedef struct Trainer {
     /** of each step; wait: the part of the reduction that was not hidden */
     double *step_seconds, *wait_seconds;
     Sent sent;         /**< in all steps */
-    double work;       /**< transformer_work() of what this replica has read, without padding */
+    double work;       /**< transformer_work() of the rows read by this replica, without padding */
     int passes;        /**< backward passes of the step so far */
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */
-    bool check_is_due; /**< CHECK waits for the replicas to have the same weights */
+    bool check_is_due; /**< a comparison of CHECK waits until the replicas have the same weights */
     /** the rows (with TASK=mlm, the tokens) that this replica has trained on since all had equal weights */
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
     Metrics epoch;   /**< sums of the epoch so far; after its evaluation, the evaluation's sums */
 } Trainer;
 
-/** What this rank has sent since the groups were made. */
+/** The communication of this rank since the groups were made. */
 Sent sent_so_far(const Mesh *mesh);
 
 /** Opens the data, makes samplers and batch. Collective. Returns false with `problem`, on every
@@ -111,12 +111,13 @@ void trainer_sum_norms(Trainer *t);
 /** Call this after a step with this replica's own gradients, on `targets` rows or tokens. */
 void trainer_stepped_alone(Trainer *t, double targets);
 
-/** Averages the weights after `step` if lab 16 says so. `last`: before the next step, the model is evaluated or
- *  saved, or the run ends. Does nothing if the replicas have the same weights. Collective.
+/** Averages the weights after `step` if average_is_due() of lab 16 returns true. `last`: before the
+ *  next step, the model is evaluated or saved, or the run ends. Does nothing if the replicas have
+ *  the same weights. Collective.
  *  @return the seconds that this took */
 double trainer_average(Trainer *t, int64_t step, bool last);
 
-/* ---- agree.c: what the ranks of a run compare with each other ------------------------------------------ */
+/* ---- agree.c: comparisons between the ranks of a run ---------------------------------------------------- */
 
 /** Did all ranks succeed? `good` is this rank's answer. Otherwise every rank gets the `problem` of
  *  the first rank that failed. Collective. */
@@ -129,8 +130,8 @@ bool is_same_over(Group *group, uint64_t x);
  *  @return true if so; false with `problem` on every rank */
 bool agree_on_device(Group *group, Problem *problem);
 
-/** Compares checksums: of what every rank of a tp group holds in full, over that group; of all
- *  weights, over the replicas. Collective over the world.
+/** Compares checksums of weights: of those that every rank of a tp group holds in full, over that
+ *  group; of all weights, over the replicas. Collective over the world.
  *  @return false with `problem`, on every rank, naming the first parameter that differs */
 bool weights_are_equal(Model *model, int64_t step, Problem *problem);
 
@@ -161,10 +162,10 @@ bool checkpoint_save(Trainer *t, bool last, Problem *problem);
 /* ---- stall.c: reports a run that makes no progress ----------------------------------------------------- */
 
 /** Call this after a step or a batch of an evaluation. If the next one takes longer than `patience`
- *  seconds and ten times the longest so far, says so on stderr, with the ranks of this machine that
- *  are stopped. Ranks other than 0 do so only if rank 0 is stopped. The run continues: it may just
- *  be slow. */
+ *  seconds and ten times the longest so far, reports it on stderr, with the ranks of this machine
+ *  that are stopped. Ranks other than 0 report it only if rank 0 is stopped. The run continues: it
+ *  may just be slow. */
 void stall_moved(int patience);
 
-/** Call this when nothing more is expected. */
+/** Call this when no more steps or batches follow. */
 void stall_end(void);

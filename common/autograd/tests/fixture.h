@@ -26,7 +26,7 @@ static inline void next_step(int64_t step)
         (TapeBatch){.seed = 7, .step = step, .count = 64, .samples = SAMPLES, .training = true});
 }
 
-/** Acts as rank `rank` of `ranks`; nothing that communicates may be called. */
+/** Acts as rank `rank` of `ranks`. Do not call anything that communicates. */
 static inline void rank_up(int rank, int ranks)
 {
     expect_nothing();

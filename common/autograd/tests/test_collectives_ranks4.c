@@ -1,5 +1,5 @@
 /* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4
- * ranks, with integers, so that every sum is exact. Ranks 0.._i-1 form one group and the others
+ * ranks, with integers, so every sum is exact. Ranks 0.._i-1 form one group and the others
  * another, at the same time. */
 #include "autograd/tape.h"
 #include "autograd/tests/fixture.h"
@@ -231,7 +231,7 @@ START_TEST(a_slice_shares_the_memory_of_its_tensor)
 }
 END_TEST
 
-/* Each rank's part is as long as its number, and the last one has the rest. */
+/* Part k holds k numbers, except the last part, which holds the rest. */
 static Range longer_and_longer(int64_t count, int k, int n)
 {
     return (Range){k * (k - 1) / 2, k == n - 1 ? count : (k + 1) * k / 2};
@@ -358,7 +358,7 @@ START_TEST(the_gather_joins_forward_and_cuts_backward)
 }
 END_TEST
 
-/* ---- a feed-forward pair: whole on every rank, and split as in figure 3a of arXiv:1909.08053 -------------- */
+/* ---- two linear layers: whole on every rank, and split as in figure 3a of arXiv:1909.08053 ---------------- */
 
 typedef struct Pass {
     real y[24], dx[24], dup[96], ddown[96]; /* [2,3,4], [24,4] and [4,24] */
@@ -414,7 +414,7 @@ START_TEST(a_split_pair_equals_the_whole_pair)
 }
 END_TEST
 
-/* ---- the cross entropy of logits split by columns, beside the kernel of whole rows ----------------------- */
+/* ---- the cross entropy of logits split by columns, compared with the kernel for whole rows --------------- */
 
 enum { TEXTS = 2, LENGTH = 5, TOKENS = TEXTS * LENGTH, MOST_COLUMNS = 11 };
 enum { VOCABULARIES = 2, SPREADS = 3, DIVISORS = 2 };
@@ -493,7 +493,7 @@ START_TEST(the_loss_of_a_split_vocabulary_is_that_of_whole_rows)
     static const float spread[SPREADS] = {1, 30, 1e4f};
     group_up(_i);
     for (int k = 0; k < VOCABULARIES * SPREADS * DIVISORS; k++) {
-        const int64_t tokens = k % DIVISORS ? 17 : 0; /* of the step, or those of this batch */
+        const int64_t tokens = k % DIVISORS ? 17 : 0; /* of the step; 0: of this batch */
         next_step(1);
         tape->batch.tokens = tokens;
         compare_losses(columns[k / DIVISORS / SPREADS], spread[k / DIVISORS % SPREADS],

@@ -1,4 +1,4 @@
-/* What the forward pass releases and the backward pass recomputes. */
+/* Tensors that the forward pass releases and the backward pass recomputes. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -8,7 +8,7 @@ static Tensor *itself(Tensor *x, const Mesh *with)
     return x;
 }
 
-/* Like f. */
+/* Returns x itself, in forward and backward. */
 static Tensor *passed_on(Tensor *x)
 {
     return call_pair((PairCall){.op = {"passed on", itself, itself}, .mesh = &mesh}, x, whole());
@@ -48,9 +48,10 @@ static Tensor *input_and_layer(void)
     return normal("x", SHAPE(2, 3, 5), whole());
 }
 
-/* Computes the gradients of two linears that read the result of cheap[way / 4], which odd ways pass
- * on, and ways 2 and 3 modulo 4 change in place. Releases the result before the backward pass if
- * `release`. Returns whether its numbers were still there after that. */
+/* Computes the gradients of two linear layers that read the result of cheap[way / 4]. If way & 1,
+ * the result first goes through passed_on(); if way & 2, it is changed in place. If `release`, the
+ * result is released before the backward pass. Returns whether its numbers were kept all the
+ * same. */
 static bool released_between(int way, bool release, real dx[30], real dweight[20])
 {
     next_step(1);

@@ -8,7 +8,7 @@ Suite *suite(void);
 enum { B = 3, S = 5, H = 12, COUNT = B * S * H };
 static const double probability = 0.25;
 
-/* The mask of `samples` as rank `rank` of `ranks` sees it: dropout of ones. */
+/* Draws the mask of `samples` on rank `rank` of `ranks`, by dropout of ones. */
 static void draw(int rank, int ranks, const int64_t *samples, int64_t step, const char *name,
                  real *kept)
 {
@@ -43,10 +43,10 @@ START_TEST(a_shard_drops_its_columns_of_the_whole)
 }
 END_TEST
 
-/* [B,S,H] of position S/ranks * rank on, as rank `rank` of `ranks` drops it. */
+/* Each of S ranks holds one position. */
 START_TEST(a_shard_drops_its_positions_of_the_whole)
 {
-    enum { RANKS = 5, EACH = S / RANKS * H }; /* one position each */
+    enum { RANKS = 5, EACH = S / RANKS * H };
     real all[COUNT], ones[B * EACH];
     draw(0, 1, samples, 4, "dropout", all);
     for (int i = 0; i < B * EACH; i++)
@@ -88,7 +88,7 @@ START_TEST(another_step_name_or_sample_drops_other_elements)
 {
     real kept[COUNT], other[COUNT];
     /* Independent masks agree in 1 - 2p(1-p) = 5/8 of the numbers; the bound is five standard
-     * deviations above. */
+     * deviations above that. */
     const double most = 0.625 + 5 * 0.484 / 13.4;
     draw(0, 1, samples, 4, "dropout", kept);
     draw(0, 1, samples, 5, "dropout", other);

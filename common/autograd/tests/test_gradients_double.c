@@ -120,7 +120,8 @@ static Tensor *net_repeat_heads(Tensor *const x[])
     return repeat_heads(x[0], 3, 4);
 }
 
-/* Part of a tensor that has another reader, and elements that are taken once, twice and never. */
+/* part() of a tensor that another operation reads too, and take() of elements once, twice and
+ * never. */
 static Tensor *net_part(Tensor *const x[])
 {
     return add(part(x[0], LAST, 1, 3), part(gelu(x[0]), LAST, 2, 3));
@@ -157,8 +158,8 @@ static Tensor *net_cross_entropy(Tensor *const x[])
     return cross_entropy_mean(x[0], labels, 6, NULL);
 }
 
-/* The maxima have no gradient: they are constants here, except in the whole loss, which does not
- * depend on them. */
+/* The maxima have no gradient, so they are constants here. Only the net of the whole loss computes
+ * them: the loss does not depend on them. */
 
 static Tensor *maxima(void)
 {

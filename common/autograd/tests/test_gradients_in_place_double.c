@@ -1,4 +1,4 @@
-/* Where element-wise operations write their gradients. */
+/* Element-wise operations write their gradients over dy if nothing else holds its buffer. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);

@@ -1,4 +1,4 @@
-/* What operations of heads compute, and that a cache of keys and values changes nothing. */
+/* The results of operations on heads; a cache of keys and values does not change them. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
@@ -32,8 +32,8 @@ static Tensor *positions_of(Tensor *x, int64_t first, int64_t end)
     return y;
 }
 
-/* Queries of positions first.. against the keys of all positions, which are rotated one position at
- * a time. */
+/* Attention of the queries from position `first` on to the keys of all positions. The keys are
+ * rotated one position at a time. */
 static Tensor *attention_from(Tensor *q, Tensor *k, Tensor *v, int64_t first)
 {
     Tensor *keys = tape_tensor(tape, REAL, k->shape, whole());

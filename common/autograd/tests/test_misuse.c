@@ -79,7 +79,7 @@ START_TEST(a_hidden_key_changes_nothing)
     real before[36];
     memcpy(before, reals(attention(q, k, k, mask, 2, 1)), sizeof before);
     for (int i = 0; i < 6; i++)
-        reals(k)[6 + i] = reals(k)[18 + i] = 1e30f; /* the keys (0,1) and (1,0) */
+        reals(k)[6 + i] = reals(k)[18 + i] = 1e30f; /* the hidden keys: (0,1) and (1,0) */
     assert_close("y", 36, reals(attention(q, k, k, mask, 2, 1)), before, 0);
 }
 END_TEST

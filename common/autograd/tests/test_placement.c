@@ -1,6 +1,6 @@
-/* Every placement rule, on rank 1 of 2: which values an operation accepts, what it returns, and
- * its message about others. Nothing is communicated: of f, g and the gather, only the rules are
- * tested. */
+/* Every placement rule, on rank 1 of 2: the placements that an operation accepts, that of its
+ * result, and its message about other placements. Nothing is communicated: of f, g and the gather,
+ * only the rules are tested. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"
@@ -12,9 +12,9 @@ enum { B = 2, S = 3, H = 4 };
 /* Placements: whole, copied, shard of dimension 0 to 2, partial sum, unknown. */
 typedef struct Rule {
     const char *operation;
-    const char *x, *y; /**< of the arguments: W, C, S0, S1, S2, P or U; y: of the weight, or NULL */
+    const char *x, *y; /**< placements of the arguments: W, C, S0, S1, S2, P or U; y may be NULL */
     const char *result;
-    const char *says; /**< in the note; NULL: none */
+    const char *says; /**< part of the message; NULL if the rule is kept */
 } Rule;
 
 static const Rule RULES[] = {
@@ -353,7 +353,7 @@ START_TEST(on_one_rank_everything_is_whole)
     mesh.tp_degree = 1;
     mesh.tp_rank = 0;
     if (strcmp(rule->operation, "dropout") == 0 || strcmp(rule->operation, "scale") == 0)
-        return; /* they return what they get */
+        return; /* these return x's placement */
     Placement placement = result_of(rule);
     ck_assert_msg(placement.kind == WHOLE, "%s is %s", name_of(rule),
                   placement_text(placement, (char[32]){0}));

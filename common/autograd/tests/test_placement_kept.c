@@ -1,5 +1,5 @@
-/* What happens to a placement outside the rules of the operations: raw access makes it unknown, an
- * own operation and placed() restore it, and parts may be uneven; on rank 1 of 2. */
+/* Placements beyond the operations' rules: raw access makes one unknown, a lab's own operation and
+ * placed() restore it, and parts may be uneven. On rank 1 of 2. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"
@@ -67,7 +67,7 @@ START_TEST(a_shard_that_was_noted_keeps_its_dropout)
     real ones[B * S * H];
     for (int i = 0; i < B * S * H; i++)
         ones[i] = 1;
-    /* without f: noted, but its columns are still the second half */
+    /* Without f, a broken rule is noted, but this rank's columns are still the second half. */
     Tensor *y = linear(normal("x", SHAPE(B, S, H), whole()), normal("w", SHAPE(H, H), shard(0)));
     memcpy(reals(y), ones, sizeof ones);
     real mine[B * S * H];

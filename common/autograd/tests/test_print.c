@@ -1,4 +1,4 @@
-/* tensor_print shows what a rank holds, and changes nothing. */
+/* tensor_print shows a rank's part of a tensor, and changes nothing. */
 #include "autograd/tests/fixture.h"
 #include "autograd/placement.h"
 
@@ -9,7 +9,7 @@ Suite *suite(void);
 
 static char said[8192];
 
-/* Captures what it prints in `said`. */
+/* Captures the output of tensor_print in `said`. */
 static void print(const char *name, Tensor *x)
 {
     FILE *file = tmpfile();
@@ -25,7 +25,7 @@ static void print(const char *name, Tensor *x)
 }
 
 static const char *place = "";
-/* As the runner's, which says layer, pass and step. */
+/* Replaces the runner's function, which writes the layer, pass and step. */
 void run_place(char *text, size_t size)
 {
     snprintf(text, size, "%s", place);

@@ -10,7 +10,7 @@ static const bool PATTERNS[][8] = {
     {true}, {true, true, true}, {false}, {true, true, true, true, true, true, true}};
 enum { PATTERNS_TRIED = sizeof PATTERNS / sizeof *PATTERNS };
 
-/* x is used twice, so that the second gradient is added to the first. */
+/* x is used twice, so the second gradient is added to the first. */
 static void gradients(const real *upstream, real *dx, real *dw, real *db)
 {
     tape_up();
@@ -63,7 +63,7 @@ START_TEST(rows_of_zeros_may_be_left_out)
 }
 END_TEST
 
-/* Of a table split by rows, the last rank may hold none. */
+/* The last rank may hold no rows of a table that is split by rows. */
 START_TEST(without_outputs_the_gradient_of_x_is_zero)
 {
     tape_up();

@@ -112,7 +112,7 @@ START_TEST(what_is_gathered_is_not_kept_but_gathered_again)
     fill_normal("x", ALL, all);
     fill_normal("w", H * H, weights);
     Tensor *x = own_positions(all), *w = tape_reals(tape, SHAPE(H, H), whole(), weights, true);
-    w->placement = if_split(shard(0)); /* each rank multiplies by all of it */
+    w->placement = if_split(shard(0)); /* each rank multiplies by the whole matrix */
     w->undivided = (int64_t)H * size;
     const int64_t before = held();
     const TapeMark mark = tape_mark(tape);
@@ -182,7 +182,7 @@ static Tensor *all_positions(const real *all)
     return tape_reals(tape, SHAPE(B, S, H), whole(), all, true);
 }
 
-/* Each element of this rank's part of each parameter. */
+/* Compares each element of this rank's part of each gradient with the gradient on one rank. */
 static void compare_gradients(const Model *model, const Model *on_one_rank)
 {
     for (const Parameter *p = model->parameters, *q = on_one_rank->parameters; p;

@@ -1,9 +1,9 @@
-/* The tape: what is differentiated when, what is kept, what is freed. */
+/* The tape: the order of differentiation, what is kept, and what is freed. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);
 
-/* A model with one weight, so that gradients accumulate between passes. */
+/* A model with one weight, so gradients accumulate between passes. */
 static Model *model;
 static Tensor *weight;
 
@@ -224,8 +224,8 @@ START_TEST(the_result_can_be_read_after_the_backward_pass)
 }
 END_TEST
 
-/* What the observer records: how often the weight's gradient was complete, its values then, and the
- * operations so far. */
+/* The observer's record: how often the weight's gradient was complete, its values at that point,
+ * and the number of operations before it and in all. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];
@@ -258,7 +258,7 @@ START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
     ck_assert_int_eq(told.complete, 1);
     ck_assert_int_eq(told.operations, 4);
     ck_assert_int_eq(told.operations_before,
-                     2); /* the sum and one of the products; the gelu comes after */
+                     2); /* the sum and one of the products; gelu's backward runs later */
     assert_close("weight", 20, told.gradient, reals(weight->gradient), 0);
 }
 END_TEST

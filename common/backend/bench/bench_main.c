@@ -1,8 +1,8 @@
 /* build/bench-kernels [threads [hidden positions samples]...]: measures each kernel at the sizes of
  * some models (by default, of two), and products in each precision that the backend has. GB/s
- * counts each number that must be read or written once. On a GPU, measures several calls in a row,
- * until the last has ended; a product does not round again what the call before rounded. Not a
- * test: it compares nothing. */
+ * counts once each number that must be read or written. On a GPU, measures several calls in a row,
+ * until the last has ended; a product does not round a matrix again that the previous call has
+ * rounded. Not a test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,7 +74,7 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
 }
 
 /* Times calls of a kernel on the Bench `b`. `work` counts bytes or floating-point operations;
- * `unit` names a thousand million of them per second. */
+ * `unit` is "GB/s" or "GFLOP/s". */
 #define MEASURE(name, work, unit, call)                                                            \
     do {                                                                                           \
         Timing timing = {0};                                                                       \
@@ -109,8 +109,8 @@ static void measure_products(const Bench *b)
                                       x[3], x[4], x[5], x[6], b->work));
 }
 
-/* Kernels bound by memory bandwidth. The memory itself is a table larger than the caches, read and
- * written. */
+/* Kernels bound by memory bandwidth; and the bandwidth itself, by reading and writing a table that
+ * is larger than the caches. */
 static void measure_layers(const Bench *b)
 {
     float *const *x = b->buffer;

@@ -99,9 +99,9 @@ typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;
 
-/** draws[4b + k]: word k of block b after the counter's; computes a multiple of BLOCKS_AT_ONCE
- * blocks. Each word is in the low half of 64 bits, where its product arises, so that nothing moves
- * between vector lanes. */
+/** Sets draws[4b + k] to word k of block b after the counter's; computes a multiple of
+ * BLOCKS_AT_ONCE blocks. Each word is in the low half of 64 bits, as the products need it, so
+ * nothing moves between vector lanes. */
 KERNEL_HELPER void draw(PhiloxKey key, Counter counter, int64_t blocks, uint32_t *draws)
 {
     const uint64_t low = 0xFFFFFFFFu;
@@ -167,7 +167,7 @@ void kernel_dropout_draw(int64_t rows, int64_t columns, const DropoutMask *mask,
     draw_part(begin, end, columns, mask, kept);
 }
 
-/** Runs `rows` rows of each operation with dropout; dy is for the backward one only. */
+/** Runs an operation with dropout on `rows` rows; only GELU_DROPOUT_BACKWARD reads dy. */
 KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_t columns,
                                 double probability, const uint32_t *kept, const real *dy,
                                 const real *x, real *y)
@@ -196,7 +196,7 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
     }
 }
 
-/** Each operation has its own loop. */
+/** Calls dropout_rows() with a constant, so the compiler makes a loop for each operation. */
 KERNEL static void dropout_part(DropoutOperation operation, int64_t rows, int64_t columns,
                                 double probability, const uint32_t *kept, const real *dy,
                                 const real *x, real *y)

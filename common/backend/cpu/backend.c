@@ -1,4 +1,5 @@
-/* The library for products, its threads, and whether it knows this machine. */
+/* The library for products: its threads, its description, and a check that it knows this
+ * machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,7 @@ void backend_start(char **argv)
 
 bool backend_check(Problem *problem)
 {
-    return products_check(problem); /* here, OpenBLAS uses the machine's feature flags */
+    /* On this architecture, OpenBLAS selects its kernels by the machine's feature flags. */
+    return products_check(problem);
 }
 #endif

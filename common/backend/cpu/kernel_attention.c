@@ -29,7 +29,7 @@ typedef struct Tile {
 } Tile;
 
 /** Replaces the scores of `end` keys by exp(score - highest), or 0 for hidden keys; with `all`,
- *  none is hidden. The compiler vectorises a loop of its own for each. */
+ *  none is hidden. The compiler makes and vectorises a loop for each case. */
 KERNEL_HELPER void exponents_of_row(bool all, int64_t end, const int32_t *mask, real *scores,
                                     real *highest, real *sums)
 {
@@ -41,7 +41,7 @@ KERNEL_HELPER void exponents_of_row(bool all, int64_t end, const int32_t *mask, 
         scores[j] = all || mask[j] ? e : 0;
         sum += scores[j];
     }
-    *highest = sum == 0 ? 0 : most; /* it sees no key */
+    *highest = sum == 0 ? 0 : most; /* the query sees no key */
     *sums = sum == 0 ? 1 : sum;
 }
 
@@ -131,9 +131,10 @@ typedef struct Head {
     const int32_t *mask;
 } Head;
 
-/** The keys from the result on are all hidden, like padding: nothing is computed for them. One is
- *  left. In causal attention none is left out, because the number of keys decides in which order
- *  the library adds: a mask of the future would change the last bits of the past. */
+/** Returns the number of keys to compute with, at least 1: the keys after them are all hidden, like
+ *  padding. In causal attention, returns the number of all keys. It decides in which order the
+ *  library adds, so with fewer keys, a mask of the future would change the last bits of the
+ *  past. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
     int64_t keys = attention_keys(shape);
@@ -225,7 +226,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         const int64_t last = (queries - 1) / most * most;
         const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
         real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
-        /* From the last tile, which has the most keys: it writes dk and dv, the others add. */
+        /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others
+         * add to them. */
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;

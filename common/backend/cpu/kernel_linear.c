@@ -32,7 +32,7 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
     for (int t = 0; t < threads; t++) {
         const int64_t begin = part_begin(rows, ROWS_OF_A_BLOCK, t, threads);
         const int64_t end = part_begin(rows, ROWS_OF_A_BLOCK, t + 1, threads);
-        /* Costs nothing: with a factor of 0, the library would first fill c with zeros. */
+        /* Takes no extra time: with a factor of 0, the library would fill c with zeros instead. */
         for (int64_t r = begin; bias && r < end; r++)
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
         const real factor = bias || accumulate ? 1 : 0;

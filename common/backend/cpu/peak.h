@@ -1,6 +1,6 @@
 /** @file
- * What a core can compute at most, in single precision: multiply-adds in registers, in 24 chains,
- * because each one waits for the one before.
+ * The peak of a core in single precision: multiply-adds in registers, in 24 independent chains,
+ * because each multiply-add waits for the previous one of its chain.
  */
 #pragma once
 

@@ -8,9 +8,9 @@
 #include "backend/backend.h"
 
 /** From this width on, oneDNN in single precision is 2 to 6 % faster than OpenBLAS, forward and
- *  backward. Below it, some product of a layer is slower (256 to 1,024, the weight's gradient: 18
- *  %). Measured with AVX-512 only, so used only there. Only the size decides, so that two runs
- *  decide alike. */
+ *  backward. Below it, at least one product of a layer is slower: the weight's gradient of a layer
+ *  from 256 to 1,024 by 18 %. oneDNN is used only with AVX-512, because only that was measured. The
+ *  choice depends on the size alone, so it is the same in every run. */
 enum { LARGE = 384 };
 
 /** Process-wide, like the number of threads: kernels do not take it as an argument. */

@@ -11,7 +11,8 @@
 /** Returns oneDNN if products are in BF16, otherwise NULL. */
 const OneDnn *products_in_bf16(void);
 
-/** Returns what multiplies FP32 matrices of these sizes faster than cblas_sgemm, or NULL. */
+/** Returns the function that multiplies FP32 matrices of these sizes faster than cblas_sgemm, or
+ *  NULL. */
 SingleMultiply *products_of_large(int64_t rows, int64_t columns, int64_t inner);
 
 /** Returns false with `problem`, a warning, if bf16 was chosen and this processor only emulates

@@ -61,7 +61,7 @@ void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const
                   y + begin * columns, rstd + begin);
 }
 
-/** What both backward passes take; for RMS norm, mean and dbias are NULL. */
+/** The arguments of both backward passes. For RMS norm, mean and dbias are NULL. */
 typedef struct NormBackward {
     int64_t columns;
     const real *dy, *x, *weight, *mean, *rstd;

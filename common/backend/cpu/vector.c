@@ -31,7 +31,8 @@ void kernel_vector_fill(int64_t count, double value, real *y)
     fill(end - begin, (real)value, y + begin);
 }
 
-/* Part by part, so that the order of the sum depends only on `count`. */
+/* Sums one part. The sizes of the parts, and so the order of the whole sum, depend only on
+ * `count`. */
 KERNEL static double square_sum(int64_t count, const real *x)
 {
     double sum = 0;
@@ -69,7 +70,7 @@ void kernel_vector_accumulate(int64_t count, const real *x, real *y)
 
 void kernel_vector_scale(int64_t count, double factor, real *x)
 {
-    if (factor == 1) /* of one replica */
+    if (factor == 1) /* for example, the mean over one replica */
         return;
     FOR_PARTS(count, count, CACHE_LINE)
     scale(end - begin, (real)factor, x + begin);
@@ -139,7 +140,8 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t
     for (int64_t r = 0; r < rows; r++)
         if (!is_zero(columns, x + r * columns))
             index[count++] = (int32_t)r;
-    return 4 * count < 3 * rows ? count : rows; /* both they and the result are copied */
+    /* Skipping rows costs copies of the other rows and of the result. */
+    return 4 * count < 3 * rows ? count : rows;
 }
 
 /* ---- optimisers -------------------------------------------------------------------------------------- */

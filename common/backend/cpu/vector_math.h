@@ -1,5 +1,5 @@
 /** @file
- * Elementary functions without branches or tables, so that the compiler can vectorise the loops
+ * Elementary functions without branches or tables, so the compiler can vectorise the loops
  * that use them. The polynomials are weighted minimax fits (Lawson's iteration).
  */
 #pragma once
@@ -95,7 +95,7 @@ typedef struct Normal {
  *  @param a |x|, at most FAR */
 KERNEL_HELPER Normal normal_at(float a)
 {
-    const float exponent = a * a * -0.72134752f; /* of 2 */
+    const float exponent = a * a * -0.72134752f; /* exp(-a²/2) = 2^exponent */
     const float shifted = exponent + ROUNDER;
     const float r = exponent - (shifted - ROUNDER);
     float e = 0.000153457891f;

@@ -87,7 +87,7 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
     if (bytes > 48 << 10 &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
             cudaSuccess) {
-        cudaGetLastError(); /* reported here */
+        cudaGetLastError(); /* resets the error, which is reported here */
         misuse("with more HEADS each is smaller",
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
@@ -138,10 +138,10 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
         most = tile_most;
         for (int i = 0; i < SIZE / PARTS; i++)
             share[i] *= kept;
-        __syncwarp(); /* neighbours write a row of p */
+        __syncwarp(); /* eight neighbouring threads have written a row of p */
         add_rows<TILE, SIZE>(shape.size, 1, p + row * (TILE + 1), values, share);
     }
-    if (sum == 0) { /* it sees no key */
+    if (sum == 0) { /* the query sees no key */
         most = 0;
         sum = 1;
     }
@@ -156,7 +156,7 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
 
 /* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), where delta is the sum of p dp
  * over the row; dq = factor ds k, dk = factor ds^T q, dv = p^T dy. Recomputes scores by tiles of
- * queries (dq), then by tiles of keys (dk and dv), so that one block sums each result. */
+ * queries (dq), then by tiles of keys (dk and dv), so one block sums each result. */
 
 __device__ static float probability(const Shape &shape, const Query &query, const float *q,
                                     const float *k, bool shown)
@@ -184,7 +184,7 @@ __global__ static void query_gradient(Shape shape, const float *q, const float *
     const int64_t end = keys_end(shape, first + TILE);
     const bool used =
         __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
-    /* First the row's sum of p dp, then what depends on it. */
+    /* The first pass computes the row's sum of p dp, the second one ds and dq from it. */
     for (int pass = 0; used && pass < 2; pass++) {
         float sum = 0;
         for (int64_t key = 0; key < end; key += TILE) {

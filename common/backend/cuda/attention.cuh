@@ -58,7 +58,7 @@ __device__ static bool is_there(const Rows &rows, int64_t position)
 /* The location of head blockIdx.y. */
 typedef struct Head {
     Rows queries, keys;
-    int64_t row; /* of the first query in the data kept per row */
+    int64_t row; /* index of the first query in the data kept per query */
 } Head;
 
 __device__ static Head head_of(const Shape &shape, const int32_t *mask)
@@ -71,19 +71,20 @@ __device__ static Head head_of(const Shape &shape, const int32_t *mask)
             n * shape.positions};
 }
 
-/* Queries before `end` see no key from the result on. */
+/* Returns the end of the keys that the queries before `end` see. */
 __device__ static int64_t keys_end(const Shape &shape, int64_t end)
 {
     return end + shape.ahead < shape.keys ? end + shape.ahead : shape.keys;
 }
 
-/* No query before the result, the beginning of a tile, sees a key from `first` on. */
+/* Returns the beginning of a tile: no query before it sees a key from `first` on. */
 __device__ static int64_t queries_begin(const Shape &shape, int64_t first, int tile)
 {
     return first > shape.ahead ? (first - shape.ahead) / tile * tile : 0;
 }
 
-/* What the forward pass kept for a query; without a query, nothing flows. */
+/* The numbers that the forward pass kept for a query. Past the last query, they make every gradient
+ * 0. */
 typedef struct Query {
     float highest, inverse, delta;
 } Query;

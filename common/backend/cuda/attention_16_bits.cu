@@ -1,8 +1,8 @@
 /* Attention on tensor cores, with products in 16 bits: tiles of 64 queries against tiles of keys
  * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
  * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
- * soft-max and sums are in single precision. Rounded are q, k, v and dy, the exponentials (forward)
- * or probabilities (backward), and the gradient of the scores. */
+ * soft-max and sums are in single precision. The kernels round q, k, v and dy, the exponentials
+ * (forward) or probabilities (backward), and the gradient of the scores. */
 #include <cmath>
 
 #include "backend/cuda/attention_rows_16_bits.cuh"
@@ -13,14 +13,14 @@ __device__ static float exponent(float x)
     return exp2f(x * 1.4426950408889634f);
 }
 
-/* The last key of the tile that begins at `key` that the query sees, counted in the tile: less than 0
- * if none. */
+/* The last key that the query sees, counted from the tile's first key, `key`; negative if it sees
+ * no key of the tile. */
 __device__ static int last_seen(const Shape &shape, int64_t query, int64_t key)
 {
     return (int)(query + shape.ahead - key);
 }
 
-/* The first query of the tile that begins at `query` that sees the key. */
+/* The first query that sees the key, counted from the tile's first query, `query`. */
 __device__ static int first_seeing(const Shape &shape, int64_t key, int64_t query)
 {
     return (int)(key - shape.ahead - query);
@@ -83,7 +83,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const int64_t end = keys_end(shape, first + BLOCK_ROWS);
     for (int64_t key = 0; key < end; key += TILE) {
         const bool shown = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
-        if (!__syncthreads_or(shown)) /* also: the previous tiles have been read */
+        if (!__syncthreads_or(shown)) /* also waits until the previous tiles have been read */
             continue;
         load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
         load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);

@@ -9,14 +9,14 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which a lane reads at once. Rows of a tile are APART further apart, so that reads
- * hit different memory banks. */
+/* Eight numbers, which a lane reads at once. APART unused numbers follow each row of a tile, so
+ * reads of different rows hit different memory banks. */
 struct Line {
     alignas(16) uint16_t number[8];
 };
 enum { APART = 8 };
 
-/* The tiles that are streamed: rows in 16 bits, and one word per row. */
+/* The tiles that are streamed: rows in 16 bits, and the numbers of each row. */
 template <int TILE, int SIZE> struct Passing {
     enum { STRIDE = SIZE + APART };
     uint16_t first[TILE * STRIDE], second[TILE * STRIDE];

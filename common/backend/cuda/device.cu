@@ -61,7 +61,7 @@ static bool count_gpus(int *count, Problem *problem)
     const cudaError_t error = cudaGetDeviceCount(count);
     if (error == cudaSuccess && *count > 0)
         return true;
-    cudaGetLastError(); /* reported here */
+    cudaGetLastError(); /* resets the error, which is reported here */
     const char *what = error == cudaSuccess ? _("there is no GPU") : cudaGetErrorString(error);
     if (!visible)
         return problem_set(problem, NULL, no_gpu, "BACKEND=cuda: %s", what);
@@ -94,7 +94,7 @@ bool backend_ready(Problem *problem)
 cudaStream_t device_stream(void)
 {
     Problem problem;
-    if (!backend_ready(&problem)) { /* the program has not asked, and there may be no MPI */
+    if (!backend_ready(&problem)) { /* the program has not called it, and may not use MPI */
         if (local_rank() == 0)
             problem_print(stderr, &problem);
         exit(2);
@@ -208,7 +208,8 @@ void *device_work(int64_t bytes)
 void backend_start(char **argv)
 {
     Problem problem;
-    /* before MPI_Init, which may look for a GPU; the next call reports it */
+    /* Comes before MPI_Init, which may look for a GPU. The next call of backend_ready() reports a
+     * missing one. */
     backend_ready(&problem);
 }
 
@@ -239,17 +240,17 @@ const char *backend_description(void)
 
 double backend_peak(void)
 {
-    return 0; /* in NVIDIA's data sheets */
+    return 0; /* unknown here: NVIDIA's data sheets give it */
 }
 
 void backend_set_threads(int threads)
 {
-    /* host threads: launching kernels takes one */
+    /* One host thread is enough to launch kernels. */
 }
 
 bool backend_looks_for_zeros(void)
 {
-    return false; /* looking would require waiting */
+    return false; /* the host would have to wait for the kernels to look */
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
@@ -278,7 +279,7 @@ void *backend_memory(int64_t bytes, MemoryKind kind)
             : cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped);
     if (error == cudaSuccess)
         return memory;
-    cudaGetLastError(); /* the caller reports it */
+    cudaGetLastError(); /* resets the error, which the caller reports */
     return NULL;
 }
 
@@ -286,7 +287,7 @@ void backend_memory_free(void *memory, MemoryKind kind)
 {
     const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
-    device_changed(); /* this address may next hold another tensor, or what the host writes */
+    device_changed(); /* the address may next hold another tensor, or the host's numbers */
     device.waits++;
 }
 
@@ -304,7 +305,7 @@ void backend_wait(void)
         device.look(begins);
         error = cudaStreamQuery(stream);
     }
-    cudaGetLastError(); /* "not ready" stays set as an error */
+    cudaGetLastError(); /* resets the error "not ready" */
     device_check(error, "waiting for kernels");
 }
 
@@ -329,14 +330,14 @@ static void copy(void *to, const void *from, int64_t bytes)
 
 void backend_write(void *memory, const void *host, int64_t bytes)
 {
-    backend_wait(); /* the copy would wait too, without looking */
+    backend_wait(); /* waits first, because the copy would wait without calling device.look */
     copy(memory, host, bytes);
     backend_wait(); /* the host's memory belongs to the caller again */
 }
 
 void backend_read(void *host, const void *memory, int64_t bytes)
 {
-    backend_write(host, memory, bytes); /* CUDA finds the direction */
+    backend_write(host, memory, bytes); /* CUDA determines the direction from the addresses */
 }
 
 void backend_set_bytes(void *memory, int byte, int64_t bytes)

@@ -24,14 +24,14 @@ void device_check(cudaError_t error, const char *what);
  *  the run. */
 void device_look_while_waiting(void (*look)(bool begins));
 
-/** Exists while the host is in a CUDA call that may not return: a stream accepts no more work if
- *  its current work waits forever. Another thread reads since when. That thread must not call CUDA,
- *  whose locks may be held. */
+/** Exists while the host is in a CUDA call that may never return: a full stream accepts no more
+ *  work if its current work waits forever. Another thread asks device_call_seconds() for how long.
+ *  That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();
     ~DeviceCall();
 };
-double device_call_seconds(void); /**< 0 outside calls */
+double device_call_seconds(void); /**< how long the host has been in such a call; otherwise 0 */
 
 /** The device's compute capability: 75, 80, 90, ... */
 int device_generation(void);

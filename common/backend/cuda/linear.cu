@@ -43,7 +43,7 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
             device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
             "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
     precision = wanted;
-    device_changed(); /* the old memory has copies */
+    device_changed(); /* existing copies are of the old precision */
     return true;
 }
 
@@ -63,14 +63,15 @@ static struct {
 } weights;
 
 /* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and, if calls
- * wait for their kernels (so that the host may write after any), device_waits() is `waited`. */
+ * wait for their kernels (the host may then write after each call), device_waits() is `waited`. */
 typedef struct Copy {
     const real *x;
     int64_t count;
     uint64_t good_at, waited, used;
 } Copy;
 
-/* numbers: tensor cores need rows at multiples of cache lines */
+/* ALIGNED: copies begin at multiples of so many numbers, because tensor cores need rows at cache
+ * lines */
 enum { COPIES = 3, ALIGNED = 128 };
 static struct {
     DeviceRoom room;

@@ -1,4 +1,4 @@
-/* Looks up table rows and adds to them; copies what the host has written to the device. */
+/* Looks up table rows and adds to them; copies the host's ids and masks to the device. */
 #include "backend/cuda/device.cuh"
 
 /* A copy of x [count], made when device_waits() was `good_at`. */
@@ -43,8 +43,8 @@ __global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids
     }
 }
 
-/* One block adds all rows of an id, in order: the block of the id's first row, which looks for the
- * others. */
+/* One block adds all rows of an id, in order: the block of the first row with this id, which
+ * searches for the others. */
 __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *ids, const float *dy,
                                 float *dtable)
 {
@@ -62,9 +62,10 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
     float sum = column < columns ? dtable[id * columns + column] : 0;
     for (int64_t first = mine; first < count; first += THREADS) {
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
-        if (!__syncthreads_or(found[threadIdx.x])) /* most blocks of ids have none */
+        if (!__syncthreads_or(found[threadIdx.x])) /* most pieces of `ids` lack this id */
             continue;
-            /* No row waits for the one before: there are thousands of padding rows. */
+            /* Unrolled, so a load does not wait for the previous one: padding has thousands of
+             * rows. */
 #pragma unroll 8
         for (int i = 0; i < THREADS; i++)
             sum += found[i] && column < columns ? dy[(first + i) * columns + column] : 0;

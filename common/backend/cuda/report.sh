@@ -3,7 +3,7 @@
 # tests, the grading of all solutions, the bench (kernels, collectives, steps of BERT with their
 # share of the peak, over MPI and NCCL, and PyTorch if it is installed), and compute-sanitizer in
 # the time that is left. `make gpu-report` builds everything first and names the TESTS. MODELS,
-# STEPS, PEAK and TORCH are the bench's.
+# STEPS, PEAK and TORCH are settings of the bench.
 set -uo pipefail
 build=$1 backend=$2
 export BUILD=$build
@@ -37,7 +37,8 @@ date -u +%F
 section "kernels against their definitions"
 for test in $TESTS; do
     [[ $test != *_ranks* ]] || continue
-    # Tests of kernels wait for them; other tests read results without waiting.
+    # Tests of kernels wait for each kernel themselves. Other tests read results at once, so
+    # launches must wait.
     if [[ $test == */backend/* ]]; then blocking=0; else blocking=1; fi
     CK_FORK=no CUDA_LAUNCH_BLOCKING=$blocking within 240 "$test" > "$work/out" 2>&1 || failed "${test##*/}"
     printf '%-32s %5d passed, %d failed\n' "${test##*/}" "$(grep -c '^ok' "$work/out")" "$(grep -c '^not ok' "$work/out")"
@@ -63,7 +64,7 @@ done
 section "memory, races, unset reads (compute-sanitizer)"
 if type -P compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck synccheck; do
-        for kernels in matrix rows attention vector; do # only the first launches: racecheck is slow
+        for kernels in matrix rows attention vector; do # racecheck is slow: only the first launches
             CK_FORK=no within 90 compute-sanitizer --tool "$tool" --error-exitcode 9 --launch-count 400 \
                 "$build/tests/$backend/common/backend/tests/test_kernels_$kernels" > "$work/out" 2>&1 || failed "$tool $kernels"
             printf '%-10s %-10s %s\n' "$tool" "$kernels" "$(grep 'SUMMARY' "$work/out" | tail -1)"

@@ -1,7 +1,7 @@
 /* Rotary positions. */
 #include "backend/cuda/device.cuh"
 
-/* A thread turns one pair of all heads at one position of one sample, so that it computes one
+/* A thread turns one pair of all heads at one position of one sample, so it computes one
  * angle: many GPUs are slow in double precision. */
 __global__ static void turn(Rotary rotary, bool back, const float *x, float *y)
 {

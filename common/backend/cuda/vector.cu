@@ -52,7 +52,7 @@ void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_st
 
 /* ---- the sum of squares: of each block, then of the blocks ------------------------------------------------ */
 
-static const unsigned SUMS = THREADS; /* at most this many: one block adds them */
+static const unsigned SUMS = THREADS; /* the most blocks: one block adds their sums */
 
 /* The sum over a block, on its first thread. */
 __device__ static double block_sum(double x, double *warps)

@@ -8,9 +8,9 @@
 
 #include "base/language.h"
 
-/** A kind of product as prepared by oneDNN, for all sizes: preparing takes a hundred times as long
- *  as a small product, and sizes vary from step to step. If sizes are given late, oneDNN 2 is 1 µs
- *  slower; for large products this does not matter. */
+/** A kind of product that oneDNN has prepared, for all sizes: preparing takes a hundred times as
+ *  long as a small product, and sizes vary from step to step. A product whose sizes are given only
+ *  when it runs takes 1 µs longer in oneDNN 2; for large products this does not matter. */
 typedef struct Prepared {
     Product kind; /* except its sizes */
     dnnl_primitive_t primitive;
@@ -191,7 +191,7 @@ static Bf16Support start(void)
     return (instructions & wanted) == wanted ? BF16_FAST : BF16_SLOW;
 }
 
-/* On other processors, oneDNN claims to have all instructions. */
+/* Always false on other architectures: there, oneDNN claims to have all instructions. */
 static bool has_avx512(void)
 {
 #ifdef __x86_64__

@@ -44,7 +44,7 @@ static real logistic(real x)
     return rounded(1 / rounded(1 + reference_inexact(exp(-x))));
 }
 
-/** Twice the u of kernel_gelu_tanh_forward(), and its slope. */
+/** 2u of kernel_gelu_tanh_forward(); twice_u_slope() is its derivative. */
 static real twice_u(real x)
 {
     real cubic = rounded(rounded(0.044715) * rounded(rounded(x * x) * x));

@@ -1,4 +1,4 @@
-/* What the reference backend is and supports. */
+/* The reference backend's description, and the settings that it supports. */
 #include "backend/reference/rounding.h"
 
 bool backend_check(Problem *problem)

@@ -13,7 +13,8 @@ void reference_set_products(Precision precision)
 }
 
 /** The number format of a product's matrices: the number of significant bits, the smallest exponent
- *  of a normal number (the highest bit stands for 1/2), and from where on numbers are infinite. */
+ *  of a normal number (the highest bit stands for 1/2), and the smallest number that becomes
+ *  infinite. */
 typedef struct Numbers {
     int bits, lowest;
     double infinite;
@@ -64,7 +65,7 @@ void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x,
             y[r * out + o] = rounded(y[r * out + o] + bias[o]);
 }
 
-/* Writes y, or adds it to what is there. */
+/* Writes the product to y, or adds it to y. */
 static void set_or_add(Order order, Factor a, Factor b, real *y, bool accumulate)
 {
     real *sums = accumulate ? malloc((size_t)(a.rows * b.rows) * sizeof *sums + 1) : y;

@@ -1,6 +1,6 @@
 /** @file
- * What must hold of causal attention in every backend: for programs in single precision and for the
- * reference backend's in double.
+ * Tests that causal attention must pass in every backend. Programs in single precision include
+ * them, and the one for the reference backend in double precision.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ static inline void *shared_memory(int64_t bytes)
 /** Set by a test case that cannot run here. */
 static bool causal_skipped;
 
-/** The fifth takes several tiles of queries on each backend; the last head is too large for tensor
- *  cores. */
+/** Shape i. The fifth takes several tiles of queries on each backend; the heads of the last one are
+ *  too large for tensor cores. */
 static inline AttentionShape causal_shape(int i)
 {
     static const int64_t batch[] = {1, 2, 3, 1, 2, 1}, positions[] = {1, 5, 33, 64, 150, 40},
@@ -98,7 +98,7 @@ static inline void causal_run(Causal *c)
                                   c->x[DY], c->x[DQ], c->x[DK], c->x[DV], c->work);
 }
 
-/** Fails if the future changes a bit of what is at or before position s. */
+/** Fails if any bit of the results at positions 0..s differs. */
 static inline void must_be_the_same_before(const Causal *a, const Causal *b, int64_t s)
 {
     const int64_t positions = a->shape.positions, past = (s + 1) * a->width;
@@ -111,7 +111,7 @@ static inline void must_be_the_same_before(const Causal *a, const Causal *b, int
         }
 }
 
-/** Replaces what comes after position s in q, k, v and the mask. */
+/** Replaces the contents of q, k, v and the mask after position s. */
 static inline void change_future(Causal *c, int64_t s)
 {
     const int64_t positions = c->shape.positions;

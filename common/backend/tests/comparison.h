@@ -35,7 +35,7 @@ static inline bool kernels_run_on_the_host(void)
 /** A tensor that a kernel reads or writes, in both versions. */
 typedef struct Twin {
     int64_t count;
-    float *start;   /**< before each run */
+    float *start;   /**< contents before each run */
     float *single;  /**< the backend's result */
     double *number; /**< the reference's result in the current run */
     double *exact;  /**< its result in double precision */
@@ -49,7 +49,7 @@ typedef struct Comparison {
     bool accumulate;
     double bound; /**< added to the tolerance: the error of elementary functions */
     const int32_t *ids;
-    const uint32_t *kept; /**< by dropout */
+    const uint32_t *kept; /**< the bits of dropout */
     const AttentionShape *shape;
     const Rotary *rotary;
     Twin twins[TWINS];
@@ -155,8 +155,8 @@ static inline void compare(Comparison *comparison, Call *call)
     free_twins(comparison);
 }
 
-/** The sizes with which every kernel is tested: odd ones, the model's, and one that several threads
- *  share. */
+/** The sizes with which every kernel is tested: odd ones, sizes of the model, and one that is split
+ *  over several threads. */
 static const int64_t ROWS[] = {1, 3, 17, 301};
 static const int64_t COLUMNS[] = {5, 1, 24, 36, 127, 128, 768};
 enum { ROW_SIZES = 4, COLUMN_SIZES = 7, SIZES = ROW_SIZES * COLUMN_SIZES };

@@ -1,7 +1,7 @@
 /* Attention with products in 16 bits, compared with its definition in double precision. Arguments
  * have few significant bits, so only the exponentials (or probabilities) and the gradient of the
- * scores are rounded, each by at most a unit roundoff: the bounds are sums of what is rounded,
- * times that. CPUs stay in single precision. */
+ * scores are rounded, each by at most a unit roundoff. So the tolerances are the unit roundoff
+ * times the sum of the magnitudes of the rounded terms. CPUs stay in single precision. */
 #include "backend/tests/precisions.h"
 
 enum {
@@ -21,8 +21,8 @@ typedef struct Attention {
     float *x[ARGUMENTS], *y, *dx[3], *highest, *sums, *work;
 } Attention;
 
-/* The twelfth head is too large for tensor cores' tiles; the last shape takes several tiles of queries and
- * of keys. */
+/* Shape i. The heads of the twelfth are too large for tensor cores' tiles; the last one takes
+ * several tiles of queries and of keys. */
 static AttentionShape shape_of(int i)
 {
     static const int64_t batch[] = {1, 2, 1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 1},
@@ -142,8 +142,8 @@ static double dot(const Head *h, int x, int64_t i, int y, int64_t j)
     return sum;
 }
 
-/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks what is kept of each
- * row. */
+/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks the numbers kept of
+ * each row. */
 static void scores_of_head(const Head *h, double *p, double *ds)
 {
     const AttentionShape *s = &h->a->shape;

@@ -173,7 +173,7 @@ START_TEST(gelu_of_infinity_and_nan)
 }
 END_TEST
 
-/* The results of kernels of two tensors x and y are written to z, or over x. */
+/* Calls a kernel of x and y with the result in z, then with the result over x. */
 static void must_be_overwritable(void (*kernel)(int64_t, const real *, const real *, real *))
 {
     enum { COUNT = 5 * 331 };

@@ -17,7 +17,7 @@ static void call_forward(const Comparison *c, bool reference)
     }
 }
 
-/** Forward first: backward uses what it kept. */
+/** Calls forward first, because backward reads the numbers that it keeps. */
 static void call_backward(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;
@@ -37,7 +37,7 @@ static void call_backward(const Comparison *c, bool reference)
     }
 }
 
-/* The last two take several tiles of queries. */
+/* The last two shapes take several tiles of queries. */
 enum { SHAPES = 11, MASKS = 7, MOST_KEYS = 2048 };
 
 static AttentionShape shape_of(int i)
@@ -53,9 +53,9 @@ static AttentionShape shape_of(int i)
                             .factor = 1 / sqrt((double)sizes[i])};
 }
 
-/* Shows every key; or hides the last third, like padding; every other one; or all except one. From
- * pattern CAUSAL on, attention is causal: every key; padding on the left, where queries see no key;
- * the last third. */
+/* The patterns show every key, or hide the last third (like padding), every other key, or all
+ * except one. From pattern CAUSAL on, attention is causal. These patterns show every key, or hide
+ * padding on the left (where queries see no key), or the last third. */
 enum { CAUSAL = 4 };
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {
@@ -69,7 +69,7 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
     }
 }
 
-/** q, k, v, y, and what is kept of each row of scores. */
+/** Adds q, k, v, y, and the numbers kept of each row of scores. */
 static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);
@@ -100,7 +100,7 @@ START_TEST(attention_forward_matches_its_definition)
 }
 END_TEST
 
-/** Then dy, dq, dk and dv. */
+/** The same tensors, then dy, dq, dk and dv. */
 static Comparison backward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     Comparison c = forward_of(i, shape, mask);

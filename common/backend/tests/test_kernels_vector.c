@@ -168,7 +168,7 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
         }
     }
     for (int i = 0; i < 4; i++) {
-        ck_assert_double_eq_tol(m[i], means[i], 1e-7); /* they cancel */
+        ck_assert_double_eq_tol(m[i], means[i], 1e-7); /* terms cancel */
         ck_assert_double_eq_tol(v[i], squares[i], 3e-7 * squares[i]);
         ck_assert_double_eq_tol(m2[i], means[i], 1e-7 * fabs(means[i]));
         ck_assert_double_eq_tol(v2[i], squares[i], 1e-7 * squares[i]);
@@ -177,8 +177,9 @@ START_TEST(adamw_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* Of seven blocks, the last one short, one has a gradient in each step, one only in the first, one
- * from the third on, one NaN at the end; the moments of the others must not be read. */
+/* There are seven blocks, and the last one is short. One has a gradient in each step, one only in
+ * the first, one from the third on, and one has NaN at the end. The moments of the others must not
+ * be read. */
 START_TEST(adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits)
 {
     enum { COUNT = 6 * ADAMW_BLOCK + 40, BLOCKS = 7, STEPS = 4 };
@@ -244,7 +245,7 @@ START_TEST(sgd_makes_the_steps_of_pytorch)
 }
 END_TEST
 
-/* The parts of two threads are added to nonzero numbers, so that the order of the parts matters. */
+/* The parts of two threads are added to nonzero numbers, so the order of the parts matters. */
 START_TEST(many_runs_give_the_same_bits)
 {
     enum { WIDTH = 768, HEIGHT = 301, RUNS = 20 };

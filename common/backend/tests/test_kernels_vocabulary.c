@@ -78,7 +78,7 @@ static void call_vector_subtract(const Comparison *c, bool reference)
 
 /* ---- along rows ------------------------------------------------------------------------------------------ */
 
-/* A rank's columns of a long row: of a few, of none, and of a vocabulary. */
+/* The numbers of columns on this rank: the usual sizes, none, and those of a vocabulary. */
 enum { MORE = 2, LAYOUTS = SIZES + MORE, SPREADS = 3, MOST_ROWS = 301 };
 
 static Comparison rows_of(const char *kernel, int layout, float spread)
@@ -108,7 +108,8 @@ static void add_maxima(Comparison *c, float spread)
     }
 }
 
-/* Ids of some rows; others have theirs on another rank. */
+/* Adds ids: some are columns of this rank; the others are NO_ID, as if another rank had their
+ * columns. */
 static int32_t *add_ids(Comparison *c)
 {
     int32_t *ids = tensor_memory(MOST_ROWS * sizeof *ids);
@@ -174,7 +175,7 @@ static Call *const ELEMENT_WISE[] = {call_logarithm_forward, call_logarithm_back
                                      call_vector_subtract};
 enum { ELEMENT_WISE_COUNT = 3 };
 
-/* Sums of exponentials of a whole row are at least 1, but any number may be given. */
+/* Positive numbers. Sums of exponentials are at least 1, but the logarithm's kernel takes any. */
 static Comparison elements_of(int i)
 {
     Comparison c = comparison_of("element-wise", i / ELEMENT_WISE_COUNT);
@@ -204,8 +205,8 @@ START_TEST(nan_stays_nan_and_does_not_spread)
 }
 END_TEST
 
-/* The cross entropy of Megatron-LM's section 3, of rows of one rank, beside the kernel of whole
- * rows. */
+/* Compares the steps of Megatron-LM's section 3, on one rank with all columns, with
+ * kernel_cross_entropy(). */
 START_TEST(the_steps_together_are_the_cross_entropy)
 {
     enum { R = 3, V = 7 };

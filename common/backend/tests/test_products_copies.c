@@ -80,7 +80,7 @@ static void change_by_a_product(float value)
     kernel_linear_forward(SIDE, SIDE, SIDE, source, weights, NULL, ones);
 }
 
-/* Changes only the last rows of a matrix that the product before has read. */
+/* Changes only the last rows of a matrix that the previous product has read. */
 static void change_in_part(float value)
 {
     kernel_vector_fill(NUMBERS / 2, value, ones);

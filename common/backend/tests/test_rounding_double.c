@@ -17,7 +17,8 @@ START_TEST(exact_mode_sums_in_the_order_of_the_index)
 }
 END_TEST
 
-/* A sum that single precision cannot represent: all 24 bits and one more. */
+/* In single precision, 2^24 + 1 + 1 is 2^24 from left to right, and 2^24 + 2 if the ones are added
+ * first. */
 START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 {
     const double x[] = {0x1p24, 1, 1}, ones[] = {1, 1, 1}, third = 1.0 / 3;
@@ -41,8 +42,8 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
-/* Two products that cancel except for one rounding: 1 + 2^-23 squared loses 2^-46, and 1 + 2^-22
- * nothing. */
+/* Two products that cancel except for a rounding error: rounding (1 + 2^-23)² loses 2^-46; the
+ * other product, -(1 + 2^-22), is exact. */
 START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
 {
     const double e = 0x1p-23, x[] = {1 + e, 1 + 2 * e}, w[] = {1 + e, -1};
@@ -136,7 +137,8 @@ START_TEST(products_in_bf16_round_to_the_nearest_and_ties_to_even)
         ck_assert_msg(isnan(x[i]) ? isnan(y[i]) : y[i] == number, "%a becomes %a", x[i], y[i]);
     }
     kernel_linear_forward(COUNT / 2, 1, 1, x, &one, NULL, y);
-    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]); /* too small a product */
+    /* this product is too small for bf16 */
+    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]);
     reference_set_products(FP32);
 }
 END_TEST

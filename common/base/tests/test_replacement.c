@@ -20,7 +20,8 @@ Suite *suite(void);
 static char folder[] = "/tmp/balise-replacement-XXXXXX", path[64];
 static bool killed_by_fsync, has_only_named_files;
 
-/* In place of the C library's: the slow part of writing a file, in which a signal finds it. */
+/* Replaces the C library's fsync(), to kill the process while it writes a file: fsync() takes the
+ * most time, so a signal most likely arrives during it. */
 int fsync(int fd)
 {
     if (killed_by_fsync)
@@ -28,7 +29,7 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* Likewise: some file systems have no files without a name. */
+/* Replaces the C library's open(), to act like a file system that has no files without a name. */
 int open(const char *name, int flags, ...)
 {
     va_list rest;

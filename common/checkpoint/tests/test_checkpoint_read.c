@@ -31,7 +31,8 @@ static int64_t part_of(const SavedParameter *p, int state, int dim, Range held, 
     return count;
 }
 
-/* 5 rows over 3 ranks are 2, 2, 1; 7 over 4: 2, 2, 2, 1; 3 over 4: 1, 1, 1 and none. */
+/* The parts are uneven: 5 rows over 3 ranks are 2, 2 and 1; 7 over 4 are 2, 2, 2 and 1; 3 over 4
+ * are 1, 1, 1 and none. */
 static CheckpointIndex index_for(int tp, int pp, SavedParameter parameters[PARAMETERS])
 {
     static char names[PARAMETERS][8] = {"rows", "columns", "cube", "whole"};

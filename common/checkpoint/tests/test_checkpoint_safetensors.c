@@ -1,4 +1,4 @@
-/* Reading trusts nothing in a file: whatever is done to it, it is read correctly or rejected. */
+/* Reading trusts nothing in a file: after any change, a file is read correctly or rejected. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void write_bytes(const char *bytes, size_t length)
     fclose(file);
 }
 
-/* A file with this header and `bytes` of data. */
+/* Writes a file with this header and `bytes` bytes of zeros as data. */
 static void write_header(const char *header, size_t bytes)
 {
     char file[4096] = {0};
@@ -88,7 +88,7 @@ START_TEST(a_file_is_read_as_it_was_written)
     ck_assert_str_eq(safetensors_metadata(file, "step"), "7");
     ck_assert(file->has_checksums);
     ck_assert_str_eq(safetensors_metadata(file, "xxh3:empty"),
-                     "2d06800538d394c2"); /* of no bytes */
+                     "2d06800538d394c2"); /* the checksum of zero bytes */
     ck_assert_ptr_null(safetensors_metadata(file, "steps"));
     ck_assert_ptr_null(safetensors_find(file, "column"));
     const SafeTensor *matrix = safetensors_find(file, "matrix"),
@@ -214,7 +214,7 @@ static const char other_types[] =
     "\"brain\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[24,30]},"
     "\"whole\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[30,38]}}";
 
-/* Writes a file with this header, and these bytes behind it. */
+/* Writes a file with this header and these bytes as data. */
 static void write_data(const char *header, const void *data, size_t bytes)
 {
     write_header(header, 0);
@@ -314,7 +314,7 @@ START_TEST(reading_a_part_does_not_touch_the_rest)
     write_data(matrix_header, matrix_numbers, sizeof matrix_numbers);
     Safetensors *file = opened();
     const SafeTensor *matrix = safetensors_find(file, "matrix");
-    ck_assert_int_eq(truncate(path, file->size - 16), 0); /* the last row is gone */
+    ck_assert_int_eq(truncate(path, file->size - 16), 0); /* cuts off the last row */
     const Box all = box_of(matrix->shape, -1, (Range){0}),
               rows = box_of(matrix->shape, 0, (Range){0, 2}),
               column = box_of(matrix->shape, 1, (Range){0, 1});

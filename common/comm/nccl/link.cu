@@ -14,7 +14,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-static Link *links; /* all in this process: an error on one ends the run */
+static Link *links; /* all links in this process: an error on any of them ends the run */
 
 static void check(const Link *link, ncclResult_t result)
 {
@@ -44,9 +44,10 @@ static double patience(void)
         link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }
 
-/* A thread that watches while the host cannot: within NCCL, where joining, splitting and a group's
- * first operations wait for other ranks before they return; and when the stream is so full behind
- * an operation that it accepts no more. It must not call CUDA, whose locks may be held. */
+/* A second thread watches while the host's thread cannot. That is the case in two kinds of calls:
+ * joining, splitting and a group's first operations, which wait for other ranks in NCCL before they
+ * return; and CUDA calls that wait because the stream is full. The watching thread must not call
+ * CUDA: the waiting call may hold CUDA's locks. */
 static const Link *latest; /* the last link used; written by the host's thread under inside.one */
 static struct {
     std::mutex one;
@@ -54,7 +55,7 @@ static struct {
     std::chrono::steady_clock::time_point since;
 } inside;
 
-/* On the device: an error of any group, or a wait that takes too long. */
+/* Looks for an error of any group on the device, and for a wait that takes too long. */
 static void look(bool begins)
 {
     static double since;
@@ -82,7 +83,7 @@ static void look_inside(void)
         waited_in_vain(inside.link, waited, _(" within NCCL"));
 }
 
-/* In a CUDA call: a full stream makes it wait. */
+/* Looks for a CUDA call that waits too long because the stream is full. */
 static void look_at_calls(void)
 {
     const double waited = device_call_seconds();

@@ -1,6 +1,6 @@
-/* Groups over NCCL, with one rank per GPU. Operations that are waited for run on the kernels'
- * stream, started ones on a second stream. Events order the two; the host waits for neither. NCCL
- * does not support ranks that share a GPU; such a group uses MPI. */
+/* Groups over NCCL, with one rank per GPU. A sum that is started runs on a second stream, all other
+ * operations on the kernels' stream. Events order the two; the host waits for neither. NCCL does
+ * not support ranks that share a GPU; such a group uses MPI. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -84,7 +84,7 @@ static int64_t piece_of(const int64_t *begin, int k, int64_t i)
     return left < 0 ? 0 : left < piece ? left : piece;
 }
 
-/* Each rank gets what the others have of its part: blocks [size, mine]. */
+/* Each rank receives the other ranks' numbers of its own part: blocks [size, mine]. */
 static void exchange_pieces(const Link *link, const real *x, const int64_t *begin, int64_t i,
                             real *blocks)
 {
@@ -105,7 +105,7 @@ static void exchange_pieces(const Link *link, const real *x, const int64_t *begi
     });
 }
 
-/* ncclReduce may add in a different order for each part. */
+/* Does not use ncclReduce, which may add in a different order for each part. */
 static void nccl_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const Link *link = link_called(group, "reduce_scatter");
@@ -152,7 +152,7 @@ static void nccl_broadcast(Group *group, real *x, int64_t count, int root)
         });
 }
 
-/* Completed requests are kept, with their events, for the next step's sums. */
+/* A completed request is kept, with its event, for the next operation that is started. */
 typedef struct NcclRequest {
     CommRequest request;
     cudaEvent_t done;
@@ -162,8 +162,9 @@ typedef struct NcclRequest {
     int to;
 } NcclRequest;
 
-/* One message, or nothing, and the send that was started before it. NCCL runs a communicator's operations one after the other: two
- * ranks that begin to send to each other would both wait, unless each send is in one group with a receive. */
+/* Runs the queued send, if there is one, and `message`, if it is not null, as one group of
+ * operations. NCCL runs a communicator's operations one after the other. So if two ranks begin to
+ * send to each other, both would wait, unless each send is in one group with a receive. */
 static void exchange(Link *link, const std::function<ncclResult_t()> &message)
 {
     const NcclRequest *send = link->queued;
@@ -257,7 +258,8 @@ static CommRequest *nccl_all_reduce_start(Group *group, real *x, int64_t count)
     return &mine->request;
 }
 
-/* An earlier send need not wait any longer: the next stage wants it, while this one goes on to compute. */
+/* Runs the send that was queued before, because the next stage waits for it while this one
+ * computes. Queues the new send, to run in one group with the next message. */
 static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, int to)
 {
     Link *link = link_called(group, "send");
@@ -272,7 +274,8 @@ static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, 
     return &mine->request;
 }
 
-/* The kernels' stream waits, not the host. A send is on that stream. */
+/* Makes the kernels' stream wait, not the host. A send runs on that stream, so it needs no
+ * event. */
 static void nccl_wait(CommRequest *request)
 {
     NcclRequest *mine = (NcclRequest *)request;
@@ -370,7 +373,7 @@ static ncclComm_t begin_communicator(Link *link)
     return comm;
 }
 
-/* For the first group, the world; created by its rank 0. */
+/* Prints the transport of the first group, the world, on its rank 0. */
 static void describe(const Group *group, const Group *parent, const char *what)
 {
     static bool said;
@@ -383,7 +386,7 @@ void transport_join(Group *group, Group *parent, int color, int key)
 {
     const bool split = parent && parent->transport == &over_nccl;
     char text[128];
-    /* Not for parts of a group that uses MPI: ranks of several of them may share a GPU. */
+    /* The parts of a group that uses MPI use MPI too: ranks of different parts may share a GPU. */
     const int gpus = split ? group->size : parent ? 0 : gpus_of(group);
     if (gpus < group->size) {
         group->transport = &over_mpi;
@@ -400,9 +403,9 @@ void transport_join(Group *group, Group *parent, int color, int key)
     link->group = group;
     link->last = split ? "split" : "joining";
     const int version = check_version();
-    /* Tensor- and data-parallel groups use two streams. On the device too, they run in the host's
-     * order, which is the same on all ranks (NCCL 2.26; older versions have only the events'
-     * order). */
+    /* Operations of tensor- and data-parallel groups are on two streams. With this setting, the
+     * device runs them in the order of the host's calls, which is the same on all ranks (from NCCL
+     * 2.26 on; in older versions, only the events order them). */
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
     backend_wait(); /* a communicator must be idle when it is split */
     if (split)

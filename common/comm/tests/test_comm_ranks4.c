@@ -1,4 +1,4 @@
-/* Communication in groups of 1, 2, 3 and 4 ranks, with integers, so that every sum is exact; and
+/* Communication in groups of 1, 2, 3 and 4 ranks, with integers, so every sum is exact; and
  * its counters. Two groups work at once: the first _i ranks and the others. */
 #include <stdlib.h>
 
@@ -68,7 +68,7 @@ START_TEST(all_reduce_adds_on_every_rank)
 }
 END_TEST
 
-/* Of negative numbers, the largest is not the last rank's, nor zero. */
+/* All numbers are negative, so the maximum is neither 0 nor always the last rank's. */
 START_TEST(all_max_takes_the_largest_number_on_every_rank)
 {
     Group *group = group_of_first(_i);
@@ -171,7 +171,7 @@ END_TEST
 
 typedef void Exchange(Group *group, const real *x, real *y, int64_t numbers, int left, int right);
 
-/* Around the ring: does each rank get what its left neighbour has? */
+/* Does each rank of the ring get the numbers of its left neighbour? */
 static bool around_the_ring(Group *group, Exchange *exchange)
 {
     int size = group_size(group), rank = group_rank(group), left = (rank + size - 1) % size;
@@ -203,7 +203,7 @@ START_TEST(a_message_arrives)
 }
 END_TEST
 
-/* Twice: every rank sends before it receives. */
+/* Every rank starts a send before it receives, twice. */
 static void crossing(Group *group, const real *x, real *y, int64_t numbers, int left, int right)
 {
     enum { TIMES = 2 };

@@ -10,8 +10,8 @@ enum { MOST = 5 << 20 }; /* more than one piece of a long message */
 static const int64_t LENGTHS[] = {0, 1, 2, 7, 1000, MOST};
 enum { LENGTHS_TRIED = sizeof LENGTHS / sizeof *LENGTHS };
 
-/* Where the parts of `count` numbers begin: equal as far as that goes; or (`lopsided`) the first one small, the second one
-   empty, the rest in the last two. */
+/* Where the parts of `count` numbers begin. Their sizes differ by 1 at most; or if `lopsided`, the
+ * last part holds half of the numbers, and the second of 4 parts is empty. */
 static void cut(const Group *group, int64_t count, bool lopsided, int64_t begin[5])
 {
     const int n = group_size(group);
@@ -43,11 +43,12 @@ static real *numbers_of(int rank, int64_t count)
     return numbers;
 }
 
-/* Does the exchange leave what must be in x? [begin[k], begin[k + 1]) is part k. */
+/* Exchange: the collective under test. Right: does x hold the expected numbers afterwards? Part k
+ * is [begin[k], begin[k + 1]). */
 typedef void Exchange(Group *group, real *x, const int64_t *begin);
 typedef bool Right(const Group *group, const real *x, const int64_t *begin);
 
-/* For each length, cut in both ways. */
+/* Checks the exchange for each length, with equal and with lopsided parts. */
 static void exchange_parts(int ranks, Exchange *exchange, Right *right)
 {
     Group *group = group_of_first(ranks);

@@ -82,7 +82,7 @@ START_TEST(all_reduce_started_early_above_2_to_the_31_bytes)
 }
 END_TEST
 
-/* _i rows of half of the numbers a rank. */
+/* Each rank has half of the numbers, in _i rows. */
 START_TEST(all_gather_above_2_to_the_31_bytes)
 {
     if (!fits())

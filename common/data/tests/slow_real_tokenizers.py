@@ -32,8 +32,8 @@ def skip(sentence, reason):
 
 
 def enter_environment():
-    """Continues in the environment's Python, or skips all tests if the environment cannot be
-    made."""
+    """Restarts the script in the environment's Python, or skips all tests if the environment cannot
+    be made."""
     folder = os.path.join(BUILD, "venv-tokenizers")
     python = os.path.join(folder, "bin", "python")
     steps = ([sys.executable, "-m", "venv", folder],
@@ -76,7 +76,8 @@ def compare(sentence, vocabulary, texts, seqs=(512,)):
 
 
 def lines_of(texts, path):
-    """The ids of each text, a line each, with begin and end."""
+    """The ids of each text. build/tokenize gets a line for each, and adds begin and end, which are
+    removed here."""
     done = subprocess.run([os.path.join(BUILD, "tokenize"), "--vocab", path, "--seq", str(1 << 20)], check=True,
                           input="".join(text + "\n" for text in texts).encode(), stdout=subprocess.PIPE)
     return [[int(word) for word in line.split()][1:-1] for line in done.stdout.splitlines()]
@@ -186,7 +187,8 @@ def fuzz(draw):
 
 
 def all_of_unicode(draw):
-    """With a vocabulary that holds each character, the ids spell the folded text."""
+    """Texts of all characters, and a vocabulary that holds each of them, so the ids spell the
+    normalised text."""
     every = characters()
     known = [c for c in every if unicodedata.category(c)[0] not in "CZ" and not unicodedata.decomposition(c)
              and not 0x3400 <= ord(c) < 0xA000 and not 0xAC00 <= ord(c) < 0xD7A4 and not 0x20000 <= ord(c) < 0x3FFFF]

@@ -57,7 +57,8 @@ START_TEST(refilling_removes_the_previous_rows)
 }
 END_TEST
 
-/* A text of many windows with every id but the mask, the last one; 0 begins, 1 ends, 9 is padding. */
+/* A text of many windows, with every id except the last one, the mask token. 0 is the begin token,
+ * 1 the end token, 9 padding. */
 enum { WINDOWS = 2000, MASK = 63 };
 static TokenSet text_of(int32_t *tokens)
 {
@@ -157,7 +158,8 @@ START_TEST(permutation_follows_seed_and_epoch_alone)
 }
 END_TEST
 
-/* common/bench/windows.py must draw the same, so that PyTorch reads the kit's batches. */
+/* common/bench/windows.py must draw the same order, because PyTorch reads the kit's batches by
+ * it. */
 START_TEST(permutation_is_that_of_the_bench)
 {
     const int64_t expected[] = {6, 2, 1, 5, 9, 0, 4, 8, 3, 7};
@@ -167,8 +169,8 @@ START_TEST(permutation_is_that_of_the_bench)
 }
 END_TEST
 
-/* 24 orders, 24000 epochs: chi-square with 23 degrees of freedom exceeds 56 once in 7000 seeds; the
- * seed here is fixed. */
+/* There are 24 orders and 24000 epochs. Chi-square with 23 degrees of freedom exceeds 56 for one
+ * seed in 7000; this test uses a fixed seed. */
 START_TEST(every_order_of_four_rows_is_as_frequent)
 {
     int count[256] = {0};

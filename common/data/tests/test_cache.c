@@ -1,4 +1,4 @@
-/* The token cache: written once, opened by many, rewritten if damaged. */
+/* The token cache is written once, opened by many processes, and rewritten if damaged. */
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -250,7 +250,7 @@ START_TEST(documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tok
     assert_stream("-\r\na\r\n-\r\n-\r\na help", two, 7);
     assert_stream("a\na help\n", two, 7);
     assert_stream("a\r\n\r\na\n  help", three, 9);
-    static const int32_t gpt2[] = {64, 656, 64, 656}; /* <|endoftext|> only at the end */
+    static const int32_t gpt2[] = {64, 656, 64, 656}; /* <|endoftext|> only ends a document */
     static const int32_t wordpiece[] = {2, 0, 3, 2, 0, 3};
     tokenizer = "data/stories/gpt2";
     TokenSet *set = open_text("a\na", 2);
@@ -305,7 +305,7 @@ START_TEST(one_cache_file_serves_every_seq_of_a_text)
 }
 END_TEST
 
-/* The bytes of memory that this process may write, other than what files back. */
+/* The bytes of this process's data and stack, which no file backs. */
 static rlim_t bytes_of_data(void)
 {
     unsigned long pages = 0;

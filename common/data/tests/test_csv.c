@@ -1,4 +1,4 @@
-/* Reviews in CSV: what is read, and what is rejected. */
+/* Reviews in CSV: files that are read, and files that are rejected. */
 #include "data/internal.h"
 #include "temporary.h"
 

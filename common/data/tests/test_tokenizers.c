@@ -1,5 +1,5 @@
-/* Byte-level BPE and SentencePiece on the committed tokenizers, and files that do not work. The
- * expected ids are those of Hugging Face's tokenizers 0.23.3 and SentencePiece 0.2. */
+/* Byte-level BPE and SentencePiece with the committed tokenizers, and files that are rejected.
+ * Hugging Face's tokenizers 0.23.3 and SentencePiece 0.2 gave the expected ids. */
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -63,7 +63,7 @@ START_TEST(bpe_has_the_ids_of_hugging_face_and_gives_the_text_back)
     ck_assert_int_eq(tokenizer_size(t), 657);
     assert_ids(t, "Once upon a time, there was a bird.", easy_ids, sizeof easy_ids);
     assert_ids(t, hard, hard_ids, sizeof hard_ids);
-    assert_ids(t, hard, hard_ids, sizeof hard_ids); /* words that it remembers */
+    assert_ids(t, hard, hard_ids, sizeof hard_ids); /* now its words are in the cache */
     assert_ids(t, "the the\u180Ethe\xC2\x85\u3000x", blank_ids, sizeof blank_ids);
     assert_ids(t, "", NULL, 0);
     tokenizer_free(t);
@@ -95,7 +95,7 @@ START_TEST(any_text_comes_back_from_bpe_and_so_do_long_words)
     for (size_t part = 0; part <= sizeof parts / sizeof *parts; part++) {
         size_t length = 0;
         uint32_t drawn = 1;
-        while (length < LENGTH) { /* one part again and again; at last, any part */
+        while (length < LENGTH) { /* one part repeated; in the last text, parts at random */
             drawn = drawn * 1664525u + 1013904223u;
             const size_t any = drawn >> 16;
             const char *next =
@@ -199,7 +199,7 @@ START_TEST(contents_decide_the_kind_whatever_the_name)
 }
 END_TEST
 
-/* ---- what does not work ---- */
+/* ---- files that are rejected ---- */
 
 static void assert_refused(const char *path, const char *what, const char *where)
 {
@@ -256,7 +256,7 @@ START_TEST(merges_that_do_not_fit_the_vocabulary_are_refused)
     refuse_merges("h e\n h\n", "not two symbols", "merges.txt: line 2");
     write_text("merges.txt", "#version: 0.2\r\nh e\r\n");
     tokenizer_free(open_good(folder));
-    write_text("merges.txt", ""); /* bytes alone */
+    write_text("merges.txt", ""); /* no merges: each byte is a token */
     tokenizer_free(open_good(folder));
 }
 END_TEST

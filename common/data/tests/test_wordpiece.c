@@ -40,7 +40,7 @@ static const char *pieces(const char *text, size_t length, int seq)
 {
     static char joined[4096];
     int32_t *ids =
-        malloc((size_t)seq * sizeof *ids); /* so that the sanitizer sees a write beyond */
+        malloc((size_t)seq * sizeof *ids); /* no more: the sanitizer detects a write past it */
     int64_t count = tokenizer_encode(tokenizer, text, length, seq, ids);
     ck_assert_int_le(count, seq);
     joined[0] = '\0';
@@ -121,7 +121,7 @@ START_TEST(word_of_a_hundred_characters_is_split_and_a_longer_one_unknown)
     ck_assert_str_eq(pieces(text, 101, 512), "[CLS] [UNK] [SEP]");
     text[0] = '\0';
     for (int i = 0; i < 100; i++)
-        strcat(text, "\u00E4"); /* characters count, not bytes, and accents are gone by then */
+        strcat(text, "\u00E4"); /* the limit counts characters without accents, not bytes */
     ck_assert_str_eq(pieces(text, strlen(text), 512), expected);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* The ends of sequence parallelism on one rank, which has all positions. */
+/* Splitting and gathering positions on one rank, which has all of them. */
 #include "model/transformer.h"
 
 Tensor *split_positions(Tensor *x, const Mesh *mesh)

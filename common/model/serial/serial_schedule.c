@@ -1,4 +1,4 @@
-/* One micro-batch after the other through all stages: for the slots of lab 13 before it. */
+/* The schedules before lab 13: each micro-batch goes through all stages before the next one. */
 #include "balise.h"
 
 void one_f_one_b_step(Stage *stage, const Mesh *mesh)

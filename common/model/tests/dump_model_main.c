@@ -1,7 +1,7 @@
 /* Prints the serial BERT's results for torch_model.py to compare with PyTorch: its parameters, a
  * batch, the logits, the loss, every gradient, and the weights after a step of SGD and after three
- * of AdamW; and the operations that the model does not use in that form. A tensor is two lines: its
- * name and sizes; its numbers.
+ * of AdamW. Also prints the results of operations that the model uses only in another form. A
+ * tensor is two lines: its name and sizes, then its numbers.
  *
  * dump-model VOCABULARY HIDDEN LAYERS HEADS CLASSES POSITIONS B S */
 #include <stdio.h>
@@ -153,7 +153,7 @@ static void print_operations(Run *run)
                    normal(run, "norm.x1", SHAPE(h)), normal(run, "norm.x2", SHAPE(h))};
     print_result(run, "norm", layer_norm_with(n[0], n[1], n[2], 1e-5), 3, n);
     Tensor *g[] = {normal(run, "gelu.x0", SHAPE(run->batch, 3 * h))};
-    scale(g[0], 3); /* so that the flat ends are covered too */
+    scale(g[0], 3); /* also tests gelu where it is nearly flat or linear */
     print_tensor("operations/", "gelu.x0", g[0]);
     print_result(run, "gelu", gelu(g[0]), 1, g);
 }

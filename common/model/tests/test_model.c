@@ -132,7 +132,7 @@ START_TEST(unset_gradients_become_zeros)
     Tensor *unused = parameter(model->builder, "unused", SHAPE(3, 2), whole());
     model_finish(model);
     for (int i = 0; i < 6; i++)
-        reals(used->gradient)[i] = reals(unused->gradient)[i] = 5; /* of the step before */
+        reals(used->gradient)[i] = reals(unused->gradient)[i] = 5; /* as in the previous step */
     model_clear_gradients(model);
     used->gradient_set = true;
     model_complete_gradients(model);
@@ -142,7 +142,7 @@ START_TEST(unset_gradients_become_zeros)
 }
 END_TEST
 
-/* ---- what is refused ----------------------------------------------------------------------------------- */
+/* ---- misuse -------------------------------------------------------------------------------------------- */
 
 START_TEST(two_parameters_of_one_name_are_refused)
 {
@@ -180,8 +180,9 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_is_created_before_use)
 }
 END_TEST
 
-/* Counted by hand: H=8, 4 heads, F=12, V=30, 2 rows of 6 tokens, 3 blocks. 6 operations for each weight
-   of the blocks and the head, and for 2 S H = 96 multiplications of attention. */
+/* Counted by hand for H=8, 4 heads, F=12, V=30, 2 rows of 6 tokens and 3 blocks. Each weight of the
+   blocks and the head takes 6 operations, and so does each of the 2 S H = 96 multiplications of
+   attention. */
 START_TEST(grouped_heads_have_fewer_operations_and_recomputation_adds_none)
 {
     TransformerConfig llama = {.architecture = &architecture_llama,

@@ -1,4 +1,4 @@
-/* Stages of a pipeline, run one after another on one rank: their results, and what is refused. */
+/* Stages of a pipeline, run one after another on one rank: their results, and misuse. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static void backward(Stage *const line[], int stages, int micro)
         dy = stage_run_backward(line[i], micro, dy ? handed_over(line[i], micro, dy, false) : NULL);
 }
 
-/* The loss of a batch in `micros` parts, all forward and then all backward, and the gradients of all parameters. */
+/* Runs a batch in `micros` parts: all forward passes, then all backward passes. Returns the loss,
+ * and writes the gradients of all parameters. */
 static double step_of(int stages, int micros, real *gradients)
 {
     Mesh place[STAGES];
@@ -137,7 +138,7 @@ START_TEST(two_micro_batches_give_the_loss_and_the_gradients_of_one_batch)
 }
 END_TEST
 
-/* ---- what is refused ----------------------------------------------------------------------------------------- */
+/* ---- misuse -------------------------------------------------------------------------------------------------- */
 
 static Model *model;
 static Stage *stage;

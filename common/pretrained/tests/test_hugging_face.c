@@ -1,5 +1,5 @@
-/* A folder in Hugging Face's format that is damaged, or asks for what the kit does not compute, is
- * refused with one error; other ways to write the same model are accepted. */
+/* A folder in Hugging Face's format that is damaged, or needs an operation that the kit lacks, is
+ * rejected with one error; other ways to write the same model are accepted. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void put_text(const char *name, const char *text)
     fclose(file);
 }
 
-/* config.json of the model, with the members of `changes`. */
+/* Writes config.json of the model, with the members of `changes` in place of its own. */
 static void put_config(const char *model, const char *changes)
 {
     json_t *config = json_load_file(model_path(model, "config.json").text, 0, NULL),
@@ -33,8 +33,8 @@ static void put_config(const char *model, const char *changes)
     json_decref(changed);
 }
 
-/* The model's tensors, renamed: what begins with `from` begins with `to`; a NULL leaves them
- * out. */
+/* Writes the model's tensors, with `to` in place of `from` at the beginning of names. If `to` is
+ * NULL, leaves out the tensors whose names begin with `from`. */
 static void put_tensors(const char *model, const char *from, const char *to)
 {
     enum { MOST = 64 };
@@ -173,7 +173,7 @@ START_TEST(names_without_the_prefix_or_of_older_versions_are_accepted)
     assert_accepted();
     put_tensors("bert", "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma");
     assert_accepted();
-    put_tensors("bert", "classifier.", NULL); /* it was trained for something else */
+    put_tensors("bert", "classifier.", NULL); /* as if trained for another task */
     assert_accepted();
     put_tensors("bert", "classifier.", "cls.predictions.");
     assert_accepted();

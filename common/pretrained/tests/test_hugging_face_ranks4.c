@@ -1,5 +1,5 @@
-/* Small models of Hugging Face's library, made by make_models.py, compute what they computed there,
- * split over 1, 2 and 4 ranks; folders that are wrong are refused. */
+/* Small models made by make_models.py give the results of Hugging Face's library, split over 1, 2
+ * and 4 ranks; wrong folders are rejected. */
 #include "tests/run_for_tests.h"
 #include "comm/tests/ranks.h"
 #include "pretrained/tests/comparison.h"

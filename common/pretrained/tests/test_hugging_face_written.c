@@ -1,5 +1,5 @@
-/* A checkpoint of the kit is written in Hugging Face's format with the tensors that it was read from;
- * one that does not fit together is refused. */
+/* A checkpoint with a model's tensors in Hugging Face's format is written in this format with the
+ * same tensors; one whose index does not fit its tensors is rejected. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void save_as_checkpoint(const char *name)
     free(path);
 }
 
-/* Both files have the same tensors. */
+/* Fails unless both files have the same tensors. */
 static void assert_equal_tensors(const char *a, const char *b)
 {
     Problem problem;
@@ -121,7 +121,7 @@ END_TEST
 static const struct {
     const char *key;
     json_int_t size;
-    bool is_possible; /* of some model, so only the writer sees that it is wrong */
+    bool is_possible; /* some model has it, so only the writer can detect the error */
 } wrong_sizes[] = {{"heads", 0, false},
                    {"heads", 3, false},
                    {"hidden", -8, false},

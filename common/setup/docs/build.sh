@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without
 #                          graphs of calls and includes
-# build.sh --check BUILD   only looks for what is left out in headers: names, comments (a few seconds)
-# build.sh --lacks         prints what is missing for that
+# build.sh --check BUILD   only looks for missing comments and parameters in headers (a few seconds)
+# build.sh --lacks         prints the missing programs and files that the site needs
 # build.sh --headers       prints the headers in it
 #
 # A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
@@ -13,7 +13,7 @@ export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 here=common/setup/docs
 
-# The programs and files that the site needs and that are missing.
+# Prints the programs and files that the site needs and that are missing here.
 lacks() {
     local name
     for name in doxygen dot tred latex dvips gs pdf2svg; do type -P "$name" > /dev/null || echo "$name"; done
@@ -26,17 +26,18 @@ need_programs() {
         'common/setup/setup.sh docs installs what it needs'
 }
 
-# The documented headers: all except those of tests and benchmarks, those that would tell students
-# which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda backend.
+# Prints the documented headers: all except those of tests and benchmarks, those that would tell
+# students which wrong answers the judge knows, and CUDA C++ (.cuh), which is private to the cuda
+# backend.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
         -not -path grader/labs/mistakes.h -not -path 'grader/judge/compare/wrong_*.h' -not -path grader/judge/diagnose/evidence.h | sort
 }
 
-# The sources that Doxygen reads for call graphs only. If several sources define a function, takes
-# that of a training run (the kernels of the cpu backend). Leaves out layers that stand in for labs,
-# because a lab's functions are the student's; and the gradebook, some of whose functions have the
-# names of the judge's.
+# Prints the sources that Doxygen reads for call graphs only. If several sources define a function,
+# prints that of a training run (the kernels of the cpu backend). Leaves out layers that stand in
+# for labs, because students write the labs' functions, and the gradebook, because some of its
+# functions have the same names as functions of the judge.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort
@@ -47,7 +48,7 @@ pages() {
     echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
 }
 
-# Draws which folder includes which, without edges that follow from others.
+# Draws a graph of the folders and their includes, without edges that follow from others.
 draw_folders() {
     local folder other
     {
@@ -65,7 +66,7 @@ draw_folders() {
         "$(head -1 "$work/folders.err")"
 }
 
-# run_doxygen NAME SETTING...: runs it with additional settings; its warnings are in
+# run_doxygen NAME SETTING...: runs Doxygen with additional settings. Its warnings are in
 # $work/NAME.warnings.
 run_doxygen() {
     local name=$1
@@ -122,8 +123,8 @@ must_not_warn() { # NAME
         "$(grep -oE '^[^ :]+:[0-9]+' <<< "$first" || true)"
 }
 
-# What Doxygen 1.9.4 does not say and a screen reader needs: the language, the parts of a page, its
-# heading, and names of what has no text.
+# Adds to the pages what a screen reader needs and Doxygen 1.9.4 leaves out: the language, the parts
+# of a page, its heading, and names of elements without text.
 make_readable_aloud() { # FOLDER
     find "$1" -maxdepth 1 -name '*.html' -exec sed -i -E -e '0,/<html /s//<html lang="en" /' \
         -e 's#</div><!-- top -->#&<main>#; s#<!-- start footer part -->#</main><footer>#; s#</address>#&</footer>#' \
@@ -165,7 +166,7 @@ main() {
     find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
         -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
     make_readable_aloud "$work/site/html"
-    # Search results are a page within the page, with their own style sheet.
+    # Search results are in an iframe with its own style sheet.
     cat $here/style.css >> "$work/site/html/search/search.css"
     rm -rf "$build/docs.old"
     [[ ! -e $build/docs ]] || mv "$build/docs" "$build/docs.old"

@@ -1,17 +1,18 @@
 #!/usr/bin/python3
-"""filter.py FILE: Doxygen's INPUT_FILTER. Prints what Doxygen reads in the file's place, line for
-line, so that warnings have the file's line numbers.
+"""filter.py FILE: Doxygen's INPUT_FILTER. Prints the text that Doxygen reads in place of the file.
+Its lines correspond to the file's, so warnings have the right line numbers.
 
-A source gives its functions, for call graphs. A header goes into the group of its folder, its
-headings become headings of the group's page, and in `int a, b; /**< text */` each name gets the
-text. A text of a lab or of a folder becomes a page, and links between such texts become links
-between pages.
+Of a source, only the functions are left, for call graphs. A header goes into the group of its
+folder, its headings become headings of the group's page, and in `int a, b; /**< text */` each name
+gets the text. A text of a lab or of a folder becomes a page, and links between such texts become
+links between pages.
 """
 import os
 import re
 import sys
 
-# By the prefix of a header's path; the first match counts. pages/groups.dox describes the groups.
+# The group of a header, by the prefix of its path; the first match counts. pages/groups.dox
+# describes the groups.
 GROUPS = [
     ("common/balise", "functions"),
     ("common/backend/cpu/", "backend_cpu"),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """undocumented.py XML: finds symbols without a comment. Prints FILE:LINE: KIND NAME for each type,
-field, function, macro and enumerator in Doxygen's XML (with EXTRACT_ALL) that has none; prints on
-stderr how many have one. Exit status 1 if any has none."""
+field, function, macro and enumerator in Doxygen's XML (with EXTRACT_ALL) that has no comment.
+Prints on stderr how many have one. Exit status: 1 if any has none, otherwise 0."""
 import glob
 import os
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The reference: the order of the folders, and comments in headers. With ALL=1, from slow_docs.sh: make docs builds
-everything, links lead somewhere, no solution is revealed, and a missing comment or another defect
-is an error."""
+"""The reference: the order of the folders, and comments in headers. With ALL=1, from slow_docs.sh:
+make docs builds everything, no link is broken, no solution is revealed, and a missing comment or
+another defect is an error."""
 import glob
 import html
 import html.parser
@@ -51,7 +51,7 @@ def said(*command, **environment):
 
 
 class Page(html.parser.HTMLParser):
-    """A page's links, the anchors in it, what it loads, and its words."""
+    """A page's links, its anchors, the files that it loads, and its words."""
 
     def __init__(self, path):
         super().__init__()
@@ -187,7 +187,7 @@ def check_formulas(pages):
 
 
 def check_readable_aloud(pages):
-    """The rules of axe that Doxygen's pages broke."""
+    """Checks the rules of axe that Doxygen's own pages break."""
     wrong = []
     for name, page in pages.items():
         if "/" in name or not any(tag == "main" for tag, _ in page.parts):  # results of a search
@@ -243,8 +243,8 @@ def line_of(path, words):
     return next(i for i, line in enumerate(text_of(path).split("\n"), 1) if words in line)
 
 
-# A defect: what is broken, the file, the text to replace and its replacement, words of the line
-# that the message must name.
+# Each defect has its name, the file, the text to replace and its replacement, words in the line
+# that the message must name (None for any), and words of the message.
 BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Fills `mesh` for `world`", "/* Fills `mesh` for `world`", "void mesh_open", "mesh_open"),
@@ -299,7 +299,7 @@ def main():
             print(f"skip - make docs makes the reference without a warning: there is no {', '.join(lacking)} (common/setup/setup.sh docs)")
             return
         run = said("make", "docs", f"BUILD={BUILD}")
-        # A test beside this one may be building, too: make then says that it waits.
+        # Another test may be building at the same time: make then prints that it waits.
         warnings = [line for line in run.stderr.splitlines() if not line.startswith("another make is building")]
         check("make docs makes the reference without a warning", run.returncode == 0 and not warnings, run.stdout + run.stderr)
         pages = read_site() if os.path.isdir(SITE) else {}

@@ -29,7 +29,7 @@ path_without() {
     for name; do rm -f "$bin/$name"; done
 }
 
-# fake NAME: its text comes from standard input, and it takes the place of that command in `bin`.
+# fake NAME: writes standard input as a script in place of that command in `bin`.
 fake() {
     rm -f "$bin/$1"
     cat >"$bin/$1"
@@ -160,7 +160,7 @@ expect_said "not Open MPI's" 'HINT'
 verdict 'an mpirun that is not from Open MPI is reported'
 
 # A fake driver that supports CUDA up to $knows, with GPUs of the given names and NVLink between the
-# first two. Without MPI, so that the doctor does not try to start ranks.
+# first two. There is no MPI, so the doctor does not try to start ranks.
 knows=99.0
 path_with_gpus() {
     local index=0 name

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The list of packages is well formed, and its probes find what is installed here.
+# The list of packages is well formed, and its probes find the packages that are installed here.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
 failures=0
 
-# verdict SENTENCE DETAIL: a test that fails if there is a detail.
+# verdict SENTENCE DETAIL: prints the result of a test, which fails if DETAIL is not empty.
 verdict() {
     if [[ -z $2 ]]; then
         echo "ok - $1"

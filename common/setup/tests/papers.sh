@@ -19,7 +19,7 @@ check() { # check SENTENCE COMMAND...
         failures=1
     fi
 }
-files() { # those of the repository, or, in a copy without git, all
+files() { # all files of the repository; in a copy without git, all files except those in build
     git ls-files 2> /dev/null | grep . || find . -path ./build -prune -o -type f -print | sed 's#^\./##'
 }
 

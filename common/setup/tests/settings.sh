@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make NAME=... accepts only settings, and each command reports once what prevents it.
+# make NAME=... accepts only settings, and each command reports once why it cannot begin.
 # shellcheck disable=SC2016,SC2317 # make expands what is quoted; functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/../../../grader/tests/tree.sh"
@@ -26,7 +26,8 @@ refused near grade near=2
 refused QQQ grade QQQ=2
 check "nothing is suggested if no setting is similar" grep -qF 'HINT: make help lists them' out
 check "an error quotes a value with an apostrophe as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
-an_error() { # an_error WORDS COMMAND...: the program itself reports the error, not the shell
+# an_error WORDS COMMAND...: the command fails with an error of its program, not of the shell.
+an_error() {
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out
@@ -54,7 +55,8 @@ no_command() { # no_command GOAL WORDS
 no_command grad "did you mean make grade? make help"
 no_command nosuchgoal "make help lists the commands"
 no_command handout_ "did you mean make handout?"
-ignored() { # ignored SETTING OTHER COMMAND...: it would ignore the setting, which OTHER takes
+# ignored SETTING OTHER COMMAND...: COMMAND is refused, because only others, like OTHER, take it.
+ignored() {
     local name=$1 other=$2
     shift 2
     check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
@@ -87,7 +89,8 @@ taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
-a_switch() { # a_switch SETTING COMMAND...: it is 1 or absent; any other value is refused
+# a_switch SETTING COMMAND...: SETTING can only be 1 or empty; any other value is refused.
+a_switch() {
     local value
     for value in 0 no maybe; do
         check "make ${*:2} $1=$value is refused: it would turn $1 on" stops "$1 cannot be '$value'" make "${@:2}" "$1=$value"
@@ -120,7 +123,7 @@ rm "$one" && mkdir "$one"
 in_place_of_a_lab "a folder" "it is a folder"
 check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
 rm "$one" && mv kept.c "$one"
-# Kernels for GPUs take minutes to compile.
+# A missing GPU is reported before the kernels are compiled, which takes minutes.
 mkdir -p cuda/bin
 printf '#!/bin/sh\necho "$*" >> "%s/compiled"\nexit 1\n' "$PWD" > cuda/bin/nvcc && chmod +x cuda/bin/nvcc
 for goal in train "grade LAB=1" bench test; do
@@ -171,7 +174,7 @@ else
 fi
 
 a_failing_check() {
-    rm common && cp -r "$ROOT/common" common # it was a link
+    rm common && cp -r "$ROOT/common" common # replaces the link by a copy
     printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
     ! make help > out 2>&1 && grep -q 'check.sh: 3' out
 }

@@ -25,8 +25,8 @@ mkdir "$work/system"
 for folder in /bin /usr/bin; do ln -sf "$folder"/* "$work/system/"; done
 rm -f "$work"/system/{apt-get,apt-cache,sudo,id}
 
-# new_machine COMMAND...: a PATH with the system's commands and these, an apt that knows all four
-# packages, and no sudo.
+# new_machine COMMAND...: makes a PATH with the system's commands and COMMAND..., an apt that knows
+# all four packages, and no sudo.
 new_machine() {
     local name
     machine=$work/machine
@@ -49,8 +49,8 @@ user() {
     fake id "echo $1"
 }
 
-# A fake apt-get that records its arguments and installs packages: a package is a command of the
-# same name; beta-* has two.
+# Writes a fake apt-get, which records its arguments and installs packages: a package is a command
+# of the same name, and beta-* is two commands.
 write_fake_apt_get() {
     fake apt-get "
 echo \"\$*\" >>$machine/asked
@@ -102,7 +102,7 @@ wrong() {
     reasons+=("$1")
 }
 
-# verdict SENTENCE: one line for the test that ends here.
+# verdict SENTENCE: prints the result of the test that ends here.
 verdict() {
     if ((${#reasons[@]} == 0)); then
         echo "ok - $1"

@@ -16,7 +16,7 @@ skip() {
     exit 0
 }
 
-# verdict SENTENCE: the result of the last command, whose output is in $work/said.
+# verdict SENTENCE: prints the result of the last command, whose output is in $work/said.
 verdict() {
     if ((status == 0)); then
         echo "ok - $1"
@@ -62,7 +62,7 @@ debian_mirror() {
 
 apart=(unshare --mount --pid --uts --ipc --fork --kill-child=KILL --propagation private)
 
-# apart COMMAND...: runs it in new namespaces, in the background, so that this script handles
+# apart COMMAND...: runs it in new namespaces, in the background, so this script handles
 # signals at once. Sets status.
 apart() {
     status=0
@@ -72,7 +72,8 @@ apart() {
     child=''
 }
 
-# in_machine USER COMMAND: in the bare machine, in the kit's folder, with a clean environment.
+# in_machine USER COMMAND: runs it in the bare machine, in the kit's folder, with a clean
+# environment.
 in_machine() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     apart sh -euc '

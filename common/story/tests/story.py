@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""make story: one text at every layout, the known text of a trained model (REAL_DATA), and one error
-with a HINT for what cannot be."""
+"""make story: the same text at every layout, the known text of a trained model (REAL_DATA), and one
+error with a HINT for invalid options."""
 import os
 import random
 import struct
@@ -35,7 +35,7 @@ def story(ranks, *options, stack="solutions"):
 
 
 def model_file(name, vocabulary, positions=64, heads=8, kv_heads=4, hidden=32, layers=3, inner=48, own_head=False):
-    """A LLaMA of random numbers, in the form of llama2.c."""
+    """Writes a LLaMA of random numbers in llama2.c's format."""
     numbers = random.Random(5)
     head_size = hidden // heads
     width = kv_heads * head_size

@@ -1,4 +1,4 @@
-/* Buffers are handed out, returned and counted. */
+/* The pool hands out buffers, takes them back and counts them. */
 #include <check.h>
 #include <math.h>
 
@@ -103,7 +103,7 @@ START_TEST(the_peak_is_that_of_the_highest_total)
     Buffer *a = pool_get(pool, 640, ACTIVATIONS), *b = pool_get(pool, 1280, ACTIVATIONS);
     buffer_release(a);
     buffer_release(b);
-    Buffer *gradients = pool_get(pool, 1280, GRADIENTS); /* lower than the peak: not part of it */
+    Buffer *gradients = pool_get(pool, 1280, GRADIENTS); /* the total is now below the peak */
     PoolUse use = pool_use(pool);
     ck_assert_int_eq(use.peak_total, 8320);
     ck_assert_int_eq(use.peak[WEIGHTS], 6400);
@@ -156,7 +156,7 @@ START_TEST(what_was_released_makes_room_below_the_limit)
 }
 END_TEST
 
-/* More than half of the emulated GPU's memory. */
+/* Each buffer takes more than half of the emulated GPU's memory. */
 START_TEST(free_buffers_are_returned_before_memory_is_refused)
 {
     Pool *pool = pool_new(0, false);

@@ -74,8 +74,8 @@ START_TEST(placements_are_equal_when_kind_and_cut_are)
 }
 END_TEST
 
-/* Like torch.chunk(torch.arange(size), parts); if that gives fewer parts, the last ones here are
- * empty. */
+/* The lengths of the parts of torch.chunk(torch.arange(size), parts). If torch.chunk returns fewer
+ * parts, the last ones here are empty. */
 static const struct Cut {
     int64_t size;
     int parts;

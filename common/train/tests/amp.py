@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. How far
-losses may differ is measured: 8 times the largest deviation of bf16 runs whose initial weights are
-moved by one unit in the last place, which changes the direction of roundings."""
+"""AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. The
+tolerance of losses is measured: 8 times the largest deviation of bf16 runs whose initial weights
+are moved by one unit in the last place, which changes the direction of roundings."""
 import os
 import struct
 import subprocess
@@ -61,8 +61,8 @@ def numbers(folder):
 
 
 def master_weights(folder):
-    """Makes steps at least ten times smaller than those that bf16 would round away (half a unit in
-    its last place)."""
+    """Weights stay in single precision: steps ten times smaller than those that bf16 would round
+    away (half a unit in its last place) still change them."""
     tiny = [*SMALL, "--dropout", 0, "--steps", 3]
     for name, options in (("start", ["--lr", 0]), ("off", ["--lr", 1e-4]), ("on", ["--lr", 1e-4, *BF16])):
         done = run(1, *tiny, *options, "--save", f"{folder}/{name}")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """AVERAGE=h: each replica steps with its own gradients, and every h steps the replicas average
-their weights. With SGD and h = 1, this is the run that averages gradients, up to rounding. Bytes and
-memory are those that make model has on paper."""
+their weights. With SGD and h = 1, the run equals one that averages gradients, up to rounding. Bytes
+and memory are those that make model predicts."""
 import os
 import sys
 import tempfile
@@ -20,8 +20,8 @@ MASKED = ["--task", "mlm", "--positions", 1]
 
 
 def equals_gradients(folder, name, layouts, *options):
-    """Are losses and weights those of averaged gradients, up to 8 times what one unit in the last
-    place of the first weights changes?"""
+    """Tests that losses and weights are those of averaged gradients, up to 8 times the deviation of
+    runs whose initial weights are moved by one unit in the last place."""
     def saved(run_name, ranks, *more):
         return losses_of(ranks, *STEPS, *options, "--save", f"{folder}/{name}-{run_name}", *more)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A step sends what the formulas say, to the byte; replicas need no more memory per rank. The same for
-language models, as make model predicts them."""
+"""A step sends exactly the bytes of the formulas, and replicas need no more memory per rank.
+Language models have the bytes and memory that make model predicts."""
 import os
 import sys
 
@@ -53,7 +53,7 @@ check(replicas <= 1.001 * alone, "with the same rows per replica, a rank needs n
 
 
 def operations(ranks, seq, *more):
-    """Those of a step, and those that make model counts, which has no padding."""
+    """The operations of a step, and those that make model counts, without padding."""
     return (metrics_of(ranks, *SIZES, "--seq", seq, "--batch-size", 12, *more)[-1]["model_flops"],
             cost.Model(L, H, HEADS, seq, 12, 0, classifies=True).useful())
 
@@ -72,9 +72,9 @@ def activations(layers, seq, tp):
 
 
 def kept(seq, tp):
-    """The bytes that a layer keeps for the backward pass: its two residual sums, whole; split: q,
-    k, v, the output of attention, and the inner layer before GELU with one bit per number for
-    dropout; two numbers per row of scores and per row of both norms."""
+    """The bytes that a layer keeps for the backward pass: its two residual sums and two numbers per
+    row of both norms, whole; and split over tp, q, k, v, the output of attention, the inner layer
+    before GELU with one bit per number for dropout, and two numbers per row of scores."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 
 
@@ -96,8 +96,8 @@ for tp, seq in ((1, 128), (2, 128), (4, 256)):
 
 
 def stages_of(options, tp, dp, pp, micro):
-    """The summaries of a rank of each stage of a small language model, and their bytes of a step; and
-    the operations of a step."""
+    """Runs a small language model. Returns the summary of one rank per stage with its bytes of a
+    step, and the operations of a step."""
     last = metrics_of(tp * dp * pp, *options, "--layers", 4, "--hidden-dim", H, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 2, "--test", "",
                        "--threads", 1, "--check", 0, "--tp", tp, "--pp", pp, "--micro", micro)[-1]
     return [(rank, [rank[f"comm_bytes_{over}"] / 2 for over in ("tp", "dp", "pp")]) for rank in last["ranks"][::tp * dp]], last["model_flops"]
@@ -112,7 +112,7 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
         for stage, (rank, sent) in enumerate(stages):
             paper, at = cost.memory_of_stage(rates, model, tp, dp, pp, micro, stage), f"{kind} at tp {tp}, dp {dp}, stage {stage} of {pp}"
             apart = max(abs(a - b) / max(b, 1) for a, b in zip(sent, cost.sent(rates, model, tp, dp, pp, stage)))
-            # The prediction has the mean number of hidden tokens; a run draws them.
+            # The prediction uses the mean number of hidden tokens; a run draws them.
             check(rank["parameters"] == model.held(tp, pp, stage) and apart <= (0.005 if kind == "mlm" else 0),
                   f"{at}: a rank holds the parameters and sends the bytes of make model", f"{rank['parameters']}, {sent}; on paper "
                   f"{model.held(tp, pp, stage)}, {cost.sent(rates, model, tp, dp, pp, stage)}")

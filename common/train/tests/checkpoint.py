@@ -24,8 +24,8 @@ def in_pieces(folder, metrics, layouts, *options):
 
 
 def same_layout(folder):
-    """Three epochs of 16 steps with evaluations, in pieces: the first ends within an epoch, the
-    second with one, the third by Ctrl-C."""
+    """Trains three epochs of 16 steps with evaluations, in pieces: the first ends within an epoch,
+    the second at the end of one, the third by Ctrl-C."""
     run = ["--tp", 2, "--epochs", 3, "--clip", 1, "--warmup", 10]
     alone, parted = f"{folder}/alone.jsonl", f"{folder}/parted.jsonl"
     one = succeed(2, *run, "--metrics", alone, "--save", f"{folder}/alone", "--every", 1)
@@ -55,8 +55,8 @@ def same_layout(folder):
 
 
 def epoch_in_two_pieces(folder):
-    """Without a test set, the final table shows averages of the last epoch's training, so these are
-    saved too."""
+    """Without a test set, the final table shows averages of the last epoch's training, so
+    checkpoints have them too."""
     run = [2, "--tp", 2, "--test", "", "--epochs", 2]
     one = table_of(succeed(*run))
     succeed(*run, "--steps", 25, "--save", f"{folder}/averages")
@@ -80,7 +80,7 @@ def interrupt(words, metrics):
 
 
 def interrupted_while_evaluating(folder):
-    """Trains on 8 rows and evaluates on 400, so that nearly all time goes into evaluations."""
+    """Trains on 8 rows and evaluates on 400, so nearly all time goes into evaluations."""
     words = command(2, *SMALL, "--tp", 2, "--samples", 8, "--batch-size", 8, "--epochs", 1000, "--save", f"{folder}/evaluated")
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as job:
         for line in job.stdout:
@@ -178,7 +178,7 @@ def on_the_disk(folder):
     with open(log, encoding="utf-8") as file:
         lines = file.read().splitlines()
     names = [name.partition(".json")[0] for name in lines if name == "told.jsonl" or name.startswith("index.json")]
-    # The index has no name until it is on the disk, where the file system can do that.
+    # The index gets its name only when it is on disk, if the file system has files without a name.
     synced = all(before.startswith("#") for before, name in zip(lines, lines[1:]) if name.startswith("index.json")) or "#" not in str(lines)
     check(done.returncode == 0 and synced and names == ["told", "index", "told", "index", "told"],
           "the metrics are synced to disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")

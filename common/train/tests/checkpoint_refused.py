@@ -16,7 +16,7 @@ from runs import BUILD, check, command
 
 
 class Case:
-    """A copy of the checkpoint to be damaged."""
+    """A copy of a checkpoint, which a test damages."""
 
     def __init__(self, good):
         self.folder = good + "-damaged"
@@ -55,7 +55,7 @@ def refused(sentence, words, done, folder, before):
 
 
 def damaged(good, sentence, words, damage):
-    """Both training and build/checkpoint reject a damaged checkpoint."""
+    """Tests that both training and build/checkpoint reject a damaged checkpoint."""
     case = Case(good)
     damage(case)
     before = contents(case.folder)
@@ -170,8 +170,8 @@ def read_at(file, offset, count):
 
 
 def older_kit(good):
-    """A run resumes from files without checksums, with a warning that nothing checks their
-    numbers."""
+    """A run resumes from files without checksums, with a warning that their numbers cannot be
+    checked."""
     case = Case(good)
     case.edit_index(lambda index: None)
     for rank in range(2):
@@ -188,8 +188,8 @@ def older_kit(good):
 
 
 def divergence(folder):
-    """A run that diverges ends with an error and keeps its last good checkpoint, wherever it
-    notices."""
+    """A run that diverges ends with an error and keeps its last good checkpoint, whether the loss
+    or a weight shows the divergence first."""
     for sentence, options, words in [
             ("in the loss", ["--every", 100], ["the loss after step"]), ("in the weights, before they are saved", ["--every", 1], ["no longer finite", "still has the checkpoint of step"])]:
         place = f"{folder}/diverged"

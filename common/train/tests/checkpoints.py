@@ -41,7 +41,7 @@ def losses(path):
 
 
 def refusal(done):
-    """Why the output is not one clear error; an empty text if it is."""
+    """The reason why the output is not one clear error; an empty text if it is one."""
     text = done.stderr + done.stdout
     good = (done.returncode == 2 and text.count("error:") == 1 and text.count("HINT:") == 1 and
             not any(word in text for word in ("MPI_ABORT", "Sanitizer", "Segmentation", "signal")))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""make train MODEL=llama: one loss at every layout, on the CPU and on emulated GPUs; checkpoints at
-another layout; a story with what was trained."""
+"""make train MODEL=llama: the same loss at every layout, on the CPU and on emulated GPUs;
+checkpoints at another layout; a story by the trained model."""
 import math
 import os
 import subprocess
@@ -11,7 +11,7 @@ from runs import BUILD, ROOT, check, losses_of, metrics_of, on, run
 
 SMALL = ["--model", "llama", "--layers", 3, "--hidden-dim", 32, "--heads", 4, "--seq", 32, "--batch-size", 12, "--test", "",
          "--lr", 1e-2, "--eps", 1e-4, "--threads", 1, "--steps", 12]
-UNIT = 2**-21  # of a float between 4 and 8, such as the loss
+UNIT = 2**-21  # unit in the last place of a float between 4 and 8, such as the loss
 LAYOUTS = ((2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 3, 1), (1, 1, 2), (1, 1, 3), (2, 2, 2), (2, 1, 3))
 
 

@@ -23,8 +23,8 @@ def deviation(a, b):
 
 
 def unit(loss):
-    """One unit in the last place of a loss in single precision. Losses of runs that differ by rounding may be this far apart
-    even where a small change of the first weights happens to change no loss."""
+    """One unit in the last place of a loss in single precision. Rounding may change a loss by this
+    much, even if moving the initial weights happens to change none."""
     return 2.0 ** (math.frexp(loss)[1] - 24)
 
 

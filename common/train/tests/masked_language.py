@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make train TASK=mlm: BERT learns the hidden tokens of a text, with one loss at every layout."""
+"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss at every
+layout."""
 import math
 import os
 import subprocess
@@ -11,7 +12,7 @@ from runs import BUILD, ROOT, check, losses_of, metrics_of, on, run
 SEQ = 32
 TINY = ["--task", "mlm", "--layers", 2, "--hidden-dim", 32, "--heads", 4, "--seq", SEQ, "--positions", 1, "--threads", 1]
 SMALL = [*TINY, "--layers", 3, "--batch-size", 12, "--test", "", "--lr", 1e-2, "--eps", 1e-4, "--steps", 12]
-UNIT = 2**-21  # of a float between 4 and 8, such as the loss
+UNIT = 2**-21  # unit in the last place of a float between 4 and 8, such as the loss
 LAYOUTS = ((2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 3, 1), (1, 1, 2), (1, 1, 3), (2, 2, 2))
 
 
@@ -41,7 +42,8 @@ def check_layouts():
 
 
 def check_masks():
-    """With LR=0, only other masks change the loss."""
+    """Tests which tokens are hidden. With LR=0, the loss changes only if other tokens are
+    hidden."""
     still = [*TINY, "--lr", 0, "--dropout", 0, "--samples", 12, "--batch-size", 12, "--epochs", 2, "--test", "data/stories/test.txt"]
     runs = [metrics_of(math.prod(layout), *still, *degrees(layout)) for layout in ((1, 1, 1), (2, 1, 1), (1, 3, 1), (1, 1, 2))]
     steps = [line["loss"] for line in runs[0] if "step" in line]

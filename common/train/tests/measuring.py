@@ -1,5 +1,5 @@
-"""Shared by the tests of make bench and make model: the commands' own modules, and checks of what
-they print and reject."""
+"""Shared by the tests of make bench and make model: the commands' own modules, and checks of their
+output and their errors."""
 import os
 import subprocess
 import sys

@@ -155,21 +155,22 @@ one = clusters.model_of(clusters.MEGATRON[0], True, 1)
 # vocabulary of 51,200 (Narayanan et al., equation 2).
 check("a step of the paper's smallest model has the operations of Narayanan's formula",
       one.work() == (74_217_034_874_880 + 3_865_470_566_400, 8_246_337_208_320), one.work())
-# Of 8.3 G parameters, each of eight ranks holds (51,200 3,072 + 72 12 3,072^2 + 3,072 3,074) / 8 +
-# 72 4 3,072.
+# Each of eight ranks holds (51,200 · 3,072 + 72 · 12 · 3,072² + 3,072 · 3,074) / 8 + 72 · 4 · 3,072
+# of the 8.3 G parameters.
 check("an eighth of the largest model has the parameters counted by hand", paper[3].parameters(8) == 1_040_941_824, paper[3].parameters(8))
 plain = cost.Link(0.0, 1e9)
 counted = cost.Cluster(1e15, 1e15, 1e15, 1e15, near=plain, far=cost.Link(0.0, 8e9), node=16, width=2, state=18)
-# 54 layers with 6 all-reduces each, and one each for embedding and head, of 8 1,024 1,920 numbers
-# of 2 bytes, at 1 GB/s over two ranks.
+# 54 layers with 6 all-reduces each, and one each for embedding and head, of 8 · 1,024 · 1,920
+# numbers of 2 bytes, at 1 GB/s over two ranks.
 check("the paper's pattern over two ranks takes the time counted by hand", abs(cost.step(counted, paper[1], 2, 64)["over tp"] - 326 * 0.03145728) < 1e-9,
       cost.step(counted, paper[1], 2, 64))
 # 54 layers with 4 all-reduces each, of 4 bytes per number; and a gather, half as long.
 wide = dataclasses.replace(counted, width=4)
 check("the kit's pattern over two ranks takes the time counted by hand", abs(cost.step(wide, kit[1], 2, 64)["over tp"] - 216.5 * 0.06291456) < 1e-9,
       cost.step(wide, kit[1], 2, 64))
-# A node has two ranks of each of eight groups; there are 32 nodes, and a group has an eighth of a
-# node's uplink: 2 1/2 and 2 31/32 of the gradients.
+# There are 32 nodes, and each of eight groups has two ranks in each node and an eighth of its
+# uplink. A rank sends the bytes of its gradients 2 · 1/2 times within a node and 2 · 31/32 times
+# between nodes.
 check("sums over 64 replicas of eight ranks take the time counted by hand, first within nodes of 16, then among 32",
       abs(cost.step(counted, paper[3], 8, 64)["over dp"] - 2.081883648 * (1 + 1.9375)) < 1e-9, cost.step(counted, paper[3], 8, 64))
 free = cost.Link(0.0, 1e30)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make plot: curves of runs by the real gnuplot, in the terminal and as pictures; what it
-rejects."""
+"""make plot: curves of runs by the real gnuplot, in the terminal and as pictures, and its
+errors."""
 import json
 import os
 import re

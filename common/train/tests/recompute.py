@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""RECOMPUTE: the backward pass runs blocks, or their attention, again. The numbers of a run stay the same, bit for bit; its memory
-and its bytes are those that make model predicts."""
+"""RECOMPUTE: the backward pass runs blocks, or their attention, again. The numbers of a run stay
+the same, bit for bit; its memory and its bytes are those that make model predicts."""
 import os
 import sys
 import tempfile

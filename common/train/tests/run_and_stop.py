@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a run prints and writes, and how it ends on request."""
+"""A run's output and files, and how it ends on request."""
 import json
 import os
 import signal
@@ -24,9 +24,9 @@ ranks = lines[-1].get("ranks", [])
 check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_bytes", "step_s", "comm_bytes", "comm_s"} <=
                               set(rank) for rank in ranks), "the last line has a summary for each rank", str(lines[-1]))
 
-# Per block, 4 all-reduces of B S H; a gather of B S H; an all-reduce of B 2 forward and of B H
-# backward; 4 bytes per number. A rank's share of an all-reduce of N over n ranks is 2 (n-1) N / n,
-# of a gather (n-1) N / n.
+# A block has 4 all-reduces of B S H. The embedding has a gather of B S H, and the classifier an
+# all-reduce of B 2 forward and of B H backward. A number has 4 bytes. A rank's share of an
+# all-reduce of N over n ranks is 2 (n-1) N / n, of a gather (n-1) N / n.
 B, S, H, L = 8, 32, 32, 2
 expected = 4 * (4 * L * B * S * H + B * S * H // 2 + 2 * B + B * H)
 check(steps[3]["comm_bytes"] == expected, "the bytes of a step are those of the formula",
@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     while job.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 1000):
         time.sleep(0.05)
-    if job.returncode is None: # otherwise its output says why
+    if job.returncode is None: # otherwise the output shows why the run has ended
         os.kill(job.pid, signal.SIGINT)
     output, _ = job.communicate(timeout=300)
     kept = []
@@ -78,7 +78,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
 check(len(kept) > 3 and kept[-1]["interrupted"] is True, "metrics written before Ctrl-C are kept, and the summary follows")
 
-# An evaluation that takes much longer than a step, and is interrupted in its middle.
+# Interrupts an evaluation that takes much longer than a step.
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path, saved = os.path.join(folder, "metrics.jsonl"), os.path.join(folder, "saved")
     large = ["--layers", 4, "--hidden-dim", 256, "--heads", 4, "--batch-size", 6, "--seq", 256]

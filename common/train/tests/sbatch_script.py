@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What make sbatch requests from Slurm. Uses a fake Slurm made of scripts: it accepts any job, has
-two nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
+"""The batch scripts of make sbatch. The test uses a fake Slurm made of scripts, which accepts any
+job, has two nodes of eight cores, and reports the job as done. slow_slurm_*.py use a real one."""
 import os
 import re
 import subprocess

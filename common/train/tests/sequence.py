@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""SP: norms, dropouts and residual sums on the positions of each tp rank. One loss and one set of weights at all layouts; what is
-sent, kept and predicted; what is refused."""
+"""SP: norms, dropouts and residual sums on the positions of each tp rank. Losses and weights are
+the same at all layouts; bytes and memory are the predicted ones; other settings are refused."""
 import os
 import shutil
 import sys
@@ -42,8 +42,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for kept in ("serial", "moved-1", "moved-2", "moved-3"):
             shutil.rmtree(f"{folder}/{kept}")
 
-# A rank sends (n-1)/n of what is gathered. Without SP, it sends twice that of each f and g; with SP as much for the pairs of a block. In
-# addition, two gathers of each block run again, one tensor is gathered at each end, and the norms' gradients are summed.
+# In a gather, a rank sends (n-1)/n of the result; in each f and g, it sends twice that. The pairs
+# of a block send as much with SP as f and g without it. With SP, two gathers of each block also run
+# again, one tensor is gathered at each end, and the norms' gradients are summed.
 for tp in (2, 4):
     layers, hidden, numbers = 4, 48, 12 * 48 * 48
     plain, split = (metrics_of(tp, *STEPS, "--tp", tp, *more)[-1]["ranks"][0]["comm_bytes_tp"] / 3 for more in ((), ("--sp", 1)))
@@ -58,8 +59,9 @@ def activations(tp, layers, *more):
     return metrics_of(tp, *sizes, "--layers", layers, "--tp", tp, *more)[-1]["ranks"][0]["peak"]["activations"]
 
 
-# Of a block, two sums, q, k, v, the output of attention and the inner layer, with a bit for each of its numbers: 10 H and 4 H / 32, two
-# numbers a row of scores, and four of the norms.
+# A block keeps two sums, q, k, v, the output of attention and the inner layer, 10 H together; a bit
+# for each number of the inner layer, 4 H / 32; two numbers per row of scores; and four of the
+# norms.
 rows = 8 * 64
 for tp in (2, 4):
     each = activations(tp, 7, "--sp", 1) - activations(tp, 6, "--sp", 1)

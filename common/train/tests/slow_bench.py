@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make bench: what it rejects, what SAVE stores, what COMPARE calls a difference. No times are
-checked."""
+"""make bench: its errors, the file of SAVE, and the differences that COMPARE reports. The test
+checks no times."""
 import contextlib
 import functools
 import io
@@ -87,7 +87,7 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     rows.compare(kept, {"machine": "a"}, [row("new", [1])])
 check("a COMPARE file without any measured row is reported", "none of the rows measured" in said.getvalue(), said.getvalue())
 
-# Rows are selected by words; each comma-separated part adds its own.
+# Words select rows; each comma-separated part adds the rows that have all of its words.
 for words, names in {"base tp2": ["base tp2", "base tp2 bf16"], "2x2 base-512 bf16, 2x128 serial": ["2x128 serial", "2x128 serial bf16", "base-512 2x2 bf16"],
                      "base serial threads": ["base serial 2 threads", "base serial 2 threads bf16"]}.items():
     check(f"'{words}' selects the rows with these words", list(steps.wanted(words)) == names, list(steps.wanted(words)))
@@ -160,7 +160,8 @@ ran = []
 
 
 def fake_pipeline(*case):
-    """Notes who ran how many micro-batches by which schedule. One of ours has the build and work folders and the stages before these."""
+    """Records who ran how many micro-batches by which schedule. A run of the kit has more arguments
+    before these: the build and work folders, and the stages."""
     ran.append(("kit" if len(case) > 3 else case[0], *case[-2:]))
     return {"seconds": [9, 9, 0.01], "state": [4e6] * 2, "tensors": [1e7] * 2, "resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2}
 

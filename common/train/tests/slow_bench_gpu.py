@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make bench BACKEND=cuda, on an emulated GPU with a tiny model: what it measures, what it rejects.
-No times are checked."""
+"""make bench BACKEND=cuda, on an emulated GPU with a tiny model: its measurements and its errors.
+The test checks no times."""
 import contextlib
 import functools
 import io
@@ -70,8 +70,8 @@ with unittest.mock.patch.dict(os.environ, {"MODELS": "2 64 4 16 8"}):
     bench = gpu.Bench(BUILD, work, "emulated", "", os.environ.get)
 bench.peak = {"off": 0.01, "bf16": 0.05}
 case = gpu.Case("2x64-16", "one rank", "bf16")
-# Per token: forward, 2 blocks of 24 64² + 4 16 64 = 102,400; backward, twice that for the first
-# block and 8 64² for the last. 128 tokens in 10 ms.
+# Operations per token: forward, 24 · 64² + 4 · 16 · 64 = 102,400 for each of 2 blocks; backward,
+# twice that for the first block and 8 · 64² for the last. There are 128 tokens in 10 ms.
 share = bench.share(case, gpu.Row("step", "", "ms", [10.0]))
 check("the share of the peak counts only needed products, relative to the peak for the AMP setting", abs(share - 100 * 128 * (4 * 102400 + 32768) / 0.01 / 0.05e12) < 1e-9, share)
 check("a GPU is recognised by its name, and none by a part of another's", [gpu.peak(f"cuda (NVIDIA {name}, 1 GB, CUDA 13.0)", "").get("bf16") for name in

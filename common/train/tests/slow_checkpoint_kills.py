@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A run that SIGKILL ends ten times at random moments, and that the same command resumes each time,
-ends with the loss curve of an undisturbed run."""
+"""SIGKILL ends a run ten times at random moments, and the same command resumes it each time. The
+loss curve is that of an undisturbed run."""
 import os
 import random
 import signal
@@ -50,7 +50,7 @@ def size(path):
 
 
 def kill_somewhere(words, metrics, draw):
-    """Kills a run some steps later or, every third time, while it starts. Returns whether it was
+    """Kills a run after some steps or, every third time, while it starts. Returns whether it was
     still running."""
     with start(words) as job:
         enough = size(metrics) + draw.randint(1, 25) * 200  # bytes; a step's line has about 200

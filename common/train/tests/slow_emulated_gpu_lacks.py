@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""If a GPU, its driver or NCCL lacks something, that is one error, printed once, with a HINT and
-status 2; or a line, if the run can continue without. On an emulated GPU, whose properties are set
-in the environment."""
+"""If a GPU, its driver or NCCL lacks something, the run prints one error, once, with a HINT, and
+ends with status 2; or it prints a line, if it can continue without. The environment sets the
+properties of an emulated GPU."""
 import os
 
 import runs

@@ -20,7 +20,7 @@ def verdict(text):
 
 
 def tree_of_a_student(mutant):
-    """A copy of the kit whose lab 6 is a wrong answer and whose lab 1 is not started."""
+    """Makes a copy of the kit in which lab 6 is a wrong answer and lab 1 is not started."""
     script = f'. grader/tests/tree.sh; make_tree slurm; python3 grader/tests/answer.py {mutant} > "$(lab_file 6)"; echo "$tree"'
     return subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What cannot run on a cluster is one error with a HINT and exit status 2, and nothing stays in the
-queue."""
+"""A job that cannot run on a cluster is rejected with one error, a HINT and exit status 2, and no
+job stays in the queue."""
 import os
 import re
 import tempfile
@@ -19,7 +19,7 @@ def refused(one, sentence, expected, *words, after_submission=False, **environme
 
 
 def path_without_slurm(folder):
-    """Links every command of this machine except Slurm's."""
+    """Makes a PATH with every command of this machine except Slurm's."""
     os.makedirs(f"{folder}/bin")
     for place in os.environ["PATH"].split(":"):
         for name in os.listdir(place) if os.path.isdir(place) else []:

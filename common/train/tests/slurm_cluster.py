@@ -1,6 +1,6 @@
 """A real Slurm with two nodes on this machine, for the tests beside this file: munged, slurmctld
-and two slurmd, in their own folder and on their own ports, started here and ended by their
-process ids. Both nodes are this machine under other host names, because Open MPI names shared
+and two slurmd, in their own folder and on their own ports. This file starts them, and ends them by
+their process ids. Both nodes are this machine under other host names, because Open MPI names shared
 memory after the host."""
 import contextlib
 import ctypes
@@ -61,7 +61,7 @@ endef
 
 
 def missing():
-    """Why there can be no cluster here; an empty text if there can."""
+    """The reason why no cluster can run here; an empty text if one can."""
     if os.geteuid() != 0:
         return "only root can start one"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -83,7 +83,7 @@ def free_ports(count):
 
 
 def end_with_the_test():
-    """Makes a started process end with the test, so that a killed test leaves nothing behind."""
+    """Makes a started process end with the test, even if the test is killed."""
     death_signal = 1
     ctypes.CDLL(None).prctl(death_signal, signal.SIGTERM)
 

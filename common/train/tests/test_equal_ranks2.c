@@ -1,4 +1,4 @@
-/* Weights that differ between ranks are found. */
+/* The comparison of weights finds parameters that differ between ranks. */
 #include <check.h>
 #include <string.h>
 

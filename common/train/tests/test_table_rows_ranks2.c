@@ -1,5 +1,5 @@
-/* For a large table, only the rows that some replica has used are summed; the result is that of all
- * rows. */
+/* For a large table, only the rows that some replica has used are summed; the result is the same as
+ * the sum of all rows. */
 #include <check.h>
 
 #include "comm/tests/ranks.h"
@@ -65,7 +65,7 @@ static int rows_of_any(int pattern)
     return rows;
 }
 
-/* The same object each time, as from step to step. */
+/* One TableRows serves all patterns, as it serves all steps of a run. */
 START_TEST(rows_of_all_replicas_are_summed_where_they_belong)
 {
     TableRows *rows = table_rows_new(table);
@@ -92,8 +92,8 @@ START_TEST(the_bytes_of_the_row_mask_and_of_the_rows_are_counted)
     group_reset_counters(world);
     int64_t numbers = table_rows_pack(rows, world);
     comm_all_reduce(world, reals(table->gradient), reals(table->gradient), numbers);
-    int64_t bytes =
-        group_counter(world, ALL_REDUCE).bytes; /* 2 (n - 1) / n of both, on each of two ranks */
+    /* each of two ranks sends 2 (n - 1) / n = 1 times the bits and the rows */
+    int64_t bytes = group_counter(world, ALL_REDUCE).bytes;
     table_rows_unpack(rows);
     table_rows_free(rows);
     ck_assert_int_eq(bytes, ((ROWS + 31) / 32 + 5 * COLUMNS) * (int64_t)sizeof(real));

@@ -23,7 +23,7 @@ static const SpanTotal *find(const SpanTotal *spans, int count, const char *what
     return NULL;
 }
 
-/* A span called `what`; returns the seconds that the clock attributed to it. */
+/* Makes a span called `what`; returns the seconds that the clock attributed to it. */
 static double exchange(const char *what, double milliseconds)
 {
     SpanTotal before[MAX_SPANS], after[MAX_SPANS];
@@ -63,7 +63,7 @@ START_TEST(each_exchange_takes_as_long_as_on_the_rank_that_came_last)
     exchange("linear", 4.0 * group_rank(world));
     double waited = waited_by_both(own);
     waiting_step(&mesh);
-    waiting_step(&mesh); /* in a step without any */
+    waiting_step(&mesh); /* a step without exchanges */
     spans_run(false);
     int count = spans_read(spans);
     ck_assert_int_eq(count, 3);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """make train TRACE= and REPORT=1: spans without gaps add up to the steps, all ranks of a group have
 the same exchanges, memory stays below its peak, and the page is one file that a real browser draws.
-Also what they reject."""
+Also tests their errors."""
 import json
 import math
 import os
@@ -186,7 +186,7 @@ document.body.dataset.hands = seen.join(' ');
 
 
 def look_at_schedule(page, path):
-    """Two stages and two micro-batches, by 1F1B, in each of four steps."""
+    """Tests the schedule of a page: four steps by 1F1B, with two stages and two micro-batches."""
     schedule = page.data["schedule"]
     names = [[schedule["names"][span[3]] for span in row["spans"]] for row in schedule["rows"]]
     passes = [[name for name in row if re.fullmatch(r"[FB]\d", name)] for row in names]

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""ZERO=1: the replicas share out the optimiser's state. A run stays the same: bit for bit with two replicas, up to rounding with
-more; memory, bytes and checkpoints are those that they should be."""
+"""ZERO=1: the optimiser's state is sharded over the replicas. A run stays the same: bit for bit
+with two replicas, up to rounding with more. Memory and bytes are the predicted ones, and
+checkpoints are those of a run without ZERO."""
 import itertools
 import os
 import sys
@@ -25,7 +26,8 @@ RUNS = {
 
 
 def files_of(folder):
-    """The checkpoint in it: its files but for index.json, which has sums of doubles."""
+    """The files of the folder's last checkpoint, except index.json, whose sums of doubles may
+    differ."""
     step = os.path.join(folder, sorted(os.listdir(folder))[-1])
     return [os.path.join(step, name) for name in sorted(os.listdir(step)) if name.endswith(".safetensors")]
 

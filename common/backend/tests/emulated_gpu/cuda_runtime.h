@@ -9,10 +9,11 @@
  * (AddressSanitizer detects what exceeds them); threads that wait at different barriers end the
  * run. It cannot show races or speed.
  *
- * The environment describes it: EMULATED_GPUS of EMULATED_MEMORY MiB each (1, of 1024);
- * EMULATED_MIXED=1 makes odd ones a different type, EMULATED_TAKEN=1 gives the last rank's to
- * another process; a driver of EMULATED_DRIVER (13000; 0: none); per process at most
- * EMULATED_EVENTS events and EMULATED_PINNED pieces of pinned memory (default: no limit).
+ * The environment describes it. There are EMULATED_GPUS GPUs (default 1), with EMULATED_MEMORY MiB
+ * each (default 1024). EMULATED_MIXED=1 makes odd ones a different type, and EMULATED_TAKEN=1 gives
+ * that of the last rank to another process. EMULATED_DRIVER is the driver's version (default 13000;
+ * 0: no driver). A process has at most EMULATED_EVENTS events and EMULATED_PINNED pieces of pinned
+ * memory (default: no limit).
  */
 #pragma once
 
@@ -188,7 +189,7 @@ void emulated_later(cudaStream_t stream, std::function<void()> work);
 void emulated_check_launch(const void *kernel, dim3 grid, dim3 block, size_t shared);
 /** Returns when the stream accepts another kernel. */
 void emulated_room();
-/** Runs what is on the stream, then `work`, which accesses the device's memory. */
+/** Runs all work on the stream, then `work`, which accesses the device's memory. */
 void emulated_now(cudaStream_t stream, const std::function<void()> &work);
 /** Runs a grid of blocks now. */
 void emulated_run(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread);

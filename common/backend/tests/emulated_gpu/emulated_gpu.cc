@@ -158,8 +158,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 static const std::thread::id main_thread = std::this_thread::get_id();
 
-/* A query lets the stream run, unless another thread asks. "Not ready" is an error, and stays set
- * as one. */
+/* A query from the main thread lets the stream run. "Not ready" is an error, which stays set. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (std::this_thread::get_id() != main_thread)

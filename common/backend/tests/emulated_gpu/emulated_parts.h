@@ -1,4 +1,4 @@
-/* What the parts of the emulated GPU share. */
+/* Declarations that the parts of the emulated GPU share. */
 #pragma once
 
 #include "cuda_runtime.h"
@@ -15,8 +15,9 @@ extern int emulated_depth; /* of nested runs: work on one stream may wait for wo
 /* Runs all work on all streams. */
 void emulated_run_all();
 
-/* The device's memory can be reached while work runs; otherwise, the host that touches it crashes. */
+/* Makes the device's memory accessible while work runs; at other times, an access by the host
+ * crashes. */
 void emulated_protect(bool reached);
 size_t emulated_device_bytes();
-/* Is it memory of the device, or pinned? */
+/* Is this memory of the device, or pinned memory? */
 bool emulated_is_known(const void *memory);

@@ -1,5 +1,5 @@
-/* Tests what the emulated GPU promises (see cuda_runtime.h). Each test is a process of its own; the
- * emulation must end some of them. */
+/* Tests that the emulated GPU behaves as cuda_runtime.h describes. Each test is a process of its
+ * own, because the emulation must end some of them. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
