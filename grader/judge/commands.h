@@ -9,10 +9,12 @@
 #include "grader/judge/grade.h"
 
 /** Returns the lab's runner and the case that the options name, or else a suitable case; prints
- *  which they are.
+ *  which they are. The case must have the rank o->tape or o->debug.
  *  @return the case, one of `cases`; NULL, after a message, if the lab does not build or is
  *  refused */
 const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runner, size_t size);
+/** Runs that case, and sets *c to it. @return its runs; NULL if there is no case to run */
+Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **c);
 
 /** Runs one case of a lab without judging it, and prints its ranks' calls: ranks as columns, calls
  *  of a group that meet in one row. If the case hung or crashed, marks the first difference.

@@ -96,14 +96,17 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
     Runs *runs = run_or_give_up(o, runner, c, 1, c->world, until);
     judge_case(&alone, c, failed->case_index, &runs->outcome[0]);
     end_runs(runs, &result->times);
+    bool told = false;
     for (int other = (int)check; other < CHECKS; other++) {
         CheckResult *same = &result->check[other];
         if (!same->failed || same->case_index != failed->case_index || same->repeated)
             continue;
         same->repeated = true;
         same->alone = alone.check[other].failed;
-        if (!same->alone && (other == (int)check || !same->in_calls)) /* once per cause */
-            append_why_not_alone(same, result);
+        if (same->alone || (told && same->in_calls)) /* once per cause */
+            continue;
+        append_why_not_alone(same, result);
+        told = true;
     }
 }
 

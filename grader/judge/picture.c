@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "grader/judge/commands.h"
 #include "grader/judge/diagnose/trial.h"
 #include "grader/judge/report/formats/formats.h"
@@ -222,14 +221,12 @@ static json_t *case_json(const Options *o, const LabResult *result, const Case *
 int picture_lab(const Options *o)
 {
     static LabResult result;
-    char runner[512];
     Case cases[MAX_CASES];
+    const Case *c;
     Problem problem;
-    const Case *c = case_to_look_at(o, cases, runner, sizeof runner);
-    if (!c)
+    Runs *runs = run_case_to_look_at(o, cases, &c);
+    if (!runs)
         return 1;
-    Runs *runs = run_or_give_up(o, runner, c, 1, lab_largest_world(lab_of(o->lab)),
-                                clock_now() + lab_seconds(o->sandbox));
     const Outcome *outcome = &runs->outcome[0];
     const int index = (int)(c - cases);
     result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};

@@ -106,22 +106,21 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
         return NULL;
     }
     const Case *c = choose(lab, o, cases, &index);
+    const int rank = o->tape >= 0 ? o->tape : o->debug;
     printf(_("Lab %d  %s"), lab->number, _(lab->title));
     printf(", SEED=%llu CASE=%d%s\n  %s\n", (unsigned long long)o->seed, index, _(":"),
            case_text(c, text));
     fflush(stdout);
+    if (rank >= c->world)
+        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);
     printed_forget(runner);
     return c;
 }
 
-/* Runs the case to show, `*c`; returns NULL if the lab has no runner. */
-static Runs *run_case_to_show(const Options *o, Case cases[MAX_CASES], const Case **c)
+Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **c)
 {
     char runner[512];
     *c = case_to_look_at(o, cases, runner, sizeof runner);
-    if (*c && o->tape >= (*c)->world)
-        give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"),
-                     (*c)->world - 1);
     return *c ? run_or_give_up(o, runner, *c, 1, lab_largest_world(lab_of(o->lab)),
                                clock_now() + lab_seconds(o->sandbox))
               : NULL;
@@ -131,7 +130,7 @@ int tape_lab(const Options *o)
 {
     Case cases[MAX_CASES];
     const Case *c;
-    Runs *runs = run_case_to_show(o, cases, &c);
+    Runs *runs = run_case_to_look_at(o, cases, &c);
     if (!runs)
         return 1;
     TapePass *pass = tape_pass(runs->outcome[0].calls, o->tape, lab_of(o->lab)->file);
@@ -147,7 +146,7 @@ int trace_lab(const Options *o)
 {
     Case cases[MAX_CASES];
     const Case *c;
-    Runs *runs = run_case_to_show(o, cases, &c);
+    Runs *runs = run_case_to_look_at(o, cases, &c);
     if (!runs)
         return 1;
     const Outcome *outcome = &runs->outcome[0];

@@ -5,19 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const check_names[CHECKS] = {
-    N_("forward"),        N_("input gradient"), N_("weight gradient"),
-    N_("step"),           N_("reduce-scatter"), N_("all-gather"),
-    N_("initial values"), N_("sharding"),       N_("arithmetic and memory"),
-    N_("communication"),  N_("groups"),         N_("rows"),
-    N_("gradient"),       N_("metrics"),        N_("layout"),
-    N_("schedule")};
+const char *const check_names[CHECKS] = {N_("forward"),         N_("input gradient"),
+                                         N_("weight gradient"), N_("step"),
+                                         N_("reduce-scatter"),  N_("all-gather"),
+                                         N_("initial values"),  N_("sharding"),
+                                         N_("groups"),          N_("rows"),
+                                         N_("gradient"),        N_("metrics"),
+                                         N_("layout"),          N_("arithmetic and memory"),
+                                         N_("communication"),   N_("schedule")};
 
 const char *const check_keys[CHECKS] = {
     "forward",        "input_gradient", "weight_gradient", "step",
     "reduce_scatter", "all_gather",     "initial_values",  "sharding",
-    "arithmetic",     "communication",  "groups",          "rows",
-    "gradient",       "metrics",        "layout",          "schedule"};
+    "groups",         "rows",           "gradient",        "metrics",
+    "layout",         "arithmetic",     "communication",   "schedule"};
 
 static Lab *const all_labs[] = {LABS};
 

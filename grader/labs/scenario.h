@@ -11,7 +11,8 @@
 #include "grader/protocol.h"
 #include "model/model.h"
 
-/** The checks of labs; each has its own points. */
+/** The checks of labs; each has its own points. Reports list them in this order, causes before
+ *  consequences: wrong groups come before what is sent in them. */
 typedef enum Check {
     FORWARD,         /**< the result of a forward pass */
     INPUT_GRADIENT,  /**< the gradient of the layer's input */
@@ -21,13 +22,13 @@ typedef enum Check {
     RING_GATHER,     /**< all chunks, after an all-gather */
     INITIAL_VALUES,  /**< the initial parameters */
     SHARDING,        /**< what each rank holds, and how it was split */
+    GROUPS,          /**< members, order, ranks, degrees */
+    ROWS,            /**< the rows that each replica reads */
+    GRADIENT,        /**< the mean over the replicas */
+    METRICS,         /**< sums over the replicas */
+    LAYOUT,          /**< the whole model: losses and weights equal those of one rank */
     ARITHMETIC, /**< and memory: of the busiest rank, compared with its share of the plain layer */
     COMMUNICATION, /**< bytes and calls, compared with the budget; MPI errors */
-    GROUPS,        /**< members, order, ranks, degrees */
-    ROWS,          /**< the rows that each replica reads */
-    GRADIENT,      /**< the mean over the replicas */
-    METRICS,       /**< sums over the replicas */
-    LAYOUT,        /**< the whole model: losses and weights equal those of one rank */
     SCHEDULE,      /**< how long a step takes, and where a stage waits */
     CHECKS,        /**< how many there are */
 } Check;

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """make watch LAB=6: grades a lab whenever its file is saved, and prints what has changed. Ctrl-C
 ends it."""
+import contextlib
+import glob
 import os
 import shlex
 import subprocess
@@ -13,15 +15,23 @@ LOOK_EVERY = 0.2  # seconds; polls, because inotify does not work on Windows and
 
 
 def saved(lab):
-    """When a file of the lab's folder was last written."""
-    times = [entry.stat().st_mtime_ns for entry in os.scandir(lab.folder) if entry.name.endswith((".c", ".h"))]
-    return max(times, default=0)
+    """When a file of the lab's folder was last written. Hidden files do not count: Emacs keeps a link
+    to nowhere beside a file with unsaved changes."""
+    times = [0]
+    for file in glob.glob(f"{lab.folder}/*.[ch]"):
+        with contextlib.suppress(FileNotFoundError):
+            times.append(os.stat(file).st_mtime_ns)
+    return max(times)
 
 
 def grade(lab, command):
-    subprocess.run([*command, "grade", f"LAB={lab.number}"], stderr=subprocess.DEVNULL, check=False)
-    found = lab.verdict()
-    return {check["name"]: check for check in found["checks"]} if found else {}
+    """The checks of a new verdict, or nothing if there is none. Shows errors, except make's line about
+    a lab without full marks."""
+    before = lab.verdict() or {"when": None}
+    with subprocess.Popen([*command, "grade", f"LAB={lab.number}"], stderr=subprocess.PIPE, text=True) as run:
+        sys.stderr.writelines(line for line in run.stderr if "*** [" not in line)
+    found = lab.verdict() or before
+    return {check["name"]: check for check in found["checks"]} if found["when"] != before["when"] else {}
 
 
 def tell_changes(before, now):
@@ -49,8 +59,10 @@ def watch():
             continue
         seen = now
         print(quiet(f"---- {time.strftime('%H:%M:%S')} " + "-" * 60), flush=True)
-        before, checks = checks, grade(lab, command)
-        tell_changes(before, checks)
+        found = grade(lab, command)
+        if found:
+            tell_changes(checks, found)
+        checks = found or checks
         print(quiet(_("waiting for {file} to be saved; Ctrl-C ends this").format(file=os.path.basename(lab.file))), flush=True)
 
 

@@ -205,8 +205,17 @@ graded_again() {
     waits_for "waiting for $(basename "$two")" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
 check "when the file is saved, watch grades it again and prints what has changed" graded_again
+says_why_not() {
+    : > watched
+    ln -s someone@somewhere.1 "${two%/*}/.#${two##*/}" # as Emacs does while a change is not saved
+    mkfifo "$two.pipe" && mv "$two.pipe" "$two"
+    waits_for "waiting for $(basename "$two")" && grep -qF "lab 2 cannot be read from $two: it is not a file" watched &&
+        ! grep -qE 'verdict has not changed|points|make: \*\*\*' watched
+}
+check "if the file cannot be graded, watch says why, and goes on" says_why_not
 kill -INT -- -"$watcher" 2> /dev/null
 wait "$watcher"
+rm "${two%/*}/.#${two##*/}"
 check "Ctrl-C ends watch" test ! -e "/proc/$watcher"
 mv "$two" "$two.away"
 check "watching a missing file is one error" one_error "there is no $two" make --silent watch LAB=2

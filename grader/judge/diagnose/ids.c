@@ -54,7 +54,7 @@ static bool find_lookup(const Evidence *e, Lookup *l)
     if (!(kind_of_case(e->c)->mistakes & IN_TABLE_ROWS) || !l->ids ||
         (of_model ? l->ids->label.index != EMBEDDING : l->ids->label.of != A_LAYER))
         return false;
-    l->layer = of_model ? l->ids->label.detail : l->ids->label.index;
+    l->layer = layer_of(&l->ids->label);
     l->table = table_of_layer(l->layer);
     l->rows = table_rows_of(e->c, l->layer);
     l->columns = shape_last(e->want->shape);
@@ -214,18 +214,12 @@ static Label of_lookup(const Evidence *e, What what, int layer, int step)
                                                         : label_of(what, A_LAYER, layer, step);
 }
 
-/* The layer whose table has this gradient. */
-static int layer_of(const Evidence *e)
-{
-    return strcmp(e->want->label.name, table_of_layer(0).name) != 0;
-}
-
 /* The gradient of a table: was its lookup wrong already? */
 bool lookup_was_wrong(const Evidence *e)
 {
     if (!is_gradient_of_table(e))
         return false;
-    const Label label = of_lookup(e, OUTPUT_OF, layer_of(e), e->want->label.step);
+    const Label label = of_lookup(e, OUTPUT_OF, layer_of(&e->want->label), e->want->label.step);
     const Entry *want = find_entry(e->trial->expected.all, VALUES, label),
                 *got = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
     if (!want || !got || !has_numbers(got, want) || got->count != want->count)
@@ -281,7 +275,7 @@ bool rows_of_repeated_ids(const Evidence *e)
     if (!is_gradient_of_table(e) || !all_outputs_right(e))
         return false;
     const Entry *ids = find_entry(e->trial->expected.all, VALUES,
-                                  of_lookup(e, INPUT_OF, layer_of(e), label->step));
+                                  of_lookup(e, INPUT_OF, layer_of(&e->want->label), label->step));
     bool others_right = false;
     for (int64_t i = 0; ids && i < e->count; i++) {
         int64_t id = global_index(e->got, i) / columns, times = times_of(ids, id);

@@ -13,7 +13,7 @@ typedef struct Trial {
     LabResult *result;            /**< the lab's result, to be filled */
     const Case *c;                /**< the case */
     int index;                    /**< its number among the lab's cases */
-    char sizes[160];              /**< its case_text() */
+    char sizes[160];              /**< its case_text(), with the V of the table in question */
     const Outcome *outcome;       /**< the ranks' entries and calls */
     Expected expected;            /**< the entries expected of this rank */
     Expected suspected[MISTAKES]; /**< those that each mistake gives; computed when first needed */
@@ -52,6 +52,9 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 
 /** Has every rank completed the case? */
 bool ranks_have_finished(const Trial *t);
+
+/** Which of a case's two layers, or language models, a label is about: 0 or 1. */
+int layer_of(const Label *label);
 
 /** Describes what an entry is about. The text is valid until the next call. */
 const char *entry_text(const Entry *entry);

@@ -89,7 +89,7 @@ static bool copy_runner(const char *from, const char *to, const Place *place)
 }
 
 /* Reads all available output and stores up to LOG_BYTES: endless printing does not fill the
- * disk. */
+ * disk. Beside gdb, a student sees it at once. */
 static void listen(Launcher *launcher)
 {
     char text[4096];
@@ -99,6 +99,10 @@ static void listen(Launcher *launcher)
         if (take > 0 && write(launcher->log, text, (size_t)take) != take)
             take = room;
         launcher->logged += take;
+        if (launcher->shows) {
+            fwrite(text, 1, (size_t)length, stdout);
+            fflush(stdout);
+        }
     }
 }
 
@@ -272,7 +276,7 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
 {
     char words[200];
     prctl(PR_SET_DUMPABLE, 0); /* nobody may read the judge's memory and descriptors */
-    *launcher = (Launcher){.ranks = ranks, .said = -1, .log = -1};
+    *launcher = (Launcher){.ranks = ranks, .said = -1, .log = -1, .shows = sandbox->debugged};
     if (sandbox->wish == SANDBOX_OFF)
         snprintf(sandbox->missing, sizeof sandbox->missing, "%s", _("switched off"));
     if (!sandbox->missing[0]) {

@@ -34,6 +34,7 @@ typedef struct Launcher {
     int said;              /**< receives the output of mpirun and the ranks */
     int log;               /**< stores it, up to LOG_BYTES */
     int64_t logged;        /**< bytes in the log so far */
+    bool shows;            /**< what the ranks print appears at once, too */
     int64_t memory;        /**< the most bytes that a rank may hold */
     double weighed;        /**< time of the last launcher_is_too_big() */
 } Launcher;
