@@ -10,6 +10,7 @@ as they are. Prints one JSON object as torch_twin.py does, and the loss of each 
 split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
 """
 import json
+import math
 import struct
 import sys
 import tempfile
@@ -133,6 +134,14 @@ def rate_of(step, rate, warmup):
     return rate * min(1, (step + 1) / warmup) if warmup else rate
 
 
+def clip_gradients(gradients, most):
+    """As clip_grad_norm_(), except that the squares are summed in double precision: PyTorch's norm of the table's 9 million
+    gradients has an error of 5e-5, the kit's has not."""
+    norm = math.sqrt(sum(g.double().square().sum().item() for g in gradients))
+    for gradient in gradients:
+        gradient.mul_(min(1, most / (norm + 1e-6)))
+
+
 def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, seq, batch, steps, threads, folder, found):
     imported = peak_bytes()
     torch.set_num_threads(threads)
@@ -155,7 +164,7 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
         loss = model(mine[:, :-1], mine[:, 1:])
         loss.backward()
         if clip:
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
+            clip_gradients([p.grad for p in model.parameters()], clip)
         optimiser.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
