@@ -128,8 +128,8 @@ void stall_moved(int patience)
         find_neighbours();
     line = _(
         "\nno step has finished for a while. Either a step takes that long here, or the ranks are deadlocked; if they are, press Ctrl-C twice to stop\n  HINT: make grade says which lab's calls do not match those of the other ranks; make trace LAB=n shows the calls\n");
-    sigaction(SIGALRM,
-              &(struct sigaction){.sa_handler = say, .sa_flags = SA_RESTART | SA_ONSTACK}, NULL);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = say, .sa_flags = SA_RESTART | SA_ONSTACK},
+              NULL);
     longest = took > longest ? took : longest;
     since = time;
     alarm((unsigned)(10 * longest > patience ? 10 * longest : patience));

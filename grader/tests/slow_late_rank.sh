@@ -55,5 +55,5 @@ launches=$(sort -u again | wc -l)
     cat out.*
 } > out
 check "a right answer has full marks although a rank is late" [ $status = 0 -a $stops -gt 100 ]
-check "no case is run twice, which would be a hang: the ranks are started once" [ $launches = 0 ]
+check "no case is run twice, which would be a hang: the ranks are started once" [ "$launches" = 0 ]
 finish
