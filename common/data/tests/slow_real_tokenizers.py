@@ -93,7 +93,8 @@ def verdict(sentence, wrong):
 
 
 def peers():
-    """Pairs of a tokenizer's path and a function that gives a text's ids and their text."""
+    """Pairs of a tokenizer's path and a function that gives a text's ids and their text. The last two have the largest
+    vocabularies that are here."""
     from sentencepiece import SentencePieceProcessor
     from tokenizers import ByteLevelBPETokenizer
     folders = [(ROOT + "/data/stories/gpt2/", ("vocab.json", "merges.txt"), ROOT + "/data/stories/llama/tokenizer.model")]
@@ -138,7 +139,8 @@ def odd_texts(draw):
     texts += [" ".join("a" + c + "a1" + c + "1 ." + c + "'" + c + "  " + c for c in every[at:at + 64])
               for at in range(0, len(every), 64)]
     wrong = []
-    for path, peer in peers():
+    # The others split a text in the same way, and know fewer pieces.
+    for path, peer in list(peers())[-2:]:
         for text, ids in zip(texts, lines_of(texts, path)):
             expected, _ = peer(text)
             if ids != expected:
