@@ -58,5 +58,6 @@ enum { EVALUATIONS = 5 }; /**< per case */
 /** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
  *  rows. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
-/** Two steps of a small BERT, at any layout, on rows that the scenario itself deals. */
+/** Two steps of a small BERT, or as many as the case has, at any layout, on rows that the scenario
+ *  itself deals. */
 ScenarioFunction run_whole_model;
