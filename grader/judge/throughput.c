@@ -10,7 +10,6 @@
 #include "grader/labs/replicas.h"
 
 enum {
-    TRAINS = 11, /* the lab whose cases train a whole model */
     RANKS = 4,
     TP = 2,
     FEW_STEPS = 2, /* what these take is subtracted: the start, the initial values, the end */
@@ -21,7 +20,7 @@ enum {
 static Case training(const Options *o, int steps)
 {
     static const Case sizes = {.B = 16, .S = 64, .H = 128, .A = 8, .V = 1024};
-    Case c = lab_case_with(lab_of(TRAINS), o->seed, 0, RANKS, TP, &sizes);
+    Case c = lab_case_with(lab_of(TRAINING_LAB), o->seed, 0, RANKS, TP, &sizes);
     c.kind = WHOLE_MODEL;
     c.steps = steps;
     c.delay = 0;
@@ -74,8 +73,8 @@ int time_training(const Options *o)
     static LabResult result;
     char runner[512];
     Case cases[2 * REPEATS];
-    result.lab = lab_of(TRAINS);
-    snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, TRAINS, o->author);
+    result.lab = lab_of(TRAINING_LAB);
+    snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, TRAINING_LAB, o->author);
     lines_of(runner);
     printed_forget(runner);
     if (has_no_runner(&result, runner))

@@ -54,6 +54,8 @@ int64_t replica_bucket_size(const Case *c, int bucket);
 /** Writes the key by which a rank's gradients for a bucket in a round are drawn. */
 void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
+enum { TRAINING_LAB = 11 }; /**< the lab whose cases train a whole model */
+
 enum { EVALUATIONS = 5 }; /**< per case */
 /** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
  *  rows. */
