@@ -12,7 +12,8 @@ from language import _
 
 # Marks of a cell that has no points to show, by the state of the lab.
 STATES = {"does not build": ("✗", _("does not compile")), "refused": ("⊘", _("refused: it calls or includes what a lab may not")), "not started": ("–", _("not started")),
-          "not handed in": ("·", _("not handed in")), "not read": ("!", _("the submission cannot be read")), "no result": ("?", _("the grader has no result"))}
+          "not handed in": ("·", _("not handed in")), "no result": ("?", _("the grader has no result"))}
+UNREAD = _("the submission cannot be read")
 FULL = "✓"
 # Losses of one training differ by rounding only.
 ROUNDING = 1e-3
@@ -48,7 +49,7 @@ class Board:
         shown = 3
         if len(submissions) == among > shown:
             return _("all {n}").format(n=among)
-        names = ", ".join(map(self.name_of, submissions[:shown]))
+        names = ", ".join(one["student"] if self.names else str(one["alias"]) for one in submissions[:shown])
         return _("{names} and {n} more").format(names=names, n=len(submissions) - shown) if len(submissions) > shown else names
 
 
@@ -72,12 +73,13 @@ def class_table(board):
     """A row per submission, a column per lab."""
     all_points, in_all, tokens = sum(lab["of"] for lab in board.labs), _("points"), _("tokens/s")
     labels = [_("lab {n}").format(n=lab["number"]) for lab in board.labs]
-    head = "".join(f'<th scope="col" title="{escape(_(lab["title"]))}">{escape(label)}</th>' for lab, label in zip(board.labs, labels))
+    numbers = "".join(f'<th scope="col" title="{escape(_(lab["title"]))}">{lab["number"]}</th>' for lab in board.labs)
     lines = [f'<div class="scrolls" tabindex="0" role="region" aria-labelledby="who"><table class="list board"><caption id="who">{escape(_("Who has which lab."))}</caption>',
-             f'<thead><tr><th scope="col" class="text">{escape(_("submission"))}</th>{head}<th scope="col">{escape(in_all)}</th><th scope="col">{escape(tokens)}</th></tr></thead><tbody>']
+             f'<thead><tr><th scope="col" class="text" rowspan="2">{escape(_("submission"))}</th><th scope="colgroup" colspan="{len(labels)}">{escape(_("lab"))}</th>'
+             f'<th scope="col" rowspan="2">{escape(in_all)}</th><th scope="col" rowspan="2">{escape(tokens)}</th></tr><tr>{numbers}</tr></thead><tbody>']
     for submission in board.submissions:
         points = sum(lab.get("points") or 0 for lab in submission["labs"])
-        cells = "".join(cell(lab, label) for lab, label in zip(submission["labs"], labels))
+        cells = f'<td class="text" colspan="{len(labels)}">{escape(UNREAD)}</td>' if submission["refused"] else "".join(cell(lab, label) for lab, label in zip(submission["labs"], labels))
         lines.append(f'<tr><th scope="row">{escape(board.name_of(submission))}</th>{cells}<td data-label="{escape(in_all)}">{points}/{all_points}</td>'
                      f'<td data-label="{escape(tokens)}">{speed_text(board, submission)}</td></tr>')
     return "\n".join([*lines, "</tbody></table></div>"])

@@ -145,8 +145,8 @@ static void set_aliases(Book *book)
 static json_t *lab_of_submission(const Book *book, const Submission *submission, int lab)
 {
     static const char *const keys[] = {"state", "points", "of", "sent", "kept"};
-    if (submission->refused || submission->unit[lab] < 0)
-        return json_pack("{s:s}", "state", submission->refused ? "not read" : "not handed in");
+    if (submission->unit[lab] < 0)
+        return json_pack("{s:s}", "state", "not handed in");
     const json_t *verdict = book->units[submission->unit[lab]].lab_verdict;
     json_t *json = json_pack("{s:s}", "state", "no result");
     for (size_t i = 0; verdict && i < sizeof keys / sizeof *keys; i++)
@@ -169,8 +169,8 @@ static json_t *submission_json(const Book *book, const Submission *submission)
     json_t *labs = json_array();
     for (int lab = 0; lab < lab_count(); lab++)
         json_array_append_new(labs, lab_of_submission(book, submission, lab));
-    return json_pack("{s:i, s:s, s:o, s:o}", "alias", submission->alias, "student",
-                     submission->student, "labs", labs, "training",
+    return json_pack("{s:i, s:s, s:b, s:o, s:o}", "alias", submission->alias, "student",
+                     submission->student, "refused", submission->refused, "labs", labs, "training",
                      training_of(book, submission->training));
 }
 

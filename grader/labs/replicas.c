@@ -94,10 +94,16 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
  * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
-/* A judged step is large, so that what it changes is; a timed training has many. */
+/* A judged step is large, so that what it changes is, and its buckets are many. A timed training has
+ * many steps, and buckets as large as those of make train. */
 static double rate_of(const Case *c)
 {
-    return c->steps ? 0.001 : 0.5;
+    return c->steps ? 0.1 : 0.5;
+}
+
+static int64_t bucket_bytes_of(const Scenario *run)
+{
+    return run->c.steps ? run->model->arena_size * (int64_t)sizeof(real) / 8 : 4096;
 }
 
 /* This replica's rows of a global batch of c->B rows: every dp-th, starting with dp_rank. */
@@ -166,7 +172,7 @@ void run_whole_model(Scenario *run)
     run->model = model_new(run->pool, run->mesh, c->key);
     Transformer *bert = transformer_new(run->model->builder, &config, transformer_whole(&config));
     model_finish(run->model);
-    BucketSet *buckets = bucket_set_new(run->model, 4096);
+    BucketSet *buckets = bucket_set_new(run->model, bucket_bytes_of(run));
     for (int step = 0; step < (c->steps ? c->steps : MODEL_STEPS); step++)
         one_step(run, bert, buckets, step);
     bucket_set_free(buckets);
