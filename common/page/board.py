@@ -71,10 +71,10 @@ def speed_text(board, submission):
 
 def class_table(board):
     """A row per submission, a column per lab."""
-    all_points, in_all, tokens = sum(lab["of"] for lab in board.labs), _("points"), _("tokens/s")
+    all_points, in_all, tokens, who = sum(lab["of"] for lab in board.labs), _("points"), _("tokens/s"), _("Who has which lab.")
     labels = [_("lab {n}").format(n=lab["number"]) for lab in board.labs]
     numbers = "".join(f'<th scope="col" title="{escape(_(lab["title"]))}">{lab["number"]}</th>' for lab in board.labs)
-    lines = [f'<div class="scrolls" tabindex="0" role="region" aria-labelledby="who"><table class="list board"><caption id="who">{escape(_("Who has which lab."))}</caption>',
+    lines = [f'<div class="scrolls" tabindex="0" role="region" aria-labelledby="who"><table class="list board"><caption id="who">{escape(who)}</caption>',
              f'<thead><tr><th scope="col" class="text" rowspan="2">{escape(_("submission"))}</th><th scope="colgroup" colspan="{len(labels)}">{escape(_("lab"))}</th>'
              f'<th scope="col" rowspan="2">{escape(in_all)}</th><th scope="col" rowspan="2">{escape(tokens)}</th></tr><tr>{numbers}</tr></thead><tbody>']
     for submission in board.submissions:
