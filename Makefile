@@ -103,7 +103,7 @@ expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
 CHECKED = $(filter-out $(DOLLAR),TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
           NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART \
-          AGAIN ASK INDEPENDENT REPORT SAN LAB_FILES)
+          AGAIN ASK INDEPENDENT NAMES REPORT SAN LAB_FILES)
 LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
 IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))

@@ -37,7 +37,7 @@ def make_room(path, remove=False):
     try:
         if os.path.isfile(path):
             if not is_page(path) and os.path.getsize(path):
-                give_up(_("{path} exists, and is not a page of make report or REPORT=1").format(path=path), _("choose another file with OUT="))
+                give_up(_("{path} exists, and is not a page of make report, make board or REPORT=1").format(path=path), _("choose another file with OUT="))
             if remove:
                 os.unlink(path)
         with open(path + ".new", "w", encoding="utf-8"):

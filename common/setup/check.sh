@@ -51,7 +51,7 @@ check_handout() {
     local name
     [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'the handout contains no solutions')" \
         "$(say 'make grade grades your labs, make train STACK=mine trains them')"
-    for name in test test-slow test-grader test-slurm lint handout gradebook layouts bench model gpu-report slides docs; do
+    for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides docs; do
         ! goal "$name" || stop "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done
 }
@@ -154,6 +154,7 @@ settings_of() {
     reset) echo LAB ;;
     hand-in) echo OUT ;;
     gradebook) printf '%s\n' SEED SANDBOX ;;
+    board) printf '%s\n' OUT JOBS SEED SANDBOX ;;
     model) printf '%s\n' TP PP MICRO HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
     sbatch) settings_of train ;;
@@ -202,7 +203,7 @@ check_dollar() {
 # own.
 check_values() {
     local name
-    for name in AGAIN ASK INDEPENDENT REPORT SAN SOLUTION; do
+    for name in AGAIN ASK INDEPENDENT NAMES REPORT SAN SOLUTION; do
         [[ ${!name} == @(|1) ]] || stop "$(said "%s cannot be '%s'" "$name" "${!name}")" "$(said '%s=1 turns it on; without %s it is off' "$name" "$name")"
     done
     [[ -z $PART || -z $LAB || " $SET " != *' PART '* || " $SET " != *' LAB '* ]] || ! goal grade ||

@@ -30,7 +30,7 @@ FOLDERS = (
     ("common/train", "the training loop, metrics, buckets, saving and resuming"),
     ("common/story", "make story: a text by a trained language model"),
     ("common/bench", "make bench, make model: kernels, steps, collectives, predictions of layouts"),
-    ("common/page", "reports for a browser: a lab's case, a training run"),
+    ("common/page", "reports for a browser: a lab's case, a training run, a class"),
     ("common/plot", "curves of runs"),
     ("common/slurm", "make sbatch, make grade ON=slurm"),
     ("common/setup", "installing, make doctor, make help, make docs"),

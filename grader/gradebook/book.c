@@ -117,9 +117,11 @@ static void take_lock(const Book *book)
     place_in(book->state, place, "lock");
     int lock = open(place, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
-        give_up(book->reports, N_("wait for it, or choose another OUT"), "%s",
-                errno == EWOULDBLOCK ? _("another make gradebook is using this OUT")
-                                     : strerror(errno));
+        give_up(book->reports,
+                book->board ? N_("wait for it") : N_("wait for it, or choose another OUT"), "%s",
+                errno != EWOULDBLOCK ? strerror(errno)
+                : book->board        ? _("another make board is running")
+                                     : _("another make gradebook is using this OUT"));
 }
 
 static void settle_seed(Book *book)
@@ -161,8 +163,9 @@ void open_book(Book *book)
     if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode))
         give_up(book->out, N_("OUT is the name of a CSV file"),
                 N_("the table cannot be written there"));
-    if (length > 4 && !strcmp(book->out + length - 4, ".csv"))
-        length -= 4;
+    const char *ending = book->board ? ".json" : ".csv";
+    if (length > strlen(ending) && !strcmp(book->out + length - strlen(ending), ending))
+        length -= strlen(ending);
     snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);
     snprintf(book->state, sizeof book->state, "%.*s-reports/.state", (int)length, book->out);
     make_folder(book->reports);

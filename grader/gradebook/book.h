@@ -1,8 +1,8 @@
 /** @file
  * Grading a class: submissions, the labs in them, and the results.
  *
- * The work is divided into units: a lab with one source. Identical files of two students are one
- * unit. Each verdict is stored under a key of everything it depends on (the source, the seed, the
+ * The work is divided into units: a lab with one source, or the sources of one training. Identical
+ * files of two students are one unit. Each verdict is stored under a key of everything it depends on (the source, the seed, the
  * kit, the instructor's cases). So an interrupted run continues where it was, and a changed
  * submission is graded again.
  */
@@ -27,7 +27,8 @@ typedef struct Unit {
     char key[CHECKSUM_SIZE];    /**< a checksum of everything that the verdict depends on */
     char source[CHECKSUM_SIZE]; /**< a checksum of the lab's own file */
     int lab;                    /**< an index for lab_at() */
-    int submission;             /**< a submission that has this source */
+    int submission;             /**< a submission that has this source; -1: the reference */
+    bool trains;                /**< times a training with all labs that it needs, instead */
     /** the lab's object in the verdict (see grader/README.md); NULL if it could not be graded */
     json_t *lab_verdict;
     char trouble[300];   /**< why it could not be graded */
@@ -42,15 +43,18 @@ typedef struct Submission {
     char remark[REMARK_SIZE];     /**< for the table: sentences, or empty */
     char predictions[PREDICTIONS_SIZE]; /**< those of its manifest */
     int unit[MOST_LABS];                /**< -1: the lab was not handed in */
+    int training;                       /**< its unit that trains; -1: it has none */
+    int alias;                          /**< on the page of make board */
     bool refused;                       /**< nothing in it could be read */
     int pending;                        /**< units that have not ended */
     int points, of;                     /**< points earned, and the most that can be earned */
 } Submission;
 
-/** One run of make gradebook. */
+/** One run of make gradebook or make board. */
 typedef struct Book {
     /** DIR, OUT, the kit's build folder, the instructor's cases or NULL */
     const char *folder, *out, *build, *cases;
+    bool board;               /**< of make board: OUT is the JSON of its page */
     const char *sandbox;      /**< "on", "off", or "": where the system allows one */
     Range labs;               /**< of the part of the course that is graded, by lab_at() */
     int jobs;                 /**< units that are graded at a time */
@@ -101,7 +105,7 @@ void list_submissions(Book *book);
 /** Reads each submission, in a process of its own with limits. */
 void take_in(Book *book);
 
-/** Writes the path of a submission's source for a lab to `place`. */
+/** Writes the path of a submission's source for a lab to `place`; -1: that of the reference. */
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE]);
 
 /** Makes the units, and finds verdicts that exist already. */
@@ -110,8 +114,16 @@ void make_units(Book *book);
  *  sandbox. */
 bool find_verdict(const Book *book, Unit *unit);
 
-/** Grades units without a verdict, `jobs` at a time; continues after any failure. */
-void run_units(Book *book);
+/** Grades units from `first` on without a verdict, `most` at a time; continues after any failure. */
+void run_units(Book *book, int first, int most);
+
+/** Is this one of the labs with which a training is timed? */
+bool is_trained(int lab);
+/** Makes a unit for each submission with full marks in all of these labs, and one for the
+ *  reference; finds results that exist already. */
+void make_trainings(Book *book);
+/** Writes OUT, for common/page/board.py. */
+void write_board(Book *book);
 
 /** Adds up a submission's points and remarks. */
 void add_up(Book *book, Submission *submission);

@@ -1,5 +1,5 @@
-/* build/gradebook: grades a folder of submissions into a table. Exit status: 0 if every lab was
- * graded, 1 if some could not be, 2 if there is no table. */
+/* build/gradebook: grades a folder of submissions into a table or, with --board, for the page of make
+ * board. Exit status: 0 if every lab was graded, 1 if some could not be, 2 if there is no table. */
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
@@ -12,10 +12,15 @@
 #include "grader/judge/launch/launcher.h"
 #include "grader/judge/local.h"
 
+static bool for_board;
+
 static _Noreturn void usage(const char *what)
 {
     give_up(NULL,
-            N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] [SANDBOX=on|off]"),
+            for_board
+                ? N_("make board DIR=submissions [NAMES=1] [JOBS=2] [SEED=7] [SANDBOX=on|off]")
+                : N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] "
+                     "[SANDBOX=on|off]"),
             "%s", what);
 }
 
@@ -61,26 +66,26 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, OPTIONS };
-    static const struct option known[] = {{"dir", required_argument, NULL, FOLDER},
-                                          {"out", required_argument, NULL, OUT},
-                                          {"jobs", required_argument, NULL, JOBS},
-                                          {"seed", required_argument, NULL, SEED},
-                                          {"build", required_argument, NULL, BUILD},
-                                          {"cases", required_argument, NULL, CASES},
-                                          {"sandbox", required_argument, NULL, SANDBOX},
-                                          {"part", required_argument, NULL, PART},
-                                          {0}};
+    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, BOARD, OPTIONS };
+    static const struct option known[] = {
+        {"dir", required_argument, NULL, FOLDER},      {"out", required_argument, NULL, OUT},
+        {"jobs", required_argument, NULL, JOBS},       {"seed", required_argument, NULL, SEED},
+        {"build", required_argument, NULL, BUILD},     {"cases", required_argument, NULL, CASES},
+        {"sandbox", required_argument, NULL, SANDBOX}, {"part", required_argument, NULL, PART},
+        {"board", no_argument, NULL, BOARD},           {0}};
     const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = "", [PART] = "1"};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == '?')
             usage(_("unknown option"));
         given[option] = optarg;
+        for_board |= option == BOARD;
     }
     Book book = {
         .folder = given[FOLDER],
-        .labs = labs_of_part((int)number(given[PART], "PART", 1, 2)),
+        .labs = for_board ? (Range){0, lab_count()}
+                          : labs_of_part((int)number(given[PART], "PART", 1, 2)),
+        .board = for_board,
         .out = given[OUT],
         .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
         .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,
@@ -153,12 +158,19 @@ int main(int argc, char **argv)
     printf("%s %llu\n", _("seed"), (unsigned long long)book.seed);
     take_in(&book);
     make_units(&book);
-    run_units(&book);
-    write_table(&book);
-    remove_old_reports(&book);
-    write_summary(&book);
-    printf(book.count == 1 ? _("\n%s: %d row; individual reports in %s\n")
-                           : _("\n%s: %d rows; individual reports in %s\n"),
-           book.out, book.count, book.reports);
+    run_units(&book, 0, book.jobs);
+    if (book.board) {
+        const int graded = book.unit_count;
+        make_trainings(&book);
+        run_units(&book, graded, 1); /* others would take its time */
+        write_board(&book);
+    } else {
+        write_table(&book);
+        remove_old_reports(&book);
+        write_summary(&book);
+        printf(book.count == 1 ? _("\n%s: %d row; individual reports in %s\n")
+                               : _("\n%s: %d rows; individual reports in %s\n"),
+               book.out, book.count, book.reports);
+    }
     return all_graded(&book) ? 0 : 1;
 }

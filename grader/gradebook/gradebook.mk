@@ -23,19 +23,28 @@ $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/
         common/balise.h common/balise_mpi.h
 	cat $^ | sha256sum | cut -c 1-64 > $@
 
-.PHONY: hand-in gradebook handout
+.PHONY: hand-in gradebook board handout
 hand-in: $(BUILD)/hand-in
 	mkdir -p $(BUILD)/hand-in-files
 	$(BUILD)/hand-in --name "$(if $(filter command%,$(origin NAME)),$$NAME)" \
 	    --predictions $(BUILD)/verdicts/predictions.json \
 	    --out "$${OUT:-$(BUILD)/hand-in-files/$$NAME.tar.gz}"
 
+grade_all = $(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out $(1) $(call option,--seed,$(SEED)) \
+    $(if $(filter command% environment%,$(origin JOBS)),$(call option,--jobs,$(JOBS))) \
+    $(call option,--sandbox,$(SANDBOX)) $(LOCAL_CASES)
 gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
-	$(BUILD)/gradebook --build $(BUILD) --dir "$$DIR" --out "$$OUT" \
-	    $(call option,--seed,$(SEED)) $(call option,--part,$(PART)) \
-	    $(if $(filter command% environment%,$(origin JOBS)),$(call option,--jobs,$(JOBS))) \
-	    $(call option,--sandbox,$(SANDBOX)) $(LOCAL_CASES)
+	$(call grade_all,"$$OUT") $(call option,--part,$(PART))
+
+# Verdicts and names stay in BUILD/board: the page may be in a folder that everyone can read. It is
+# also made if some labs could not be graded (status 1).
+board: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
+	$(RELEASE)
+	mkdir -p $(BUILD)/board $(BUILD)/report
+	$(MAKE_PAGE)board.py begin $(call PAGE,board)
+	$(call grade_all,$(BUILD)/board/board.json) --board; status=$$?; [ $$status -lt 2 ] || exit $$status; \
+	    NAMES=$(call quoted,$(NAMES)) $(MAKE_PAGE)board.py $(BUILD)/board/board.json $(call PAGE,board) && exit $$status
 
 handout: | $(CATALOGUES)
 	HANDED_OUT='$(foreach lab,$(LABS),$(call lab_file,$(lab)))' GIVEN_CFLAGS='$(filter-out -g,$(LAB_CFLAGS))' \

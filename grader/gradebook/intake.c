@@ -17,7 +17,10 @@
 
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE])
 {
-    place_in(book->state, place, "in/%d/%d.c", submission, lab_at(lab)->number);
+    if (submission < 0)
+        snprintf(place, PLACE_SIZE, "solutions/%s/%s", lab_at(lab)->folder, lab_at(lab)->file);
+    else
+        place_in(book->state, place, "in/%d/%d.c", submission, lab_at(lab)->number);
 }
 
 static int is_shown(const struct dirent *entry)
@@ -272,9 +275,11 @@ static int unit_of(Book *book, int submission, int lab)
 
 void make_units(Book *book)
 {
-    book->units = calloc((size_t)book->count * (size_t)lab_count(), sizeof *book->units);
+    book->units = /* with trainings, see make_trainings() */
+        calloc((size_t)(book->count + 1) * (size_t)(lab_count() + 1), sizeof *book->units);
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];
+        submission->training = -1;
         for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
             submission->unit[lab] = submission->refused ? -1 : unit_of(book, i, lab);
             submission->pending +=

@@ -96,7 +96,8 @@ static bool lay_out(const Book *book, const Unit *unit, char area[PLACE_SIZE])
     char from[PLACE_SIZE], to[PLACE_SIZE];
     bool good = true;
     for (int lab = 0; lab <= unit->lab; lab++) {
-        bool needed = lab == unit->lab || lab_at(lab)->number == lab_at(unit->lab)->starts_from;
+        bool needed = lab == unit->lab || lab_at(lab)->number == lab_at(unit->lab)->starts_from ||
+                      (unit->trains && is_trained(lab));
         if (!needed)
             continue;
         source_place(book, unit->submission, lab, from);
@@ -119,7 +120,8 @@ static _Noreturn void become_grader(const Book *book, const Unit *unit, const ch
     snprintf(number, sizeof number, "%d", lab_at(unit->lab)->number);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)book->seed);
     execl("grader/gradebook/grade-one.sh", "grade-one.sh", book->build, number, area, seed,
-          book->sandbox, book->cases ? book->cases : "", (char *)NULL);
+          book->sandbox, book->cases ? book->cases : "",
+          unit->trains ? lab_at(unit->lab)->needs : (char *)NULL, (char *)NULL);
     _exit(126);
 }
 
@@ -188,7 +190,8 @@ static void finish(const Book *book, const Job *job, int status)
 static void submission_ended(Book *book, int number, int *students_done)
 {
     add_up(book, &book->submissions[number]);
-    write_report(book, number);
+    if (!book->board)
+        write_report(book, number);
     tell_student_done(book, number, ++*students_done);
 }
 
@@ -254,19 +257,19 @@ static Job wait_for_one(const Book *book, Job *jobs, int *running, int *status)
     }
 }
 
-void run_units(Book *book)
+void run_units(Book *book, int first, int most)
 {
     Job jobs[MOST_JOBS];
-    int running = 0, next = 0, done = 0, students = 0, to_do = 0, status = 0;
+    int running = 0, next = first, done = 0, students = 0, to_do = 0, status = 0;
     heed_interruptions();
-    for (int i = 0; i < book->unit_count; i++)
+    for (int i = first; i < book->unit_count; i++)
         to_do += !book->units[i].lab_verdict;
-    for (int i = 0; i < book->count; i++)
+    for (int i = 0; i < book->count && first == 0; i++)
         if (book->submissions[i].pending == 0)
             submission_ended(book, i, &students);
     while (done < to_do) {
         tell_progress(done, to_do);
-        while (running < book->jobs && next < book->unit_count) {
+        while (running < most && next < book->unit_count) {
             if (book->units[next++].lab_verdict)
                 continue;
             jobs[running] = start(book, next - 1);

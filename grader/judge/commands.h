@@ -46,6 +46,12 @@ json_t *picture_text(const char *text);
  *  @return the exit status: 0 */
 int measure_lab(const Options *o);
 
+/** Times a training of a small BERT on 4 ranks, tp = 2, with TRAINING_LAB and the labs on which its
+ *  runner was linked. Prints tokens per second, and writes them to o->out as the JSON of grader/README.md
+ *  does a verdict. Ends the program with an error if a training does not run to completion.
+ *  @return the exit status: 0 */
+int time_training(const Options *o);
+
 /** Prints the labs as JSON: number, folder, file, title, needs, layouts, part, points by check,
  *  question and unit of the prediction. */
 void list_labs(FILE *out);

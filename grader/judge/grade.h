@@ -36,8 +36,9 @@ typedef struct Options {
     const char
         *cluster; /**< for `trace` and `picture`: the output of common/bench/clusters.py, or NULL */
     bool measure; /**< print the number that students predict instead */
-    int tape;     /**< print this rank's tape in one case instead; -1: no */
-    int debug;    /**< run gdb on this rank instead; -1: no */
+    bool throughput;   /**< time a training instead */
+    int tape;          /**< print this rank's tape in one case instead; -1: no */
+    int debug;         /**< run gdb on this rank instead; -1: no */
     const char *stops; /**< the functions in which gdb stops, separated by blanks */
     const char *format[MAX_OUTPUTS],
         *out[MAX_OUTPUTS]; /**< files for the verdict, each in its format */

@@ -157,6 +157,7 @@ static Options options_of(int argc, char **argv)
                    {"margins", .on = &o.margins},
                    {"trace", .on = &o.trace},
                    {"measure", .on = &o.measure},
+                   {"throughput", .on = &o.throughput},
                    {"list", .on = &o.list},
                    {"short-lived", .on = &o.short_lived},
                    {"sanitized", .on = &o.sandbox->sanitized},
@@ -268,6 +269,8 @@ int main(int argc, char **argv)
         return tape_lab(&o);
     if (o.measure)
         return measure_lab(&o);
+    if (o.throughput)
+        return time_training(&o);
     if (o.picture)
         return picture_lab(&o);
     if (o.debug >= 0)

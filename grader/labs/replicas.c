@@ -94,7 +94,17 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
  * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
-static const double rate = 0.5;
+/* A judged step is large, so that what it changes is, and its buckets are many. A timed training has
+ * many steps, and buckets as large as those of make train. */
+static double rate_of(const Case *c)
+{
+    return c->steps ? 0.1 : 0.5;
+}
+
+static int64_t bucket_bytes_of(const Scenario *run)
+{
+    return run->c.steps ? run->model->arena_size * (int64_t)sizeof(real) / 8 : 4096;
+}
 
 /* This replica's rows of a global batch of c->B rows: every dp-th, starting with dp_rank. */
 static Tensor *logits_of(Scenario *run, const Transformer *bert, int step, Tensor **labels)
@@ -138,14 +148,15 @@ static void one_step(Scenario *run, const Transformer *bert, BucketSet *buckets,
     tape_backward(run->tape, loss, NULL);
     bucket_set_finish(buckets, run->tape);
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
-                    rate, 0);
+                    rate_of(&run->c), 0);
     at(run, label_of(LOSS_OF, THE_MODEL, 0, step));
     if (run->mesh->dp)
         group_sum(run->mesh->dp, &mean, 1);
     stream_entry(&run->stream, VALUES, LAYOUT, label_of(LOSS_OF, THE_MODEL, 0, step), 1, &values)
         ->shape = SHAPE(1);
     values[0] = mean / run->mesh->dp_degree;
-    write_arena(run, LAYOUT, GRADIENT_OF, step);
+    if (!run->c.steps)
+        write_arena(run, LAYOUT, GRADIENT_OF, step);
 }
 
 void run_whole_model(Scenario *run)
@@ -161,8 +172,8 @@ void run_whole_model(Scenario *run)
     run->model = model_new(run->pool, run->mesh, c->key);
     Transformer *bert = transformer_new(run->model->builder, &config, transformer_whole(&config));
     model_finish(run->model);
-    BucketSet *buckets = bucket_set_new(run->model, 4096);
-    for (int step = 0; step < MODEL_STEPS; step++)
+    BucketSet *buckets = bucket_set_new(run->model, bucket_bytes_of(run));
+    for (int step = 0; step < (c->steps ? c->steps : MODEL_STEPS); step++)
         one_step(run, bert, buckets, step);
     bucket_set_free(buckets);
 }

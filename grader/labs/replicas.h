@@ -54,9 +54,12 @@ int64_t replica_bucket_size(const Case *c, int bucket);
 /** Writes the key by which a rank's gradients for a bucket in a round are drawn. */
 void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
+enum { TRAINING_LAB = 11 }; /**< the lab whose cases train a whole model */
+
 enum { EVALUATIONS = 5 }; /**< per case */
 /** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
  *  rows. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
-/** Two steps of a small BERT, at any layout, on rows that the scenario itself deals. */
+/** Two steps of a small BERT, or as many as the case has, at any layout, on rows that the scenario
+ *  itself deals. */
 ScenarioFunction run_whole_model;

@@ -1,5 +1,6 @@
 """report_pages.py WHAT PAGE [...]: checks a page of make report, for report.sh. The exit status is
 the answer; prints what it found."""
+import html
 import json
 import os
 import re
@@ -122,6 +123,45 @@ def has_schedule(page, path, length, idle):
     ends = [row["spans"][-1][0] + row["spans"][-1][1] for row in schedule["rows"]]
     good = len(names) == 4 and all(sorted(row) == sorted(f"{way}{i}" for way in "FB" for i in range(8)) for row in names)
     return good and grey == 4 * [int(idle)] and ends == 4 * [int(length)] and "Schedule of the pipeline" in page.text, f"{names} {grey} {ends}"
+
+
+# ---- make board
+
+
+def has_outline(page, path):
+    headers = [attrs for tag, attrs in page.elements if tag == "th"]
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    found = [attrs.get("lang") for tag, attrs in page.elements if tag == "html"], [tag for tag, _ in page.elements].count("h1"), [one for one in headers if "scope" not in one]
+    return found == (["en"], 1, []) and headers and len(ids) == len(set(ids)), f"{found} {ids}"
+
+
+def rows_of(source):
+    """The rows of the class: {header: its cells' texts}."""
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', source.split("</table>")[0], re.S)
+    text = lambda cell: html.unescape(re.sub(r"<[^>]*>", " ", cell))
+    return {html.unescape(name): [" ".join(text(cell).split()) for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells, re.S)] for name, cells in rows}
+
+
+def has_cell(page, path, student, lab, words):
+    found = [cells for name, cells in rows_of(page.source).items() if name.rsplit(" (", 1)[0] == student]
+    return len(found) == 1 and found[0][int(lab) - 1] == words, str(found)
+
+
+def names_aliases_of(page, path, other, *students):
+    """Has the page the rows of the other one, with these names beside the same numbers?"""
+    with open(other, encoding="utf-8") as file:
+        aliases = rows_of(file.read())
+    names = {name.rsplit(" (", 1)[1][:-1]: (name.rsplit(" (", 1)[0], cells) for name, cells in rows_of(page.source).items()}
+    good = sorted(name for name, _ in names.values()) == sorted(students) and {alias: cells for alias, (_, cells) in names.items()} == aliases
+    return good and list(aliases) == sorted(aliases), f"{aliases} {names}"
+
+
+def has_speeds(page, path, *students):
+    """Has each of these, and nobody else, tokens per second, the fastest first?"""
+    table = page.source.split("The fastest first.")[-1].split("</table>")[0]
+    found = {html.unescape(name).split(" (")[0]: int(cell.replace(",", "")) for name, cell in re.findall(r'<th scope="row">(.*?)</th><td[^>]*>([\d,]+)</td>', table)}
+    speeds = [speed for name, speed in found.items() if name != "the reference"]
+    return set(found) == set(students) and min(found.values()) > 0 and speeds == sorted(speeds, reverse=True), f"{found} {page.text[-600:]}"
 
 
 def overlaps(page, path):

@@ -266,6 +266,7 @@ void compare_traffic(Trial *t, const Entry *want)
     /* A stage's embedding may be split in two ways, of which one sends less. */
     const bool exact = !t->result->lab->over_stages || t->c->tp == 1;
     t->result->exchanges |= sent > 0;
+    t->result->sent = (Bytes){true, t->result->sent.count + sizeof(float) * sent};
     t->sends_too_little = t->sends_too_little || (exact && sent < allowed - rounding);
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);

@@ -52,6 +52,12 @@ typedef enum LabState {
 
 extern const char *const state_names[LAB_STATES]; /**< "graded", "not started", ... */
 
+/** What a lab sent or kept in the passes that the judge counts. */
+typedef struct Bytes {
+    bool counted; /**< there was such a pass */
+    double count; /**< bytes of single-precision numbers */
+} Bytes;
+
 /** The result of grading one lab. */
 typedef struct LabResult {
     const Lab *lab;            /**< the lab */
@@ -69,6 +75,8 @@ typedef struct LabResult {
     bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     bool exchanges;        /**< something was sent in some case */
+    Bytes sent;            /**< by all ranks, in the passes of all cases together */
+    Bytes kept;            /**< after a pass of any case, on the rank that kept the most */
     char printed[8192];    /**< its ranks' output: how much, where it is kept, the first lines */
     int points, of;        /**< earned, and what there is to earn */
     uint64_t seed;         /**< of its cases */

@@ -180,9 +180,17 @@ static void note_raw_looks(Trial *t, const Entry *want)
     }
 }
 
+static void note_kept(Trial *t, const Entry *want)
+{
+    Busiest b;
+    if (busiest(t, want->label, KEPT, &b))
+        t->result->kept = (Bytes){true, fmax(t->result->kept.count, sizeof(float) * b.most)};
+}
+
 void compare_work(Trial *t, const Entry *want)
 {
     const bool over_replicas = t->result->lab->over_replicas;
+    note_kept(t, want);
     if (t->result->lab->kept) {
         (kind_of_case(t->c)->mistakes & IN_SEGMENTS ? compare_work_of_segments
                                                     : compare_work_of_positions)(t, want);

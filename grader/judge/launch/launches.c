@@ -177,11 +177,13 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
         wait_for_all(&launcher, ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
+        const double begun = clock_now();
         post(launch, i - first + 1);
         Watch watch = watch_begin(launch, launcher.pid, &cases[i], i - first + 1, runs->cpu_limit,
                                   slowness(runs->sandbox));
         outcome->ending =
             wait_for_case(runs, &launcher, &watch, outcome->diagnosis, sizeof outcome->diagnosis);
+        outcome->seconds = clock_now() - begun;
         failures += outcome->ending != COMPLETE;
         runs->long_waits += watch.waited_long;
         if (outcome->ending == LOOPED || outcome->ending == OVERDUE ||

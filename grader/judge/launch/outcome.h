@@ -20,9 +20,10 @@ typedef enum Ending {
 
 /** The result of one case. */
 typedef struct Outcome {
-    Ending ending;            /**< how it ended */
-    char diagnosis[2560];     /**< who waits where; how each rank ended */
-    struct Calls *calls;      /**< the ranks' MPI calls */
+    Ending ending;        /**< how it ended */
+    double seconds;       /**< from its start to its end on the last rank, on the judge's clock */
+    char diagnosis[2560]; /**< who waits where; how each rank ended */
+    struct Calls *calls;  /**< the ranks' MPI calls */
     Entries wrote[MAX_RANKS]; /**< each rank's entries; empty for ranks that take no part */
 } Outcome;
 

@@ -1,5 +1,7 @@
 /* The json format: everything that the grader knows, which build/gradebook reads. grader/README.md
  * describes it. */
+#include <math.h>
+
 #include "grader/judge/report/formats/formats.h"
 
 json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)
@@ -20,6 +22,12 @@ json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check)
     return json;
 }
 
+/* null if no pass was counted, as in a lab that does not build. */
+static json_t *bytes_json(Bytes bytes)
+{
+    return bytes.counted ? json_integer((json_int_t)llround(bytes.count)) : json_null();
+}
+
 static json_t *lab_json(const Verdict *verdict, const LabResult *lab)
 {
     char path[160];
@@ -27,11 +35,12 @@ static json_t *lab_json(const Verdict *verdict, const LabResult *lab)
     lab_path(lab, path);
     for (int check = -1; (check = next_check(lab, check)) >= 0;)
         json_array_append_new(checks, check_json(verdict, lab, (Check)check));
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o}", "number",
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "number",
                      lab->lab->number, "title", lab->lab->title, "file", path, "state",
                      state_names[lab->state], "remark", lab->remark, "stack", lab->stack, "points",
                      lab->points, "of", lab->of, "cases", lab->cases, "seconds", lab->seconds,
-                     "checks", checks);
+                     "sent", bytes_json(lab->sent), "kept", bytes_json(lab->kept), "checks",
+                     checks);
 }
 
 char *json_text(const Verdict *verdict)
