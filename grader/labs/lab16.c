@@ -70,6 +70,8 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         *c = case_16(lab, d, world, tp, kind);
         c->delay = kind == SOME_STEPS;
         c->exponent = world == 3 ? 20 : world == 8 ? -24 : 0;
+        if (kind == SOME_STEPS && world == 2)
+            c->every = 9; /* the last step comes before the first `every` steps */
     }
     if (tp == 2) {
         Case *c = &cases[count++];
