@@ -23,6 +23,7 @@ elsewhere() {
     'make watch '*) echo grader/tests/loop.sh ;;
     'make debug '*) echo grader/tests/debug.sh ;;
     'make gradebook '*) echo grader/tests/gradebook.sh ;;
+    'make board '*) echo grader/tests/board.sh ;;
     'make handout'*) echo grader/tests/handout.sh ;;
     *SAN=1*) echo grader/tests/sanitizers.sh ;;
     'make setup'*) echo common/setup/tests/setup_with_fake_apt.sh ;;
