@@ -77,10 +77,6 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[4].delay = 1;
     cases[5] = usual_13(lab, d, world, tp);
     cases[5].kind = BY_ONE_F_ONE_B;
-    if (world == 4 && tp == 1) {
-        cases[5].pp = 2; /* two replicas: a rank of the world is not a stage */
-        cases[5].B = cases[5].micros = 4;
-    }
     return 6;
 }
 
