@@ -324,7 +324,7 @@ void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
  * after buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
-/* ---- Lab 15: an all-reduce out of messages ------------------------------------------------------------- */
+/* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
  * changes the other. begin may equal end. Not on the tape. */

@@ -131,8 +131,8 @@ static inline Rings *rings_of(const Launch *launch, int rank)
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
 }
 
-/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but at most for
- *  so many microseconds. So a missing wake() only delays. */
+/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but at most
+ *  for this many microseconds. So a missing wake() only delays. */
 static inline void sleep_while(const _Atomic int32_t *number, int32_t old, long microseconds)
 {
     const struct timespec longest = {0, microseconds * 1000};

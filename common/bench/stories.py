@@ -17,12 +17,12 @@ from rows import Row, fail, number, said, table, whole_number
 
 STORIES = "data/stories/train.txt"
 ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and those whose losses are compared
-CLOSE = 1e-5  # the most that the losses of the kit and of PyTorch may differ, of losses near 10
+CLOSE = 1e-5  # the largest allowed difference between losses of the kit and of PyTorch, which are near 10
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
 RATE = 3e-4  # of build/train
-# The model of a curve is small, because six runs of 300 steps must end. Its gradients are clipped,
-# because training without that enlarges rounding.
+# The model of a curve is small, so that six runs of 300 steps finish in reasonable time. Its
+# gradients are clipped, because training without that enlarges rounding.
 CURVE, WARMUP, CLIP = (*LLAMA[:3], 128, 2), 30, 1
 
 
@@ -133,7 +133,7 @@ def must_agree(name, version, mine, its):
 
 
 def compare(build, work, rounds, pythons, layouts):
-    """{layout: {who: [run, ...]}}, in turns."""
+    """{layout: {who: [run, ...]}}. The runs alternate."""
     found = {layout: {who: [] for who in ("kit", *pythons)} for layout in layouts}
     start = write_start(build, work, SIZES, STEPS, ROWS) if pythons else ()
     for turn in range(rounds):

@@ -87,7 +87,7 @@ static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t l
     return true;
 }
 
-/* Prints the text of ids, which blanks and line breaks separate. */
+/* Prints the text of `numbers`: ids, separated by blanks and line breaks. */
 static bool print_text(const Tokenizer *tokenizer, char *numbers, Problem *problem)
 {
     int64_t count = 0;

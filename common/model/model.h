@@ -65,8 +65,8 @@ Builder *for_embedding(Builder *b);
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
                        Initial initial);
 
-/** Numbers that are no parameter, such as a cache; they are zeros at model_finish(). They live as
- *  long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
+/** Numbers that are not a parameter, such as a cache; they are zeros at model_finish(). They live
+ *  as long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
 Tensor *model_state(Builder *b, Shape shape);
 
 /** The prefix of the names of parameters made with b. Dropout is keyed by it. */

@@ -8,7 +8,8 @@
 #include "base/language.h"
 #include "model/transformer.h"
 
-/** One of the parts into which a batch is cut for the pipeline. All tensors belong to its tape. */
+/** One of the parts into which a batch is cut for the pipeline. All of its tensors belong to its
+ *  tape. */
 typedef struct MicroBatch {
     Tape *tape;                  /**< its own */
     Tensor *ids, *mask, *labels; /**< [B,S], [B,S], [B]; after a masked model's

@@ -70,9 +70,9 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* The parts of one shard's replicas begin elsewhere than those of another's. So the norms of
-   different tp ranks may differ in the last bit, and then the weights that every rank holds whole
-   would differ too. Therefore all ranks take the norm of rank 0. */
+/* The replicas of one shard may split its gradients at other places than those of another shard. So
+   the norms of different tp ranks may differ in the last bit, and then the weights that every rank
+   holds whole would differ too. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

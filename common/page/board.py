@@ -45,7 +45,7 @@ class Board:
         return loss is not None and right is not None and abs(loss - right) <= ROUNDING * abs(right)
 
     def list_of(self, submissions, among):
-        """Whose figure it is: all that there are, or the first few."""
+        """The names of submissions with this figure: all of them, or the first few."""
         shown = 3
         if len(submissions) == among > shown:
             return _("all {n}").format(n=among)
@@ -91,7 +91,8 @@ def legend():
 
 
 def fewest(board, index, key):
-    """The fewest bytes of a lab among submissions with full marks, and whose they are."""
+    """The fewest bytes of a lab among submissions with full marks, and the submissions that have
+    them."""
     full = [one for one in board.submissions if is_full(one["labs"][index]) and one["labs"][index][key] is not None]
     if not full:
         return ["—", ""]
@@ -115,7 +116,7 @@ def why_not(board, submission):
 
 def speed_table(board):
     trained = [str(lab["number"]) for lab in board.labs if lab["trained"]]
-    told = _("A submission with full marks in labs {labs} trains a small BERT on 4 ranks (tp = 2, dp = 2) on this machine, in the enclosure in which labs are graded. "
+    told = _("A submission with full marks in labs {labs} trains a small BERT on 4 ranks (tp = 2, dp = 2) on this machine, in the sandbox in which labs are graded. "
              "The grader records its calls meanwhile, so make train is faster.").format(labs=", ".join(trained))
     timed = [one for one in board.submissions if one["training"]]
     if not timed:
@@ -133,7 +134,7 @@ def speed_table(board):
 
 def body_of(board):
     made = _("Made on {day} at {time}; the page shows a newer one within a minute.").format(day=time.strftime("%Y-%m-%d"), time=time.strftime("%H:%M"))
-    alias = "" if board.names else _("A number stands for a submission; make board NAMES=1 shows whose it is.")
+    alias = "" if board.names else _("A number stands for a submission; make board NAMES=1 shows the names.")
     heading, bytes_heading, speed_heading = _("The class"), _("Fewest bytes at full marks"), _("Fastest training")
     return f"""<h1>{escape(heading)}</h1>
 {paragraph(" ".join(filter(None, (made, alias))), "soft")}

@@ -10,7 +10,7 @@ def points_text(check):
 
 
 def reason_text(check, others):
-    """Why a check earns nothing, with the checks that fail by the same cause."""
+    """Why a check earns nothing, with the checks that fail for the same reason."""
     lines = check["own" if "own" in check else "reason"].split("\n")
     texts = [f'<p class="hint">{escape(line)}</p>' if line.startswith(_("HINT: ")) else f"<p>{escape(line)}</p>" for line in lines if line]
     if others:

@@ -19,7 +19,7 @@ typedef struct Folder {
 
 enum { NAME_SIZE = 256 };
 
-/* Their name of a parameter in this block; -1: outside the blocks. */
+/* Their name for a parameter in this block; -1: outside the blocks. */
 static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
                     char text[NAME_SIZE])
 {

@@ -26,7 +26,7 @@ typedef struct HuggingFaceName {
 /** One of their architectures. */
 typedef struct HuggingFaceModel {
     const char *type;            /**< "bert": model_type in config.json */
-    const char *architecture;    /**< the name of the kit's: Architecture.name */
+    const char *architecture;    /**< its name in the kit: Architecture.name */
     const char *library_class;   /**< "BertForSequenceClassification" */
     const char *prefix;          /**< "bert.": before the names in some files */
     const char *embedding;       /**< a tensor whose name shows whether the file uses the prefix */

@@ -17,7 +17,7 @@ memory_limit() {
     if [[ $limit =~ ^[0-9]+$ ]]; then printf '%s' $((limit / 1024)); fi
 }
 
-# The number of cores, without the variables that nproc would repeat, such as OMP_NUM_THREADS.
+# The number of cores. nproc would otherwise return OMP_NUM_THREADS, if that is set.
 cores() {
     env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
 }

@@ -36,7 +36,7 @@ wait_for_other() {
             seconds=0
             continue
         fi
-        [ "$seconds" != 0 ] || tell 'the other make, process %s, is stopped: fg or kill -CONT %s lets it go on' "$other" "$other"
+        [ "$seconds" != 0 ] || tell 'the other make, process %s, is stopped: fg or kill -CONT %s resumes it' "$other" "$other"
         if [ $((++seconds)) -gt "${STOPPED_SECONDS:-30}" ]; then
             return 1
         fi
@@ -45,7 +45,7 @@ wait_for_other() {
 
 if ! take_lock 1 && ! wait_for_other; then
     printf '%s. %s%s' "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" "$(say 'HINT: ')" \
-        "$(said 'kill -CONT %s lets it go on, kill -KILL %s ends it' "$other" "$other")"
+        "$(said 'kill -CONT %s resumes it, kill -KILL %s ends it' "$other" "$other")"
     exit
 fi
 # If make was killed before this script started, the parent is process 1, which never ends.

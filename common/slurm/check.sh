@@ -52,8 +52,8 @@ nodes_of_partition() {
     sinfo --noheader --Node ${partition:+--partition "$partition"} --format '%N %c' | sort -u | awk '{ print $2 }'
 }
 
-# check_room TASKS CORES NODES TASKS-PER-NODE: can the partition run so many tasks, with CORES each?
-# The last two may be empty.
+# check_room TASKS CORES NODES TASKS-PER-NODE: can the partition run this many tasks, with CORES
+# each? The last two may be empty.
 check_room() {
     local room nodes where hint
     if [ -n "$JOB_PARTITION" ]; then where=$(said 'partition %s' "$JOB_PARTITION"); else where=$(say 'the partition'); fi

@@ -66,7 +66,7 @@ submit() {
     done
     if ! answer=$(sbatch --parsable "$SCRIPT" 2>&1); then
         answer=$(sed -n 's/^sbatch: error: //; s/^Batch job submission failed: //; /./p' <<< "$answer" | tail -n 1)
-        give_up "$(said 'Slurm refuses the job: %s' "$answer")" "$(hint_on_refusal "$answer")"
+        give_up "$(said 'Slurm rejects the job: %s' "$answer")" "$(hint_on_refusal "$answer")"
     fi
     answer=$(tail -n 1 <<< "$answer")
     wait_for_job "${answer%%;*}"

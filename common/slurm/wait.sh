@@ -73,7 +73,7 @@ shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Is this a reason for which the job would wait forever?
+# Is this a reason for which the job would wait for ever?
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \

@@ -55,7 +55,7 @@ static void add_neighbour(int process)
     snprintf(n->path, sizeof n->path, "/proc/%d/stat", process);
     snprintf(
         n->sentence, sizeof n->sentence,
-        _("\nno step has finished for a while: rank %d is stopped (process %d)\n  HINT: kill -CONT %d lets it go on\n"),
+        _("\nno step has finished for a while: rank %d is stopped (process %d)\n  HINT: kill -CONT %d resumes it\n"),
         rank, process, process);
 }
 

@@ -216,7 +216,7 @@ static void report_end(Trainer *t)
 
 /* ---- the whole run ------------------------------------------------------------------------------------- */
 
-/* Has the lab that makes the grid set the requested degrees? With others, the run would have
+/* Has the lab that makes the grid set the requested degrees? With other degrees, the run would have
  * another layout. */
 static bool grid_is_as_asked(const Trainer *t, Problem *problem)
 {

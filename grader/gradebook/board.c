@@ -98,7 +98,7 @@ static bool is_taken(json_t *aliases, json_int_t alias)
     return false;
 }
 
-/* A number that nobody else has, drawn at random: neither the name nor its place in a list tells it. */
+/* A number that no other submission has, drawn at random, so that it does not reveal the name. */
 static json_t *new_alias(json_t *aliases)
 {
     const size_t among = json_object_size(aliases) < ALIASES / 2 ? ALIASES : MANY_ALIASES;
@@ -120,7 +120,7 @@ static json_t *aliases_of(const Book *book)
     if (!json_is_object(aliases))
         aliases = json_object();
     for (int i = 0; i < book->count; i++) {
-        char entry[CHECKSUM_SIZE]; /* a name may be no UTF-8 */
+        char entry[CHECKSUM_SIZE]; /* a name need not be valid UTF-8 */
         checksum_of(book->submissions[i].entry, strlen(book->submissions[i].entry), entry);
         if (!json_object_get(aliases, entry))
             json_object_set_new(aliases, entry, new_alias(aliases));

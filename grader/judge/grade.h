@@ -25,7 +25,7 @@ typedef struct Options {
     const char *own;      /**< with author "mine": the started labs, "1 2 5" */
     const char *cases;    /**< the instructor's file of cases and points, or NULL */
     Local local;          /**< the contents of that file */
-    double cpu_limit;     /**< seconds between two calls of MPI; 0: derived from the case */
+    double cpu_limit;     /**< seconds between two MPI calls; 0: derived from the case */
     bool margins;         /**< print the largest error of each check relative to the tolerance */
     double since;         /**< when make began, in seconds since 1970; 0: print no times */
     const char *picture;  /**< write the results of one case to this file instead; NULL: no */

@@ -296,7 +296,7 @@ int main(int argc, char **argv)
     }
     printf("%s%s %llu", verdict.count > 1 ? "\n" : "", _("seed"), (unsigned long long)o.seed);
     if (o.cases)
-        printf(_(", and what is in %s"), o.cases);
+        printf(_(", and the cases in %s"), o.cases);
     printf("\n");
     if (o.since > 0)
         report_times(stdout, &verdict, built);

@@ -180,7 +180,7 @@ static json_t *picture_tapes(const Case *c, const Calls *calls)
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
 /* The checks, as make grade CASE= reports them. A failed check also has the part of the reason that
- * is its own, and the check that fails by the same cause. */
+ * it shares with no other check, and the first check with the same cause. */
 static json_t *checks_json(const Options *o, const LabResult *result)
 {
     const Verdict verdict = {result, 1, o->seed, o->author, 0, o->sandbox};

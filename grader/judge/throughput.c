@@ -1,4 +1,4 @@
-/* build/grade --throughput: how fast labs train, in the same enclosure as when they are graded. */
+/* build/grade --throughput: how fast labs train, in the same sandbox as when they are graded. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

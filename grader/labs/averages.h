@@ -1,6 +1,6 @@
 /** @file
- * Lab 16: replicas that step alone, and means of their weights every few steps. The loss of a replica has a gradient
- * of its own in each step, g + decay w, so that the replicas drift apart.
+ * Lab 16: replicas that step on their own, and average their weights every few steps. The loss of a
+ * replica has a gradient of its own in each step, g + decay w, so that the replicas drift apart.
  */
 #pragma once
 

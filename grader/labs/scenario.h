@@ -139,7 +139,7 @@ void work_begin(Scenario *run);
  * in the judge, those of the plain layer on one rank. */
 void work_end(Scenario *run, Label label);
 
-/** How many calls of MPI this rank has made in the case; 0 in the judge. */
+/** How many MPI calls this rank has made in the case; 0 in the judge. */
 int64_t calls_so_far(void);
 
 /** Begins a pass of run->model: empties the tape and clears the gradients. A `step` below STEPS

@@ -9,7 +9,7 @@
 /** The numbers of a PASS entry, for a pass that has ended. Its label names the micro-batch (index)
  *  and the step; its What is the direction. */
 enum {
-    CALLS_BEFORE, /**< how many calls of MPI its rank had made by then */
+    CALLS_BEFORE, /**< how many MPI calls its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
     MORE_ALIVE,  /**< 1 if more micro-batches wait to run backward than so far in this step, or 0 */
     PASS_NUMBERS /**< how many numbers these are */

@@ -1,4 +1,4 @@
-/* Handles what would end a rank: signals, and calls of exit and similar functions. */
+/* Handles what would end a rank: signals, and calls to exit and similar functions. */
 #include "grader/runner/guard.h"
 
 #include <execinfo.h>

@@ -1,6 +1,6 @@
 /** @file
  * Prevents a lab from ending its runner or taking all memory. link-runner.sh redirects a lab's
- * calls of malloc, exit and similar functions to the graded_ functions here.
+ * calls to malloc, exit and similar functions to the graded_ functions here.
  */
 #pragma once
 

@@ -127,8 +127,8 @@ static int pieces_of(const Side *side, MPI_Comm comm, Piece pieces[MAX_RANKS])
     return n;
 }
 
-/* Buffers may overlap in no collective (MPI 3.1, 5.1). What lies between parts is not part of a
- * buffer. */
+/* The buffers of a collective must not overlap (MPI 3.1, 5.1). What lies between parts is not part
+ * of a buffer. */
 static void refuse_overlap(const Call *call, const Collective *c, MPI_Comm comm)
 {
     Piece in[MAX_RANKS], out[MAX_RANKS];

@@ -147,8 +147,8 @@ void refuse_in_flight(const Call *call, Piece piece, bool fills);
  *  complete (MPI 4.0, 3.7.2 and 6.12). Like lands(), ignores a NULL call, empty buffers,
  *  MPI_IN_PLACE and types with gaps. */
 void departs(const Call *call, const void *in, double count, MPI_Datatype type);
-/** Records that the call receives `count` elements (a message: at most so many) into `out`. Returns
- *  the buffer to give to MPI; until completion, `out` holds marks. */
+/** Records that the call receives `count` elements (of a message, at most `count`) into `out`.
+ *  Returns the buffer to give to MPI; until completion, `out` holds marks. */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message);
 
 /** Records who sent the message that a wildcard receive got. */

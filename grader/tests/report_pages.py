@@ -148,7 +148,7 @@ def has_cell(page, path, student, lab, words):
 
 
 def names_aliases_of(page, path, other, *students):
-    """Has the page the rows of the other one, with these names beside the same numbers?"""
+    """Does the page have the rows of the other one, with these names beside the same numbers?"""
     with open(other, encoding="utf-8") as file:
         aliases = rows_of(file.read())
     names = {name.rsplit(" (", 1)[1][:-1]: (name.rsplit(" (", 1)[0], cells) for name, cells in rows_of(page.source).items()}
@@ -157,7 +157,7 @@ def names_aliases_of(page, path, other, *students):
 
 
 def has_speeds(page, path, *students):
-    """Has each of these, and nobody else, tokens per second, the fastest first?"""
+    """Do exactly these students have tokens per second, in order, the fastest first?"""
     table = page.source.split("The fastest first.")[-1].split("</table>")[0]
     found = {html.unescape(name).split(" (")[0]: int(cell.replace(",", "")) for name, cell in re.findall(r'<th scope="row">(.*?)</th><td[^>]*>([\d,]+)</td>', table)}
     speeds = [speed for name, speed in found.items() if name != "the reference"]

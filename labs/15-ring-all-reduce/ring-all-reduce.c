@@ -1,4 +1,4 @@
-/* Lab 15: an all-reduce out of messages to neighbours, around a ring. */
+/* Lab 15: an all-reduce from messages to neighbours, around a ring. */
 #include "balise.h"
 
 Range ring_chunk(int64_t count, int k, int n)

@@ -33,7 +33,7 @@ static void round_all(int64_t count, const real *x, uint16_t *y)
 
 /* ---- weights: rounded once after each change ------------------------------------------------------------ */
 
-/** A weight matrix that was rounded since the last change. */
+/** A weight matrix that has been rounded since its last change. */
 typedef struct Rounded {
     int64_t begin, count;
 } Rounded;

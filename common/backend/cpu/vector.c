@@ -121,8 +121,8 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
     add_rows(count, columns, begin, end, ids, dy, dtable);
 }
 
-/** Are some rows zero? A sample decides, including the tensor's last row, because padding is at the
- *  end of a text. */
+/** Are some rows zero? Looks at a sample of the rows. The last row is in the sample, because
+ *  padding is at the end of a text. */
 static bool some_are_zero(int64_t rows, int64_t columns, const real *x)
 {
     enum { LOOKS = 32 };

@@ -25,7 +25,7 @@ void device_check(cudaError_t error, const char *what);
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Exists while the host is in a CUDA call that may never return: a full stream accepts no more
- *  work if its current work waits forever. Another thread asks device_call_seconds() for how long.
+ *  work if its current work waits for ever. Another thread asks device_call_seconds() for how long.
  *  That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();

@@ -70,8 +70,7 @@ typedef struct Copy {
     uint64_t good_at, waited, used;
 } Copy;
 
-/* ALIGNED: copies begin at multiples of so many numbers, because tensor cores need rows at cache
- * lines */
+/* ALIGNED: copies begin at multiples of this many numbers: tensor cores need rows at cache lines */
 enum { COPIES = 3, ALIGNED = 128 };
 static struct {
     DeviceRoom room;

@@ -62,7 +62,7 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #elif __CUDA_ARCH__ >= 750
-    /* Turing: products of half the length, and no bf16 (backend_set_products() has refused it). */
+    /* Turing: products of half the length, and no bf16 (backend_set_products() has rejected it). */
     if constexpr (FP16) {
         asm volatile(
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
@@ -75,7 +75,7 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
     } else
         __trap();
 #else
-    __trap(); /* older GPUs have no such product: backend_set_products() has refused 16 bits */
+    __trap(); /* older GPUs have no such product: backend_set_products() has rejected 16 bits */
 #endif
 }
 

@@ -24,7 +24,7 @@ static void check(const Link *link, ncclResult_t result)
                link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }
 
-static const double usual_patience = 600; /* seconds; NCCL itself would wait forever */
+static const double usual_patience = 600; /* seconds; NCCL itself would wait for ever */
 
 static double patience(void)
 {
@@ -40,7 +40,7 @@ static double patience(void)
         pause();
     misuse(
         "did each rank of the group call it, in this order? BALISE_NCCL_TIMEOUT=seconds waits longer",
-        "rank %d has waited %.0f seconds%s, the last call being %s #%lld of group %s",
+        "rank %d has waited %.0f seconds%s; its last call was %s #%lld of group %s",
         link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }
 

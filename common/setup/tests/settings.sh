@@ -55,7 +55,8 @@ no_command() { # no_command GOAL WORDS
 no_command grad "did you mean make grade? make help"
 no_command nosuchgoal "make help lists the commands"
 no_command handout_ "did you mean make handout?"
-# ignored SETTING OTHER COMMAND...: COMMAND is refused, because only others, like OTHER, take it.
+# ignored SETTING OTHER COMMAND...: COMMAND rejects SETTING, which only other commands, such as
+# OTHER, take.
 ignored() {
     local name=$1 other=$2
     shift 2
@@ -89,7 +90,7 @@ taken "two commands take the settings of both" grade train LAB=1 STEPS=2
 
 check "a stack that is none is refused" stops "there is no stack 'mien'" make grade LAB=1 STACK=mien
 
-# a_switch SETTING COMMAND...: SETTING can only be 1 or empty; any other value is refused.
+# a_switch SETTING COMMAND...: SETTING can only be 1 or empty; any other value is rejected.
 a_switch() {
     local value
     for value in 0 no maybe; do

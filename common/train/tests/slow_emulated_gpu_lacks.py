@@ -59,9 +59,9 @@ exec {BUILD}/train-emulated-nccl "$@"
 os.chmod(impatient, 0o755)
 runs.ON_GPUS["over NCCL, rank 0 patient"] = ("tests/impatient", runs.ON_GPUS["over NCCL"][1])
 ends("a wait that takes too long ends the run, and a rank and its last call are named", "over NCCL, rank 0 patient",
-     ["rank 1 has waited ", " seconds, the last call being"], ["BALISE_NCCL_TIMEOUT"], EMULATED_STUCK="100")
+     ["rank 1 has waited ", " seconds; its last call was"], ["BALISE_NCCL_TIMEOUT"], EMULATED_STUCK="100")
 ends("so does a stream that accepts no more work", "over NCCL, rank 0 patient",
-     ["rank 1 has waited ", " seconds for the GPU to accept more work, the last call being"], ["BALISE_NCCL_TIMEOUT"], EMULATED_FULL="200")
+     ["rank 1 has waited ", " seconds for the GPU to accept more work; its last call was"], ["BALISE_NCCL_TIMEOUT"], EMULATED_FULL="200")
 for call, what in (("1", "joining #0 of group world"), ("2", "split #0 of group world/0"), ("9", "all_reduce")):
     ends(f"a call that does not return from NCCL ends the run, and a rank is named: {what}", "over NCCL", ["has waited ", " seconds within NCCL", what],
          ["BALISE_NCCL_TIMEOUT"], EMULATED_NCCL_STUCK=call, BALISE_NCCL_TIMEOUT="5")

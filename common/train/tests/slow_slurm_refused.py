@@ -54,8 +54,8 @@ def before_the_queue(one):
 
 
 def by_slurm(one):
-    refused(one, "GPUs that no node has are refused with Slurm's message", ["Slurm refuses", "GPU"], *TINY, "GPUS=1")
-    refused(one, "a constraint that no node meets is refused", ["Slurm refuses"], *TINY, "CONSTRAINT=v100")
+    refused(one, "GPUs that no node has are rejected with Slurm's message", ["Slurm rejects", "GPU"], *TINY, "GPUS=1")
+    refused(one, "a constraint that no node meets is rejected", ["Slurm rejects"], *TINY, "CONSTRAINT=v100")
     refused(one, "a job longer than the partition allows is removed from the queue", ["PartitionTimeLimit", "removed from the queue"], *TINY, "TIME=2:00:00",
             after_submission=True)
 

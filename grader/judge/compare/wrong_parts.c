@@ -1,4 +1,4 @@
-/* The parts of the suspects' wrong operations. */
+/* The operations of wrong_operations.h that compute with a mistake, and their backward passes. */
 #include "grader/judge/compare/wrong_operations.h"
 
 #include <math.h>

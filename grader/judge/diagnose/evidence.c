@@ -97,7 +97,7 @@ bool nothing_flowed_back(const Evidence *e)
                  "integers"));
     if (e->trial->result->lab->over_stages)
         return says(e,
-                    _("it is zero everywhere: no gradient came to this stage, or it did not call "
+                    _("it is zero everywhere: no gradient reached this stage, or it did not call "
                       "stage_run_backward"));
     if (e->trial->result->check[FORWARD].failed)
         return says(

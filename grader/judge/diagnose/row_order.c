@@ -77,7 +77,7 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* For much data, chance is predictable: half of all steps go up, strides seldom repeat, and early
+/* With many rows, chance is predictable: half of all steps go up, strides seldom repeat, and early
  * rows come late as often as early. The limits here are beyond five standard deviations. */
 static const char *hardly_shuffled(const Dealt *dealt)
 {

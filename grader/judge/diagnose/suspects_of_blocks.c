@@ -88,9 +88,10 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
             "pass of reduce_scatter_sequence gathers, and sums nothing")},
-    [TERM_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of reduce_scatter_sequence "
-                                                  "divides by the number of ranks: the sum is no "
-                                                  "mean")},
+    [TERM_GRADIENT_OVER_RANKS] = {IN_SEQUENCE,
+                                  N_("the backward pass of reduce_scatter_sequence "
+                                     "divides by the number of ranks: the sum is not a "
+                                     "mean")},
     [TERM_OFF_TAPE] =
         {IN_SEQUENCE,
          N_("no gradient flowed back through the sum: a group_... or ..._forward function gives "

@@ -20,7 +20,7 @@ static bool is_printable(utf8proc_int32_t c)
            (c >= 0xa0 && (c & 0xfffe) != 0xfffe && !is_format(c));
 }
 
-/* For what a lab names or says within a line of the report: no newlines and tabs. */
+/* For a text of a lab that is quoted within a line of the report: no newlines, no tabs. */
 static bool is_printable_in_line(utf8proc_int32_t c)
 {
     return c >= ' ' && is_printable(c);

@@ -38,7 +38,7 @@ static void print_own_reason(FILE *out, Page page, const char *reason)
     }
 }
 
-/* The checks that fail by the same cause, in one sentence. */
+/* The checks that fail for the same reason, in one sentence. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     char others[400] = "", text[500];
