@@ -136,7 +136,7 @@ def rate_of(step, rate, warmup):
 
 def clip_gradients(gradients, most):
     """As clip_grad_norm_(), except that the squares are summed in double precision: PyTorch's norm of the table's 9 million
-    gradients has an error of 5e-5, the kit's does not."""
+    gradients has an error of 5e-5; the kit's does not."""
     norm = math.sqrt(sum(g.double().square().sum().item() for g in gradients))
     for gradient in gradients:
         gradient.mul_(min(1, most / (norm + 1e-6)))

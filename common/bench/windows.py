@@ -23,7 +23,7 @@ def key_of(seed, name, step):
 
 
 def philox(key, index, attempt):
-    """The first two of the four numbers, as one of 64 bits (Salmon et al. 2011)."""
+    """The first two of the four numbers, as one 64-bit number (Salmon et al. 2011)."""
     k0, k1, low = key & 0xFFFFFFFF, key >> 32, 0xFFFFFFFF
     c0, c1, c2, c3 = index & low, index >> 32, attempt, 0
     for _ in range(10):

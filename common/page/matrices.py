@@ -93,7 +93,7 @@ def dimension_words(part):
 def held_text(part):
     """A sentence about the part that a rank holds."""
     if not part["there"]:
-        return _("nothing: not reached")
+        return _("nothing: the rank did not reach it")
     if not part["fits"]:
         return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":

@@ -57,7 +57,7 @@ check_handout() {
 }
 
 # Checks compiler, MPI, folder and disk, because one sentence is clearer than the compiler's first
-# error. Does not check for commands that work on a bare machine.
+# error. Skips these checks for commands that work on a bare machine.
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do

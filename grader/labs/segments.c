@@ -89,7 +89,7 @@ static void begin_step(Chain *chain, int step, bool recomputes)
             (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
 }
 
-/* Each call of a pass has a number of its own, by which its dropouts draw. */
+/* Each call of a pass has a number of its own, which selects the masks of its dropouts. */
 static int64_t draw_of(const Chain *chain, int call)
 {
     return (int64_t)(chain->run->c.key % 7) + 2 * call;

@@ -13,7 +13,7 @@
 #include "grader/runner/recorder.h"
 
 enum {
-    PATIENCE = 10000, /* pauses of 0.1 ms that a crash waits for other ranks */
+    PATIENCE = 10000, /* pauses of 0.1 ms, in which a crashing rank waits for the others */
     IN_VAIN = 200,    /* unsuccessful polls of MPI */
 };
 

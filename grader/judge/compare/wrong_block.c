@@ -1,4 +1,4 @@
-/* The block and the classifier as the judge runs them: a mistake changes one thing of a block. */
+/* The block and the classifier as the judge runs them: a mistake changes one thing in a block. */
 #include "grader/judge/compare/wrong_block.h"
 
 #include <string.h>

@@ -167,8 +167,8 @@ static bool other_rows(const Evidence *e, const Lookup *l)
     if (most == 0)
         return says(
             e,
-            _("the result is zero for some ids, such as %d: no rank looks them up, or what one has "
-              "found is not added (g)"),
+            _("the result is zero for some ids, such as %d: no rank looks them up, or the rows "
+              "that a rank has found are not added (g)"),
             id);
     if (most == 1)
         return says(e,
