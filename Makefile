@@ -16,7 +16,8 @@ VERSION = 1.0
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 
-# answer, NAME, COMMAND: defines NAME as the output of the command, which runs once, when NAME is first used.
+# answer, NAME, COMMAND: defines NAME as the output of the command, which runs once, when NAME is
+# first used.
 answer = $(eval $(1) := $$(shell $(2)))$($(1))
 MPI_CFLAGS = $(call answer,MPI_CFLAGS,pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
 MPI_LIBS = $(call answer,MPI_LIBS,pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)

@@ -14,11 +14,11 @@ allowed_calls() {
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
-# list_object: sets `sections` (and notes writable code), `bytes` to the size of variables, `defined`
-# to the defined exports, `undefined` to the undefined symbols that a lab may not use, and `chosen`
-# to an ifunc, a function that is selected when the program starts. In readelf's output, column 7 of
-# a symbol is the number of its section and column 8 its name; the flags of a section, if any,
-# precede the last three columns, after its size and that of its entries.
+# list_object: sets `sections` (and notes writable code), `bytes` to the size of variables,
+# `defined` to the defined exports, `undefined` to the undefined symbols that a lab may not use, and
+# `chosen` to an ifunc, a function that is selected when the program starts. In readelf's output,
+# column 7 of a symbol is the number of its section and column 8 its name; the flags of a section,
+# if any, precede the last three columns, after its size and that of its entries.
 list_object() {
     local kind name patterns complete=
     sections=() undefined=() defined=' ' chosen='' bytes=0

@@ -65,8 +65,8 @@ $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
 # stays.
 LENT_7 = feed_forward_new feed_forward_forward
 LENT_12 = stage_send
-# Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start file of START stands
-# in for it, so that the other checks can run.
+# Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start
+# file of START stands in for it, so that the other checks can run.
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
 # The labs whose functions make train calls. At a stage before such a lab, something stands in for

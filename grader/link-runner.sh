@@ -50,8 +50,8 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-# foreign_calls OBJECT: what the lab calls of labs on which it does not build, as lines "NAME LAB". The
-# linker would find much of it in the library, which has versions of its own for training before
+# foreign_calls OBJECT: what the lab calls of labs on which it does not build, as lines "NAME LAB".
+# The linker would find much of it in the library, which has versions of its own for training before
 # those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME, too.
 foreign_calls() {
     { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n "s/^LENT_$lab = //p" "${0%/*}/labs.mk") " '

@@ -1,4 +1,5 @@
-/* group_send() and the like: messages between two ranks, and the slices that they send. Not on the tape. */
+/* group_send() and the like: messages between two ranks, and the slices that they send. Not on the
+ * tape. */
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"

@@ -1,7 +1,7 @@
 /** @file
- * The operations that balise.h does not declare: those behind its layers, and those of the kit's own
- * models. A differentiable one checks shapes and placements, runs its kernel and records its backward
- * on the tape. Parameters are passed as tensors; results belong to the tape.
+ * The operations that balise.h does not declare: those behind its layers, and those of the kit's
+ * own models. A differentiable one checks shapes and placements, runs its kernel and records its
+ * backward on the tape. Parameters are passed as tensors; results belong to the tape.
  */
 #pragma once
 

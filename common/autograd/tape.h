@@ -132,7 +132,8 @@ typedef struct GradientWatch {
     void *context;                  /**< passed to the functions */
 } GradientWatch;
 
-/** Observes the result of each recorded operation, and later its gradient. Both functions may be NULL. */
+/** Observes the result of each recorded operation, and later its gradient. Both functions may be
+ *  NULL. */
 typedef struct Observer {
     /** If `gradient` is NULL: x was returned by `function`, which a lab called at `address` (or
      *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
@@ -179,12 +180,13 @@ TapeMark tape_mark(const Tape *tape);
  * recomputes those that are cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what tensor_data() has given
- *  out. */
+/** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what
+ *  tensor_data() has given out. */
 void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/** Releases the values of all tensors, gradients too: nothing reads them after the backward pass. Keeps
- * `a` and `b`, which may be NULL, and what tensor_data() has given out, until tape_reset(). */
+/** Releases the values of all tensors, gradients too: nothing reads them after the backward pass.
+ *  Keeps `a` and `b`, which may be NULL, and what tensor_data() has given out, until
+ *  tape_reset(). */
 void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 
 /* ---- for operations ---------------------------------------------------------------------------------------- */

@@ -88,8 +88,8 @@ void replacement_put(Replacement *file, const void *bytes, size_t count)
         file->error = errno;
 }
 
-/* Links the nameless file: to `path`, or beside it if that exists, because no system call links over
- * a file. */
+/* Links the nameless file: to `path`, or beside it if that exists, because no system call links
+ * over a file. */
 static bool give_name(Replacement *file)
 {
     char nameless[32];

@@ -13,7 +13,8 @@ from rows import Row, fail, number, table
 
 TP, DP = 2, 2
 MIB = 1 << 20  # the unit of MEM=800M
-# name: what it is, layers, hidden, heads, sequence, batch. The plain BERT-Large needs 13.3 GB on 4 ranks.
+# name: what it is, layers, hidden, heads, sequence, batch. The plain BERT-Large needs 13.3 GB on 4
+# ranks.
 MODELS = {"large": ("BERT-Large", 24, 1024, 16, 512, 4), "base": ("BERT-Base", 12, 768, 12, 512, 4),
           "2x128": ("A BERT of two layers", 2, 128, 2, 128, 8)}
 # name: fields of cost.Model

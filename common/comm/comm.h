@@ -63,9 +63,10 @@ void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, in
  *  must not overlap x. */
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
-/** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1; on rank k, it
- * becomes its sum over the ranks. The ranks' terms are added in rank order, so the sum of a number does not depend on
- * the part that it is in. The rest of x does not change. begin [size+1], the same on every rank, begins with 0. */
+/** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1;
+ *  on rank k, it becomes its sum over the ranks. The ranks' terms are added in rank order, so the
+ *  sum of a number does not depend on the part that it is in. The rest of x does not change. begin
+ *  [size+1], the same on every rank, begins with 0. */
 void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin);
 /** Copies part k of x, see comm_reduce_scatter_parts(), from rank k to every rank, in place. */
 void comm_all_gather_parts(Group *group, real *x, const int64_t *begin);
@@ -84,8 +85,8 @@ typedef struct CommRequest CommRequest;
  *  Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
 /** Starts to send x [count] to a rank of the group, which must receive the same count, and returns
- *  at once. Until comm_wait(), x must not change. Never buffered: it is complete when the other rank
- *  has begun to receive. */
+ *  at once. Until comm_wait(), x must not change. Never buffered: it is complete when the other
+ *  rank has begun to receive. */
 CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to);
 /** Returns when the sum is in x, or the message has been received, and frees the request. Call it
  *  once for each start. */

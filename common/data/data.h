@@ -106,8 +106,8 @@ typedef struct TokenSet {
  *
  *  The cache file's name depends on the contents of both files, SEQ and the format, so a change in
  *  any of them makes a new file; a damaged file is made again. Each file is written under a
- *  temporary name and then renamed, so ranks may open the same set at once. The CSV file: header `review,label`, RFC 4180, UTF-8,
- *  labels 0/1 or neg/pos.
+ *  temporary name and then renamed, so ranks may open the same set at once. The CSV file: header
+ *  `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos.
  *  @return NULL with `problem` (file, row and line) on bad input or if the cache cannot be written;
  *  otherwise a set that the caller frees with token_set_close */
 TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,
@@ -116,8 +116,8 @@ TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t
 /** Opens a text through the same cache, in which one file serves every SEQ. The text is UTF-8. If
  *  it has `<|endoftext|>`, that ends each document; otherwise a line that is only `-` does; if
  *  there is no such line either, each line is a document. Blanks around a document and
- *  empty documents are left out. The stream of tokens is every document in turn: begin token, pieces,
- *  end token (if begin and end are one token, as GPT-2's are, only at the end).
+ *  empty documents are left out. The stream of tokens is every document in turn: begin token,
+ *  pieces, end token (if begin and end are one token, as GPT-2's are, only at the end).
  *
  *  Window r, a row, is the tokens r*seq to r*seq + seq - 1 of the stream; the targets are the next
  *  tokens, r*seq + 1 to r*seq + seq. So windows do not overlap, and every token but the first is a

@@ -96,8 +96,8 @@ static int open_whole(const char *path, const char *what, const char *hint, size
     return -1;
 }
 
-/* Reads up to `size` bytes at `begin`, fewer only at the end of the file. Returns how many; or -1 with
- * `problem`. */
+/* Reads up to `size` bytes at `begin`, fewer only at the end of the file. Returns how many; or -1
+ * with `problem`. */
 static ssize_t read_part(int fd, size_t begin, size_t size, char *bytes, const char *path,
                          const char *what, const char *hint, Problem *problem)
 {

@@ -29,13 +29,13 @@ typedef struct FileBytes {
 bool file_read(const char *path, const char *what, const char *hint, FileBytes *file,
                Problem *problem);
 
-/** The checksum of a file's bytes, which are read in blocks and not kept. `what`, `hint` and the result
- *  are as for file_read. */
+/** The checksum of a file's bytes, which are read in blocks and not kept. `what`, `hint` and the
+ *  result are as for file_read. */
 bool file_checksum(const char *path, const char *what, const char *hint, XXH128_hash_t *sum,
                    Problem *problem);
 
-/** Allocates memory, or ends the program with a message: this folder's allocations are small compared
- * with the files that it has read, so nothing sensible is left to do. */
+/** Allocates memory, or ends the program with a message: this folder's allocations are small
+ *  compared with the files that it has read, so nothing sensible is left to do. */
 void *allocate(size_t bytes);
 /** The same for realloc(). */
 void *reallocate(void *memory, size_t bytes);

@@ -1,5 +1,5 @@
-/* The linear layers of BERT and GPT-2 before lab 20, which neither gather nor scatter columns, and the scatter of
- * positions. */
+/* The linear layers of BERT and GPT-2 before lab 20, which neither gather nor scatter columns, and
+ * the scatter of positions. */
 #include "balise.h"
 
 #define BEFORE_BALISE_20 __attribute__((weak))

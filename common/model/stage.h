@@ -61,7 +61,8 @@ struct Stage {
     MicroBatch micro[]; /**< the micro-batches */
 };
 
-/** The blocks that stage_blocks() gives this rank's stage. Ends the run if they are not within 0..blocks-1. */
+/** The blocks that stage_blocks() gives this rank's stage. Ends the run if they are not within
+ *  0..blocks-1. */
 Range own_stage_blocks(int blocks, const Mesh *mesh);
 /** Makes this rank's stage: its layers of a transformer, by the model's builder, and room for
  *  `micros` micro-batches, numbered from 0. The layers are the blocks of own_stage_blocks(), and

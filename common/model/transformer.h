@@ -59,13 +59,13 @@ struct Architecture {
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
     /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B], or in a
-     *  language model the tokens to predict [B,S], NO_ID where there is none; there, the tape's batch
-     *  gives the divisor. */
+     *  language model the tokens to predict [B,S], NO_ID where there is none; there, the tape's
+     *  batch gives the divisor. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 
-/** Architecture.sequence_block_new and sequence_block of the labs' BERT, whose blocks drop nothing before
- *  their residual sums. */
+/** Architecture.sequence_block_new and sequence_block of the labs' BERT, whose blocks drop nothing
+ *  before their residual sums. */
 void *bert_sequence_block_new(Builder *b, const TransformerConfig *config);
 Tensor *bert_sequence_block(const void *block, Tensor *x, Tensor *mask,
                             const Mesh *mesh); /**< see bert_sequence_block_new() */
@@ -118,9 +118,9 @@ Transformer *transformer_new(Builder *b, const TransformerConfig *config, Transf
 /** ids [B,S] -> [B,S,H], with positions where there are any; if blocks take a shard of the
  *  positions, this rank's. The part must hold the embedding. */
 Tensor *transformer_embed(const Transformer *transformer, Tensor *ids, const Mesh *mesh);
-/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part, recomputed as the config says. Values are
- *  released a block at a time. With sequence_parallel, x is a shard of the positions, and so is the result, unless
- *  the part holds the head: then it is whole. */
+/** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H]: the blocks of the part, recomputed as the config
+ *  says. Values are released a block at a time. With sequence_parallel, x is a shard of the
+ *  positions, and so is the result, unless the part holds the head: then it is whole. */
 Tensor *transformer_run_blocks(const Transformer *transformer, Tensor *x, Tensor *mask,
                                const Mesh *mesh);
 /** x [B,S,H] -> logits: [B,classes], or in a language model [B,S,V/tp], split along the vocabulary.
@@ -133,15 +133,15 @@ Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor 
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);
 
-/** With sequence_parallel, between the embedding and the first block: x [B,S,H], whole -> this rank's
- *  positions [B,S/tp,H]. */
+/** With sequence_parallel, between the embedding and the first block: x [B,S,H], whole -> this
+ *  rank's positions [B,S/tp,H]. */
 Tensor *split_positions(Tensor *x, const Mesh *mesh);
 /** Between the last block and the head: this rank's positions [B,S/tp,H] -> [B,S,H], whole. */
 Tensor *all_positions(Tensor *x, const Mesh *mesh);
 
-/** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With RECOMPUTE_ATTENTION, it is a segment of
- *  lab 19; otherwise it is called as it is. The labs' BERT calls attention_forward() of lab 4, from lab 7: link it with
- *  --wrap=attention_forward. */
+/** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With
+ *  RECOMPUTE_ATTENTION, it is a segment of lab 19; otherwise it is called as it is. The labs' BERT
+ *  calls attention_forward() of lab 4, from lab 7: link it with --wrap=attention_forward. */
 Tensor *attention_segment(Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask,
                                          const Mesh *mesh),
                           const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);

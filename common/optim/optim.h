@@ -44,8 +44,8 @@ struct Optimizer {
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Makes an optimiser for `part` of the weights in an arena, with state for this part only. */
 Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config);
-/** This replica's part of `count` weights, by optimizer_part() of lab 17; misuse if the replicas' parts do not
- *  follow each other. */
+/** This replica's part of `count` weights, by optimizer_part() of lab 17; misuse if the replicas'
+ *  parts do not follow each other. */
 Range own_optimizer_part(int64_t count, const Mesh *mesh);
 /** Makes an optimiser for this replica's part of the parameters. */
 Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
@@ -62,11 +62,11 @@ void optimizer_begin(Optimizer *optimizer, double rate);
  *  part is empty. */
 void optimizer_end(const Optimizer *optimizer);
 
-/** Makes the model's gradients those of the whole batch in this replica's part, by lab 17. `tape` is that of the
- *  step's tensors. Collective over the replicas. */
+/** Makes the model's gradients those of the whole batch in this replica's part, by lab 17. `tape`
+ *  is that of the step's tensors. Collective over the replicas. */
 void sharded_reduce(Model *model, Tape *tape);
-/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by lab 17.
- *  Collective over the replicas. */
+/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by
+ *  lab 17. Collective over the replicas. */
 void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape);
 
 /** Continues after `steps` steps, from values that were written to m and v. */
@@ -79,8 +79,8 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps);
  *  sums of squares. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
 double model_gradient_norm(Model *model);
-/** The same norm, from the squares of each replica's own part of the gradients: lab 17 adds them up. Every rank of
- *  the world gets the same number. Collective over the world. */
+/** The same norm, from the squares of each replica's own part of the gradients: lab 17 adds them
+ *  up. Every rank of the world gets the same number. Collective over the world. */
 double sharded_gradient_norm(const Optimizer *optimizer);
 
 /** PyTorch's clip_grad_norm_: multiplies all gradients that the optimiser reads by \f$ \mathrm{most} / (\mathrm{norm} +
@@ -114,8 +114,8 @@ typedef struct GradScaler {
 enum { SCALE_AT_FIRST = 1 << 16 };   /**< initial value in fp16, as in PyTorch */
 enum { STEPS_BEFORE_GROWTH = 2000 }; /**< successful steps in a row, as in PyTorch */
 
-/** Divides all gradients that the optimiser reads by the scale if all of them are finite on every rank of the world; doubles
- *  the scale after STEPS_BEFORE_GROWTH such steps in a row. Otherwise halves the scale (not below
- *  1). Collective over the world: all ranks get the same answer.
+/** Divides all gradients that the optimiser reads by the scale if all of them are finite on every
+ *  rank of the world; doubles the scale after STEPS_BEFORE_GROWTH such steps in a row. Otherwise
+ *  halves the scale (not below 1). Collective over the world: all ranks get the same answer.
  *  @return whether to make the step */
 bool scaler_unscale(GradScaler *scaler, const Optimizer *optimizer);

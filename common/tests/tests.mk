@@ -1,8 +1,8 @@
-# The tests. common/<folder>/tests/test_*.c and grader/tests/test_*.c are Check programs (check_main.c
-# has their main function), in single precision with the cpu backend; *_double.c in double precision
-# with the reference backend; *_ranksN.c on N ranks. Functions that are not in libbalise.a come from
-# an archive of the serial layers and the labs' start files. Scripts in these folders are tests too.
-# run.sh runs them all. Included by the Makefile.
+# The tests. common/<folder>/tests/test_*.c and grader/tests/test_*.c are Check programs
+# (check_main.c has their main function), in single precision with the cpu backend; *_double.c in
+# double precision with the reference backend; *_ranksN.c on N ranks. Functions that are not in
+# libbalise.a come from an archive of the serial layers and the labs' start files. Scripts in these
+# folders are tests too. run.sh runs them all. Included by the Makefile.
 
 CHECK_CFLAGS = $(call answer,CHECK_CFLAGS,pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(call answer,CHECK_LIBS,pkg-config --libs check 2>/dev/null || echo -lcheck)
@@ -84,7 +84,8 @@ $(DUMP_MODEL):
 	mkdir -p $(@D)
 	$(link_test) $(LDLIBS)
 
-# The program that common/pretrained/tests/slow_transformers.py compares with Hugging Face's library.
+# The program that common/pretrained/tests/slow_transformers.py compares with Hugging Face's
+# library.
 COMPARED = common/pretrained/tests/hugging_face_main.c common/tests/stop_at_misuse.c
 $(BUILD)/tests/hugging-face: $(call float,$(COMPARED)) $(BUILD)/libtest.a $(BUILD)/libbalise.a
 	mkdir -p $(@D)

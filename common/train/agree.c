@@ -52,7 +52,8 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
     return checksum;
 }
 
-/* Are the parameters from `first` up to `end` (NULL: all others) the same on all ranks of this stage that hold them? */
+/* Are the parameters from `first` up to `end` (NULL: all others) the same on all ranks of this
+ * stage that hold them? */
 static bool are_equal(Model *model, const Parameter *first, const Parameter *end)
 {
     const Mesh *mesh = model->mesh;

@@ -23,8 +23,8 @@ void bucket_set_free(BucketSet *set);
  *  order on every rank. It is number `pass`, from 0, of the `passes` of a step. */
 void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
 
-/** Call this after the last backward pass, which was on `tape`. Hands over the buckets of parameters
- * that no operation used, then calls buckets_finish().
+/** Call this after the last backward pass, which was on `tape`. Hands over the buckets of
+ *  parameters that no operation used, then calls buckets_finish().
  *  @return the seconds that this took: the part of the reduction that the backward pass did not
  * hide */
 double bucket_set_finish(BucketSet *set, Tape *tape);

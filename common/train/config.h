@@ -32,7 +32,8 @@ typedef struct TrainConfig {
     Schedule schedule;               /**< LR, WARMUP, DECAY */
     double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
     int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
-    /** the replicas' weights are averaged every so many steps, in place of their gradients; 0: never */
+    /** the replicas' weights are averaged every so many steps, in place of their gradients; 0:
+     *  never */
     int64_t average;
     int zero;    /**< 1: the optimiser's state is sharded over the replicas (lab 17) */
     int map;     /**< print where each rank runs */

@@ -1,4 +1,5 @@
-/* SP: the gradients of the parameters that were applied to a shard of the positions, summed over tp by lab 18. */
+/* SP: the gradients of the parameters that were applied to a shard of the positions, summed over tp
+ * by lab 18. */
 #include "autograd/operations.h"
 #include "train/trainer.h"
 

@@ -1,6 +1,6 @@
 /* Writes a trace: Chrome's JSON (Trace Event Format), with times in microseconds. Each rank is a
- * process with one thread for its steps, one for the passes of micro-batches, one for its spans, and
- * a counter for its memory. */
+ * process with one thread for its steps, one for the passes of micro-batches, one for its spans,
+ * and a counter for its memory. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

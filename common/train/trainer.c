@@ -48,7 +48,8 @@ const char *hint_on_divergence(const Trainer *t, char *text)
     return text;
 }
 
-/* After a step or an evaluation: has any rank been asked to stop, and has the run diverged on any rank? */
+/* After a step or an evaluation: has any rank been asked to stop, and has the run diverged on any
+ * rank? */
 static bool look_around(Trainer *t, double loss, Problem *problem)
 {
     double anybody[] = {*t->stop, !isfinite(loss)};

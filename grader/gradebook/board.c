@@ -1,4 +1,5 @@
-/* make board: trains with the labs of submissions that have full marks, and writes what its page shows. */
+/* make board: trains with the labs of submissions that have full marks, and writes what its page
+ * shows. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

@@ -2,9 +2,9 @@
  * Grading a class: submissions, the labs in them, and the results.
  *
  * The work is divided into units: a lab with one source, or the sources of one training. Identical
- * files of two students are one unit. Each verdict is stored under a key of everything it depends on (the source, the seed, the
- * kit, the instructor's cases). So an interrupted run continues where it was, and a changed
- * submission is graded again.
+ * files of two students are one unit. Each verdict is stored under a key of everything it depends
+ * on (the source, the seed, the kit, the instructor's cases). So an interrupted run continues where
+ * it was, and a changed submission is graded again.
  */
 #pragma once
 
@@ -114,7 +114,8 @@ void make_units(Book *book);
  *  sandbox. */
 bool find_verdict(const Book *book, Unit *unit);
 
-/** Grades units from `first` on without a verdict, `most` at a time; continues after any failure. */
+/** Grades units from `first` on without a verdict, `most` at a time; continues after any
+ *  failure. */
 void run_units(Book *book, int first, int most);
 
 /** Is this one of the labs with which a training is timed? */

@@ -1,5 +1,6 @@
-/* build/gradebook: grades a folder of submissions into a table or, with --board, for the page of make
- * board. Exit status: 0 if every lab was graded, 1 if some could not be, 2 if there is no table. */
+/* build/gradebook: grades a folder of submissions into a table or, with --board, for the page of
+ * make board. Exit status: 0 if every lab was graded, 1 if some could not be, 2 if there is no
+ * table. */
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>

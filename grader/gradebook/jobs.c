@@ -46,7 +46,8 @@ static void tell_progress(int units_done, int units_to_do)
     fflush(stdout);
 }
 
-/* Prints a line for a submission whose units have all ended; `done` is the number of such submissions so far. */
+/* Prints a line for a submission whose units have all ended; `done` is the number of such
+ * submissions so far. */
 static void tell_student_done(const Book *book, int submission, int done)
 {
     const Submission *s = &book->submissions[submission];

@@ -56,7 +56,8 @@ put_labs() {
     local lab
     for lab in $labs; do
         put "labs/${lab%/*}"/README{,.fr}.md "labs/${lab%/*}"/hints/*.md
-        # Without a reference, labs build on the student's own, and make layouts has nothing to train.
+        # Without a reference, labs build on the student's own, and make layouts has nothing to
+        # train.
         sed -Ei '/# (on the reference.s labs? |(sur|avec) (la|les) balises? .* de la référence)/d; /^.make layouts. /,/^$/d; s/(make grade LAB=[0-9]+) STACK=mine/\1           /; /^\((If some lab is not done|Si l.une des balises n.est pas faite)/,/\)$/d' \
             "$stage/labs/${lab%/*}"/README{,.fr}.md
         [[ $lab != 09-* ]] || continue # it begins from the student's own lab 1

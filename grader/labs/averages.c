@@ -1,4 +1,5 @@
-/* Lab 16: replicas that step alone, and means of their weights: what they train on, and the judge's simulation. */
+/* Lab 16: replicas that step alone, and means of their weights: what they train on, and the judge's
+ * simulation. */
 #include "grader/labs/averages.h"
 
 #include <stdio.h>

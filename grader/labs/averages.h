@@ -24,7 +24,8 @@ static inline int averages_first_step(int which)
 {
     return which == 0 ? AVERAGES_RESUMED + 1 : 1;
 }
-/** Are the weights read after this step? At the end of a run, and once before the end of the first one. */
+/** Are the weights read after this step? At the end of a run, and once before the end of the first
+ *  one. */
 bool averages_is_last(int which, int step);
 /** How many weights a rank holds. */
 int64_t averages_weights(const Case *c);

@@ -106,8 +106,8 @@ static Stage *open_stage(Scenario *run, const TransformerConfig *config)
     return stage_new(run->model, config, 1);
 }
 
-/* The gradients that the ranks of a replica hold in all. A bucket is a range of the arena, in which each parameter is
- * padded to 64 bytes. */
+/* The gradients that the ranks of a replica hold in all. A bucket is a range of the arena, in which
+ * each parameter is padded to 64 bytes. */
 static int64_t held_by_replica(const Scenario *run)
 {
     enum { PADDED_TO = 64 / sizeof(float) };

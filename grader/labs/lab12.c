@@ -1,4 +1,5 @@
-/* Lab 12, Stages: which blocks a stage runs, and a batch that goes through all stages, forward and backward. */
+/* Lab 12, Stages: which blocks a stage runs, and a batch that goes through all stages, forward and
+ * backward. */
 #include "grader/labs/stages.h"
 
 #ifndef BALISE_DOUBLE

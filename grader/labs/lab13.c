@@ -1,4 +1,5 @@
-/* Lab 13, Micro-batches: two schedules, in which several micro-batches are under way in the stages of lab 12. */
+/* Lab 13, Micro-batches: two schedules, in which several micro-batches are under way in the stages
+ * of lab 12. */
 #include "grader/labs/stages.h"
 
 #ifndef BALISE_DOUBLE

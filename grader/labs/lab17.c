@@ -126,8 +126,8 @@ static Allowance sent_17(int64_t n, const Sizes *z)
     return (Allowance){sent_by_all_gather(n, z->N), 1};
 }
 
-/* Room for a part and for a padded copy of the gradients or the weights, but not for the gradients of several
-   replicas. */
+/* Room for a part and for a padded copy of the gradients or the weights, but not for the gradients
+   of several replicas. */
 static double memory_17(const Case *c, const Label *pass)
 {
     const double weights = (double)sharded_weights(c), dp = replicas_of(c);

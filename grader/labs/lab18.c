@@ -1,4 +1,5 @@
-/* Lab 18, Sequence parallelism: what is sent along the positions, what a rank keeps of them, and the norms' step. */
+/* Lab 18, Sequence parallelism: what is sent along the positions, what a rank keeps of them, and
+ * the norms' step. */
 #include "backend/backend.h"
 #include "grader/labs/sequence.h"
 #include "grader/labs/work.h"

@@ -1,4 +1,5 @@
-/* Lab 20, Parallel linears: linear layers with biases, alone and in pairs; q, k and v in one weight. */
+/* Lab 20, Parallel linears: linear layers with biases, alone and in pairs; q, k and v in one
+ * weight. */
 #include "base/run.h"
 #include "grader/labs/lab.h"
 
@@ -107,8 +108,8 @@ static void sizes_20(const Scenario *run, int which, Sizes *sizes)
     sizes->OUT = c->kind == COLUMN ? out_of(c, which) : any_out(c, which);
 }
 
-/* The example of "feed forward with a sync point before GELU": x holds 1 to 12 and W^T [in,out] 1 to 8, so that
- * x W^T is 50 60, 114 140, 178 220. The bias is 0 on purpose; dy is 1, 2, 3, ... */
+/* The example of "feed forward with a sync point before GELU": x holds 1 to 12 and W^T [in,out] 1
+ * to 8, so that x W^T is 50 60, 114 140, 178 220. The bias is 0 on purpose; dy is 1, 2, 3, ... */
 static double counted(void *context, const Parameter *p, int64_t index)
 {
     const int64_t in = p->shape.size[1], out = p->shape.size[0];

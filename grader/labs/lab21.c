@@ -1,4 +1,5 @@
-/* Lab 21, Language model: the embedding, the tied head and the loss, with the vocabulary split over the ranks. */
+/* Lab 21, Language model: the embedding, the tied head and the loss, with the vocabulary split over
+ * the ranks. */
 #include "grader/labs/vocabulary.h"
 
 #include <stdio.h>
@@ -195,8 +196,8 @@ static Allowance sent_backward_21(int64_t n, const Sizes *z)
     return has_head ? (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1} : (Allowance){0, 0};
 }
 
-/* A rank's columns of the logits, twice, in each pass: it may have a copy, and keep the memory. With three ranks, whole
- * rows are more. */
+/* A rank's columns of the logits, twice, in each pass: it may have a copy, and keep the memory.
+ * With three ranks, whole rows are more. */
 static double memory_21(const Case *c, const Label *pass)
 {
     const double rows = (double)c->B * c->S, hidden = rows * c->H,

@@ -94,8 +94,8 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
  * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
-/* A judged step is large, so that what it changes is, and its buckets are many. A timed training has
- * many steps, and buckets as large as those of make train. */
+/* A judged step is large, so that what it changes is, and its buckets are many. A timed training
+ * has many steps, and buckets as large as those of make train. */
 static double rate_of(const Case *c)
 {
     return c->steps ? 0.1 : 0.5;

@@ -117,8 +117,8 @@ static inline int replicas_of(const Case *c)
  *  delayed cases, also delays a rank. */
 void at(Scenario *run, Label label);
 
-/** Has a rank that does this done the same before in the case, with the same sizes? Then it needs no
- *  more memory than it has. The sizes may still depend on data, such as ids. */
+/** Has a rank that does this done the same before in the case, with the same sizes? Then it needs
+ *  no more memory than it has. The sizes may still depend on data, such as ids. */
 bool is_repeated(const Case *c, const Label *at);
 
 /** The lab's budget for a pass. */

@@ -32,6 +32,6 @@ static inline Label segment_label(What what, int call, int step)
     return label_of(what, A_SEGMENT, call, step);
 }
 
-/** What a rank does in a case. In each step, all passes run once without recomputation, by the kit alone; the lab's gradients must
- *  equal those bit for bit. */
+/** What a rank does in a case. In each step, all passes run once without recomputation, by the kit
+ *  alone; the lab's gradients must equal those bit for bit. */
 ScenarioFunction run_segments;

@@ -1,4 +1,5 @@
-/* What a rank does in a case of lab 18: passes of blocks, or of the pairs alone, on its positions. */
+/* What a rank does in a case of lab 18: passes of blocks, or of the pairs alone, on its
+ * positions. */
 #include "grader/labs/sequence.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /** @file
- * Lab 18: the pairs along the sequence, blocks on a shard of the positions, and the sum of the norms'
- * gradients.
+ * Lab 18: the pairs along the sequence, blocks on a shard of the positions, and the sum of the
+ * norms' gradients.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /** @file
- * Lab 17: an optimiser whose state the replicas share out. Each function is called with inputs of its own, which are
- * right whatever the others have returned.
+ * Lab 17: an optimiser whose state the replicas share out. Each function is called with inputs of
+ * its own, which are right whatever the others have returned.
  */
 #pragma once
 
@@ -66,7 +66,8 @@ static inline int sharded_parts(const Case *c, int cut)
 void sharded_gradient_key(char key[KEY_SIZE], int which, int step);
 /** The gradients of a rank: [P]. */
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
-/** What sharded_step() is given in a replica's part, the same for all replicas of a tp rank: [P]. */
+/** What sharded_step() is given in a replica's part, the same for all replicas of a tp rank:
+ *  [P]. */
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
 /** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);
@@ -81,7 +82,8 @@ static inline double sharded_rate(int step)
 
 /** Writes what a call has sent and allocated. */
 void sharded_write_call(Scenario *run, int call, int which, int step);
-/** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has changed. */
+/** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has
+ *  changed. */
 enum { SHARDED_NUMBERS = 3 };
 /** Writes what squares_over_parts() has left. */
 void sharded_write_squares(Scenario *run, int which, int step,

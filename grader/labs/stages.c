@@ -1,4 +1,5 @@
-/* What a rank does in a case of labs 12 and 13, and what the judge expects of it; the batch of lab 14. */
+/* What a rank does in a case of labs 12 and 13, and what the judge expects of it; the batch of lab
+ * 14. */
 #include "grader/labs/stages.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ TransformerConfig stages_config(const Case *c)
                                .dropout = c->p};
 }
 
-/* The tokens, mask and labels of all rows in a step, or in the evaluation; every rank has all of them. */
+/* The tokens, mask and labels of all rows in a step, or in the evaluation; every rank has all of
+ * them. */
 typedef struct Rows {
     int32_t *ids, *mask, *labels; /* [B,S], [B,S], [B] */
 } Rows;
@@ -267,8 +269,9 @@ void run_stages(Scenario *run, StagesFunction *pass)
 /* ---- in the judge -------------------------------------------------------------------------------------------- */
 
 #else
-/* The expected values are those of a pipeline with as many stages as blocks. So they include what crosses each boundary
- * that a lab may choose. (Lab 14 has one stage.) Its stages run one after the other, each with a mesh of its own. */
+/* The expected values are those of a pipeline with as many stages as blocks. So they include what
+ * crosses each boundary that a lab may choose. (Lab 14 has one stage.) Its stages run one after the
+ * other, each with a mesh of its own. */
 static struct {
     Mesh mesh[MAX_BLOCKS];
     Stage *stage[MAX_BLOCKS];

@@ -1,5 +1,6 @@
 /** @file
- * Labs 12 to 14: a batch goes through the stages of a pipeline, in one piece or in micro-batches. The judge runs it in one piece.
+ * Labs 12 to 14: a batch goes through the stages of a pipeline, in one piece or in micro-batches.
+ * The judge runs it in one piece.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ enum {
 /** What one of the labs does with a batch: a step, or an evaluation (step STEPS). */
 typedef void StagesFunction(Scenario *run, int step);
 
-/** On a rank: an evaluation and two steps, in which `pass` calls the lab. In the judge: the same, the batch in one piece. */
+/** On a rank: an evaluation and two steps, in which `pass` calls the lab. In the judge: the same,
+ *  the batch in one piece. */
 void run_stages(Scenario *run, StagesFunction *pass);
 
 /** The label of what the ranks send and multiply in a step or in the evaluation. */
@@ -29,8 +31,8 @@ Sizes stages_sizes(const Scenario *run);
 
 /** The model of a case. */
 TransformerConfig stages_config(const Case *c);
-/** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are equal parts, in order, of the
- *  rows of a step or of the evaluation. */
+/** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are
+ *  equal parts, in order, of the rows of a step or of the evaluation. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
 
 /** Call this on a rank before the passes of a step or of the evaluation. */

@@ -71,7 +71,8 @@ static void charge_message(MPI_Comm comm, int to, double count, MPI_Datatype typ
         charge(false, count, type);
 }
 
-/* When a started send may complete: once MPI has a copy, or not before its receive has been posted. */
+/* When a started send may complete: once MPI has a copy, or not before its receive has been
+ * posted. */
 typedef enum Mode { STANDARD, SYNCHRONOUS, READY } Mode;
 
 static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, int tag,

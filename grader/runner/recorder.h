@@ -20,9 +20,9 @@ typedef struct Traffic {
 } Traffic;
 
 /** Starts recording calls in `header` and in `rings`, which it resets; MPI_COMM_WORLD now means
- *  `world`. The case's `number` is the same on every rank. In a case with micro-batches, a call gets
- *  the line of the schedule that led to it, not the line of the function in which all messages are
- *  sent. */
+ *  `world`. The case's `number` is the same on every rank. In a case with micro-batches, a call
+ *  gets the line of the schedule that led to it, not the line of the function in which all messages
+ *  are sent. */
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case *c, int number);
 /** Stops recording; MPI_COMM_WORLD has its usual meaning again. */
 void recorder_end(void);

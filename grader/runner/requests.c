@@ -45,8 +45,8 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
-/* What an earlier pass has started and not waited for is reported when the case ends: its memory may
- * have another use by now. */
+/* What an earlier pass has started and not waited for is reported when the case ends: its memory
+ * may have another use by now. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills)
 {
     for (int i = 0; call && i < requests.count; i++) {

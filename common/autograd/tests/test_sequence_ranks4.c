@@ -1,5 +1,5 @@
-/* The pairs along the sequence on the tape, and a block on shards of the positions, over 1, 2, 3 and 4
- * ranks. Ranks 0.._i-1 form one group and the others another, at the same time. */
+/* The pairs along the sequence on the tape, and a block on shards of the positions, over 1, 2, 3
+ * and 4 ranks. Ranks 0.._i-1 form one group and the others another, at the same time. */
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"
 #include "model/sequence_block.h"

@@ -87,7 +87,8 @@ void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums)
     launch_for("column sums", columns, add_chunks, chunks_of(rows), columns, plain, sums);
 }
 
-/* Adds the column sums of dy to dbias, unless that is NULL, and those of dy · normed x to dweight. */
+/* Adds the column sums of dy to dbias, unless that is NULL, and those of dy · normed x to
+ * dweight. */
 static void add_norm_sums(int64_t rows, int64_t columns, const real *dy, const real *x,
                           const real *mean, const real *rstd, real *dweight, real *dbias)
 {

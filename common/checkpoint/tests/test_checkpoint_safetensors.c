@@ -271,7 +271,8 @@ START_TEST(a_tensor_of_another_type_is_refused_only_when_it_is_read)
 }
 END_TEST
 
-/* Reads rows 1 and 2, columns 1 and 2 of "matrix" [3,4], whose number in row i, column k is 10 i + k. */
+/* Reads rows 1 and 2, columns 1 and 2 of "matrix" [3,4], whose number in row i, column k is 10 i +
+ * k. */
 static void assert_reads_a_part(const Safetensors *file)
 {
     const SafeTensor *matrix = safetensors_find(file, "matrix");

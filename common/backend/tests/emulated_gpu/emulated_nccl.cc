@@ -183,7 +183,8 @@ ncclResult_t ncclBroadcast(const void *x, void *y, size_t count, ncclDataType_t,
     });
 }
 
-/* The messages of a group of calls do not wait for each other. Alone, a send waits for its receive. */
+/* The messages of a group of calls do not wait for each other. Alone, a send waits for its
+ * receive. */
 static struct {
     bool open;
     std::vector<MPI_Request> requests;
