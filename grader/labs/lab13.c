@@ -51,7 +51,7 @@ static Case even_case(const Lab *lab, Draw *d, int world, int tp, int micros)
     return c;
 }
 
-/* More micro-batches than stages, but no multiple of them. */
+/* More micro-batches than stages, but not a multiple of their number. */
 static int many_micros(Draw *d, int pp)
 {
     enum { MOST = 8 };

@@ -82,8 +82,8 @@ static inline double sharded_rate(int step)
 
 /** Writes what a call has sent and allocated. */
 void sharded_write_call(Scenario *run, int call, int which, int step);
-/** What squares_over_parts() leaves: the two sums, and how many numbers beside its arguments it has
- *  changed. */
+/** What squares_over_parts() leaves: the two sums, and how many numbers besides its arguments it
+ *  has changed. */
 enum { SHARDED_NUMBERS = 3 };
 /** Writes what squares_over_parts() has left. */
 void sharded_write_squares(Scenario *run, int which, int step,

@@ -22,7 +22,7 @@ enum {
 /** What this rank has multiplied since work_begin(), linear layers and attention together. */
 int64_t work_so_far(void);
 
-/** A lab's own work beside the operations. */
+/** A lab's own work besides the operations. */
 typedef struct OwnWork {
     int64_t bytes; /**< its peak memory */
     int64_t looks; /**< number of tensor_data() calls */
