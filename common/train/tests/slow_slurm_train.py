@@ -42,9 +42,10 @@ def number_of(one, name):
     return one.ask("squeue", "-h", "-o", "%i", "--name", name)
 
 
-def training(one, name, folder):
-    """Waits until the job has trained some steps; returns its number."""
-    until(lambda: os.path.exists(f"{folder}/{name}.jsonl") and len(losses_in_part(f"{folder}/{name}.jsonl")) > 3)
+def training(one, job, name, folder):
+    """Waits until the job has trained some steps, or has ended; returns its number."""
+    steps = f"{folder}/{name}.jsonl"
+    until(lambda: job.poll() is not None or os.path.exists(steps) and len(losses_in_part(steps)) > 3)
     return number_of(one, name)
 
 
@@ -78,7 +79,7 @@ def script_stands_alone(one):
 def goes_back_into_the_queue(one, folder):
     run = [*SMALL, "STEPS=400", "EPOCHS=2"]
     job = one.make(*ON_TWO_NODES, *run, "NAME=again", f"SAVE={folder}/again", f"RESUME={folder}/again", f"METRICS={folder}/again.jsonl")
-    number = training(one, "again", folder)
+    number = training(one, job, "again", folder)
     one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time is over
     text, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "goes back into the queue" in text and "continues after step" in text and
@@ -92,7 +93,7 @@ def goes_back_into_the_queue(one, folder):
 
 def ends_when_its_time_is_over(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=over", f"SAVE={folder}/over", f"METRICS={folder}/over.jsonl")
-    one.ask("scancel", "--signal=USR1", "--batch", training(one, "over", folder))
+    one.ask("scancel", "--signal=USR1", "--batch", training(one, job, "over", folder))
     text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and "error: the time limit was reached" in text and "HINT" in text and checkpoints(f"{folder}/over"),
           "without RESUME, a job that reaches its time limit saves and fails", text)
@@ -100,13 +101,13 @@ def ends_when_its_time_is_over(one, folder):
 
 def saves_when_cancelled(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=gone", f"SAVE={folder}/gone", f"METRICS={folder}/gone.jsonl")
-    one.ask("scancel", training(one, "gone", folder))
+    one.ask("scancel", training(one, job, "gone", folder))
     text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and "was cancelled" in text and checkpoints(f"{folder}/gone"), "a job ended by scancel saves first",
           f"{checkpoints(f'{folder}/gone')}\n{text}")
     again = [*ON_TWO_NODES, "NAME=put", "STEPS=400", "EPOCHS=2", f"SAVE={folder}/put", f"RESUME={folder}/put"]
     job = one.make(*again, f"METRICS={folder}/put.jsonl")
-    one.ask("scontrol", "requeue", training(one, "put", folder))
+    one.ask("scontrol", "requeue", training(one, job, "put", folder))
     text, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "continues after step" in text, "a job that another command requeues resumes from its checkpoint", text)
 
@@ -117,7 +118,7 @@ def interrupt(job):
 
 def interrupted_once(one, folder):
     job = one.make(*ON_TWO_NODES, *LONG, "NAME=once", f"SAVE={folder}/once", f"METRICS={folder}/once.jsonl")
-    number = training(one, "once", folder)
+    number = training(one, job, "once", folder)
     interrupt(job)
     text, _ = job.communicate(timeout=300)
     check(job.returncode != 0 and f"make sbatch JOB={number}" in text and f"{number} once RUNNING" in one.queue(),
@@ -132,7 +133,7 @@ def interrupted_once(one, folder):
 def interrupted_twice(one, folder, start):
     name = f"twice-{start}"
     job = one.make(*ON_TWO_NODES, *LONG, f"NAME={name}", f"START={start}", f"SAVE={folder}/{name}", f"METRICS={folder}/{name}.jsonl")
-    training(one, name, folder)
+    training(one, job, name, folder)
     interrupt(job)
     time.sleep(1.5)
     interrupt(job)
