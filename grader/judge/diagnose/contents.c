@@ -214,7 +214,8 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : want->label.of == METRICS_OF_STAGES
             ? _("the metrics need one sum, over mesh->pp; the norm needs one over mesh->tp and "
                 "one over mesh->pp")
-        : t->result->lab->over_stages && replicas_of(t->c) > 1
+        : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
+                lab_points(t->result->lab, GRADIENT)
             ? _("one sum of the gradients over the replicas in each step suffices")
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
         : sends_doubles(t) && !t->result->lab->over_stages
