@@ -72,7 +72,7 @@ def sent_over_dp(model, tp, dp):
 def sent_over_pp(model, tp, dp, pp):
     """The bytes that a training step sends over pp: each of tp ranks of a stage sends what crosses a
     border."""
-    return WIDTH * dp * tp * budget(12, "BACKWARD", n=pp, B=model.batch // dp, S=model.seq, H=model.hidden)
+    return WIDTH * dp * tp * budget(12, "BACKWARD", n=pp, STAGES=pp, B=model.batch // dp, S=model.seq, H=model.hidden)
 
 
 def memory(model, tp, dp=1):

@@ -14,7 +14,7 @@ enum {
     MAX_LAYOUTS = 16, /**< per lab */
     MAX_KINDS = 8,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
-    MAX_BLOCKS = 16,  /**< of a model that stages share */
+    MAX_BLOCKS = 128, /**< of a model that stages share */
     MAX_MICROS = 16,  /**< micro-batches of a batch */
 };
 

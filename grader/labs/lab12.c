@@ -65,6 +65,10 @@ static int cases_12(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     c.B = 4;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * tp;
+    if (world == 4 && tp == 1) { /* two replicas: a rank of the world is not a stage */
+        c.pp = 2;
+        c.B = c.micros = 3;
+    }
     c.H = c.A * draw(d, 3, 5);
     c.blocks = c.pp * (c.pp < 3 ? draw(d, 1, 2) : 1);
     c.training = 0;

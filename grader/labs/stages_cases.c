@@ -1,17 +1,17 @@
 /* Labs 12 and 13: the usual case, and what a pipeline may send in it. */
 #include "grader/labs/stages.h"
 
-/* N numbers go from each stage to the next, on each of the tp pipelines. Within a stage, the ranks
- * exchange what labs 3 to 7 exchange for each micro-batch: `sums` all-reduces per block, and those
- * of the embedding and the classifier. */
+/* In each replica, N numbers go from each stage to the next, on each of the tp pipelines. Within a
+ * stage, the ranks exchange what labs 3 to 7 exchange for each micro-batch: `sums` all-reduces per
+ * block, and those of the embedding and the classifier. */
 static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t of_classifier)
 {
-    const int64_t tp = z->tp, N = z->B * z->S * z->H;
+    const int64_t tp = z->tp, N = z->B * z->S * z->H, replicas = n / z->stages;
     const int64_t of_embedding =
         z->vocabulary ? sent_by_all_reduce(tp, N) : sent_by_all_gather(tp, N);
     const int64_t within = sums * z->N * sent_by_all_reduce(tp, N) + of_embedding +
                            sent_by_all_reduce(tp, z->B * of_classifier);
-    return (Allowance){times * (n - 1) * N + within / tp,
+    return (Allowance){replicas * (times * (z->stages - 1) * N + within / tp),
                        tp > 1 ? z->micros * (sums * z->N + 3) : 0};
 }
 
@@ -25,7 +25,7 @@ Allowance stages_sent_in_step(int64_t n, const Sizes *z)
     return sent(n, z, 2, 4, z->C + z->H);
 }
 
-/* The layouts have no replicas, so there are world / tp stages. */
+/* There are world / tp stages. A case with fewer stages has replicas, which run the same rows. */
 Case stages_usual(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_case(lab, d, tp);

@@ -214,7 +214,8 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : want->label.of == METRICS_OF_STAGES
             ? _("the metrics need one sum, over mesh->pp; the norm needs one over mesh->tp and "
                 "one over mesh->pp")
-        : t->result->lab->over_stages && replicas_of(t->c) > 1
+        : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
+                lab_points(t->result->lab, GRADIENT)
             ? _("one sum of the gradients over the replicas in each step suffices")
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
         : sends_doubles(t) && !t->result->lab->over_stages
@@ -241,6 +242,17 @@ static double largest_group(const Case *c)
     return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
 }
 
+/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads its
+ * numbers to a multiple of n, which adds up to n - 1 numbers; each half sends them n - 1 times. An f
+ * or g alone is padded by what its size lacks. */
+static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
+{
+    const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;
+    if (n > 1 && want->label.of == AN_OPERATION)
+        return each * fmod(n - fmod(allowed / each, n), n);
+    return each * (n - 1) * usual;
+}
+
 void compare_traffic(Trial *t, const Entry *want)
 {
     char why[480];
@@ -254,11 +266,8 @@ void compare_traffic(Trial *t, const Entry *want)
         calls = fmax(calls, numbers_of(got)[1]);
         by_rows = by_rows || numbers_of(got)[2] != 0;
     }
-    double usual = numbers_of(want)[1], group = largest_group(t->c),
-           allowed = numbers_of(want)[by_rows ? 2 : 0];
-    /* An all-reduce in two halves pads its numbers to a multiple of the group's size. That adds up
-     * to group - 1 numbers, which each half sends group - 1 times. */
-    double padding = 2 * (group - 1) * (group - 1) * usual * t->c->world / group;
+    double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
+           padding = padding_of(t, want, largest_group(t->c), allowed);
     /* Charges are multiples of 1/n of a number, accumulated since the case began: less than half a
      * number is rounding. */
     double rounding = 0.5 / n;

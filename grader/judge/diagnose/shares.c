@@ -212,9 +212,10 @@ void compare_work(Trial *t, const Entry *want)
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    /* In lab 12, the work is split among stages; a layer's own split is not its subject. */
+    /* In lab 12, the work is split among stages; a layer's own split is not its subject. Each
+     * replica does all of the work. */
     const bool stages = t->result->lab->over_stages;
-    const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->world / among : 1;
+    const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->tp : 1;
     if (among == 1 || t->result->lab->over_replicas || !lab_points(t->result->lab, ARITHMETIC) ||
         t->result->state != GRADED)
         return;
