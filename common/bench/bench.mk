@@ -18,7 +18,7 @@ BENCH_PROGRAMS = $(patsubst %,$(BUILD)/%$(OF_BACKEND),bench-kernels bench-collec
 # An empty text means both transports.
 BENCH_TRANSPORT = $(if $(filter file,$(origin TRANSPORT)),,$(TRANSPORT))
 ifeq ($(ON_GPU),)
-bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize $(BUILD)/checkpoint
+bench-programs: $(BENCH_PROGRAMS) $(BUILD)/grade $(BUILD)/tokenize $(BUILD)/checkpoint $(BUILD)/story
 else
 bench-programs: $(GPU_PROBE)
 	$(MAKE) TRANSPORT=mpi $(patsubst %,$(BUILD)/%-$(BACKEND),kernels bench-kernels bench-collectives train)

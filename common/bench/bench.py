@@ -19,6 +19,7 @@ import time
 import aims
 import gpu
 import growth
+import hugging_face
 import memory
 import peers
 import pipeline
@@ -28,8 +29,9 @@ import stories
 import traffic
 from rows import Row, fail, said, show, table
 
-SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "memory", "language", "tokenizer", "verdicts")
+SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "memory", "language", "transformers", "story", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
+BESIDE_TORCH = {"steps", "pipeline", "language", "transformers", "story"}
 
 
 def machine_lines(rounds):
@@ -132,6 +134,9 @@ def tokenizers(build, work, rounds):
                               "lambda name: 'json' not in name)\nencode = ByteLevelBPETokenizer(*files).encode_batch",
                               "from sentencepiece import SentencePieceProcessor\nencode = SentencePieceProcessor(model_file=path).encode")
     found = []
+    if not os.path.exists(f"{build}/venv-tokenizers/bin/python"):
+        print("tokenizer no rows for Hugging Face's tokenizers and SentencePiece: they are not installed\n"
+              "  HINT: make run-tests-slow TESTS=real_tokenizers installs them", flush=True)
     for name, text, path, library, program in (
             ("WordPiece", "data/reviews/train.csv", "data/reviews/vocab.txt", "Hugging Face's tokenizers", wordpiece),
             ("BPE", real[0], real[1], "Hugging Face's tokenizers", bpe),
@@ -211,8 +216,9 @@ def torches(build, given, chosen, backend):
         return {}
     if given("VS") != "torch":
         fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
-    if not {"steps", "pipeline", "language"} & set(chosen):
-        fail(f"PyTorch is compared in training steps, and ONLY={chosen[0]} has none", "ONLY=steps, ONLY=pipeline, ONLY=language, or a row such as ONLY=steps/tp2")
+    if not BESIDE_TORCH & set(chosen):
+        fail(f"PyTorch is compared in training steps and texts, and ONLY={chosen[0]} has none",
+             "ONLY=steps, ONLY=pipeline, ONLY=language, ONLY=transformers, ONLY=story, or a row such as ONLY=steps/tp2")
     pythons = (given("TORCH") or "").split()
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
@@ -261,6 +267,8 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
             "layouts": lambda: traffic.measure(build, work),
             "memory": lambda: memory.measure(build, work, part),
             "language": lambda: stories.measure(build, work, rounds, pythons, part),
+            "transformers": lambda: hugging_face.measure_steps(build, work, rounds, pythons, part),
+            "story": lambda: hugging_face.measure_story(build, work, rounds, pythons),
             "tokenizer": lambda: tokenizers(build, work, rounds),
             "verdicts": lambda: verdicts(rounds)}
 
@@ -279,6 +287,8 @@ def main():
     cases = cases_of(part, amps) if "steps" in chosen else {}
     if "language" in chosen:
         stories.wanted(part)
+    if "transformers" in chosen:
+        hugging_face.wanted(part)
     if "memory" in chosen:
         memory.wanted(part)
     if given("COMPARE"):

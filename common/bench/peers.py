@@ -33,7 +33,7 @@ def install(folder):
     """Installs PyTorch into an environment; returns the error, or an empty text. On a terminal, pip
     shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
-           *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy"]
+           *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy", "transformers"]
     # pytorch.org has a build without CUDA, a tenth of the size.
     for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
         for command in attempt:
@@ -83,6 +83,15 @@ def find(build, given):
             print(f"PyTorch   the newest version cannot be installed: {trouble}")
     if not found:
         fail("there is no PyTorch here to compare with", HINT)
+    return found
+
+
+def with_module(pythons, module, why, hint=None):
+    """The Pythons that can import a module; says why the others have no rows."""
+    found = {version: python for version, python in pythons.items() if version_of(python, f"import {module};")[0]}
+    for version in pythons:
+        if version not in found:
+            print(f"PyTorch   no rows for {version}: {why}" + (f"\n  HINT: {hint}" if hint else ""), flush=True)
     return found
 
 

@@ -1,16 +1,12 @@
 """make bench ONLY=pipeline: measures a step of two stages by number of micro-batches, with GPipe
 and 1F1B, and the memory of each stage; compares with the schedule's length and PyTorch's
 pipelines."""
-import json
-import os
 import statistics
-import shlex
-import subprocess
 
 import aims
 import peers
 import steps
-from rows import Row, fail, number, table
+from rows import Row, number, table
 
 STATE = "weights", "gradients", "optimiser"  # held by every schedule, and by PyTorch
 STAGES, MICROS, SCHEDULES = 2, (1, 2, 4, 8), ("gpipe", "1f1b")
@@ -26,21 +22,7 @@ def of_kit(build, work, stages, micro, schedule):
 
 
 def of_torch(python, micro, schedule):
-    command = [python, os.path.join(peers.HERE, "torch_pipeline.py"), STAGES, *SIZES, steps.VOCABULARY, micro, schedule]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE"))
-    if done.returncode:
-        fail(f"{python} cannot run PyTorch's pipeline: {peers.said_last(done)}", "run it alone: " + shlex.join(map(str, command)))
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def with_pipelines(pythons):
-    """The Pythons whose PyTorch has pipelines."""
-    found = {version: python for version, python in pythons.items() if peers.version_of(python, "import torch.distributed.pipelining;")[0]}
-    for version in pythons:
-        if version not in found:
-            print(f"PyTorch   no rows for {version}: pipelines came with 2.5")
-    return found
+    return peers.run(python, "torch_pipeline.py", 1, STAGES, *SIZES, steps.VOCABULARY, micro, schedule)
 
 
 def cases(versions):
@@ -101,7 +83,7 @@ def show_aims(found, versions):
 
 
 def measure(build, work, rounds, pythons):
-    versions, found = with_pipelines(pythons), {}
+    versions, found = peers.with_module(pythons, "torch.distributed.pipelining", "pipelines came with 2.5"), {}
     for _ in range(rounds):
         add(found, "one rank", of_kit(build, work, 1, 1, "1f1b"))
         for who, micro, schedule in cases(versions):

@@ -87,11 +87,11 @@ def options(work, kind):
 # ---- a run ------------------------------------------------------------------------------------------------------------
 
 
-def train(build, work, layout, sizes, count, *more):
+def train(build, work, layout, sizes, count, *more, kind="llama"):
     """The metrics of a run of the kit."""
     ranks, tp = LAYOUTS[layout]
     pipeline = ("--pp", 2, "--micro", 2) if layout == "pp2" else ()
-    named_so, read = options(work, "llama")
+    named_so, read = options(work, kind)
     return steps.train(build, work, ranks, tp, 1, (*sizes, count), *read, "--epochs", count, *pipeline, *more, model=named_so)
 
 
@@ -103,20 +103,22 @@ def apart(one, other):
     return max(abs(a - b) for a, b in zip(one, other))
 
 
-def write_start(build, work, sizes, count, samples=None, more=()):
-    """Writes the initial weights, and the windows that the steps of a run read; returns both files.
+def write_start(build, work, sizes, count, samples=None, more=(), kind="llama", merged=()):
+    """Writes the initial weights, and the windows that the steps of a run read; returns both paths.
 
-    @param samples the windows in use, if not all"""
-    start, tokens = f"{work}/llama-start", f"{work}/llama-tokens"
-    for folder in (start, tokens):
+    @param samples the windows in use, if not all
+    @param merged the weights' form: ("--hf",), a folder in Hugging Face's format; otherwise a file"""
+    start, tokens = f"{work}/{kind}-start", f"{work}/{kind}-tokens"
+    weights = f"{start}-hf" if merged else f"{start}.safetensors"
+    for folder in (start, tokens, f"{start}-hf"):
         shutil.rmtree(folder, ignore_errors=True)
-    train(build, work, "serial", sizes, 1, *more, "--lr", 0, "--cache", tokens, "--save", start)
-    said(f"{build}/checkpoint", "merge", start, f"{start}.safetensors")
+    train(build, work, "serial", sizes, 1, *more, "--lr", 0, "--cache", tokens, "--save", start, kind=kind)
+    said(f"{build}/checkpoint", "merge", start, weights, *merged)
     ids, (seq, batch) = windows.tokens_of(glob.glob(f"{tokens}/*.tokens")[0]), sizes[-2:]
     with open(f"{start}.windows", "w", encoding="utf-8") as file:
         for rows in windows.batches(samples or (len(ids) - 1) // seq, batch, count):
             file.writelines(" ".join(map(str, ids[row * seq:(row + 1) * seq + 1])) + "\n" for row in rows)
-    return f"{start}.safetensors", f"{start}.windows"
+    return weights, f"{start}.windows"
 
 
 # ---- a step, compared with PyTorch's ----------------------------------------------------------------------------------

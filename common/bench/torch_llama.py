@@ -169,6 +169,8 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
     found.put((rank // tp, {"seconds": seconds, "losses": losses, "resident_bytes": peak_bytes(), "imported_bytes": imported}))
+    if ranks > 1:
+        dist.destroy_process_group()
 
 
 def main():

@@ -185,6 +185,8 @@ def run(rank, ranks, tp, layers, hidden, heads, seq, batch, steps, threads, voca
     on_device = torch.cuda.max_memory_allocated() if device == "cuda" else 0
     found.put((rank, {"seconds": seconds, "resident_bytes": peak_bytes(),
                       "imported_bytes": imported, "device_bytes": on_device}))
+    if ranks > 1:
+        dist.destroy_process_group()
 
 
 def main():

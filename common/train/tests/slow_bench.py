@@ -16,6 +16,7 @@ from measuring import BUILD, check
 import aims
 import bench
 import growth
+import hugging_face
 import memory
 import peers
 import pipeline
@@ -40,6 +41,7 @@ refused("a layout of the LLaMA that does not exist is refused", "'tp3'", ONLY="l
 refused("a model whose memory is not measured is refused", "'huge'", ONLY="memory/huge")
 refused("a curve that is too short to compare with PyTorch's is refused", "STEPS=9 is too short", ONLY="language", STEPS="9", VS="torch")
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
+refused("a model beside transformers that does not exist is refused", "'bert'", ONLY="transformers/bert")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
 with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
@@ -206,6 +208,33 @@ curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of th
 check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
+# Beside transformers: the same small models. The fake Python has none, because it fails to import it.
+with_library = {version: python for version, python in pythons.items() if peers.version_of(python, "import transformers;")[0]}
+without = os.path.join(work, "without-transformers")
+with open(without, "w", encoding="utf-8") as file:
+    file.write("#!/bin/sh\ncase $2 in *transformers*) echo 'no transformers' >&2; exit 1 ;; esac\necho 2.98-fake\n")
+os.chmod(without, 0o755)
+with unittest.mock.patch.multiple(stories, **small), unittest.mock.patch.multiple(hugging_face, LENGTH=12, TAUGHT=5), \
+        contextlib.redirect_stdout(io.StringIO()) as said:
+    kept_rows = hugging_face.measure_steps(BUILD, work, 1, {**with_library, "2.98-fake": without}, "") + \
+        hugging_face.measure_story(BUILD, work, 1, {**with_library, "2.98-fake": without})
+check("a GPT-2's step, a LLaMA's and a text are measured" + (" beside transformers', with the same losses and the same tokens" if with_library else ""),
+      [one.name for one in kept_rows] == [
+          f"{kind} serial{who}" for kind, hows in (("GPT-2", (" eager", " compiled")), ("LLaMA", (" eager", " compiled")), ("LLaMA", ("",)))
+          for who in ("", *(f", transformers with PyTorch {version}{how}" for version in with_library for how in hows))]
+      and all(min(one.values) > 0 for one in kept_rows), said.getvalue())
+check("a PyTorch without transformers has no rows, and a hint says what to install",
+      said.getvalue().count("no rows for 2.98-fake: it has no transformers\n  HINT: ") == 2, said.getvalue())
+with unittest.mock.patch.object(bench, "tokenizer_rows", lambda *_: [rows.Row("tokenizer", "BPE", "MB/s", [1.0])]), \
+        contextlib.redirect_stdout(io.StringIO()) as said:
+    bench.tokenizers(os.path.join(work, "none"), work, 1)
+check("without Hugging Face's tokenizers and SentencePiece, a hint says how to install them", "\n  HINT: " in said.getvalue(), said.getvalue())
+with contextlib.redirect_stderr(io.StringIO()) as complained:
+    try:
+        ended = hugging_face.same_text(BUILD, "data/stories/llama", "Once", [3], "2.99")
+    except SystemExit as end:
+        ended = end.code
+check("another text ends the comparison", ended == 2 and "HINT: " in complained.getvalue(), complained.getvalue())
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     ended = []
     for its in ([3.0] * 9 + [3.1], [3.0] * 9, [float("nan")] * 10):
