@@ -33,9 +33,11 @@ def install(folder):
     """Installs PyTorch into an environment; returns the error, or an empty text. On a terminal, pip
     shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
-           *([] if sys.stdout.isatty() else ["--quiet"]), "torch", "numpy", "transformers"]
+           *([] if sys.stdout.isatty() else ["--quiet"])]
+    torch = [*pip, "torch", "numpy"]
     # pytorch.org has a build without CUDA, a tenth of the size.
-    for attempt in ([sys.executable, "-m", "venv", "--clear", folder],), ([*pip, "--index-url", WITHOUT_CUDA], pip):
+    for attempt in (([sys.executable, "-m", "venv", "--clear", folder],), ([*torch, "--index-url", WITHOUT_CUDA], torch),
+                    ([*pip, "transformers"],)):
         for command in attempt:
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
             if not done.returncode:
