@@ -35,13 +35,27 @@ bool has_no_runner(LabResult *result, const char *runner)
     }
 }
 
+static Runs *prepare(const Options *o, const char *runner, const Case *cases, int count, int ranks,
+                     double until)
+{
+    return runs_prepare(runner, ranks, cases, count, o->cpu_limit, until, o->sandbox);
+}
+
+static void launch_or_give_up(Runs *runs)
+{
+    Problem problem;
+    if (!run_cases(runs, &problem)) {
+        runs_free(runs);
+        give_up(&problem);
+    }
+}
+
 Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks,
                      double until)
 {
-    Problem problem;
-    Runs *runs = run_cases(runner, ranks, cases, count, o->cpu_limit, until, o->sandbox, &problem);
-    if (!runs)
-        give_up(&problem);
+    Runs *runs = prepare(o, runner, cases, count, ranks, until);
+    while (runs->next < count)
+        launch_or_give_up(runs);
     return runs;
 }
 
@@ -137,20 +151,35 @@ static bool choose_case(Batch *batch, int only)
     return true;
 }
 
+/* No case can change the verdict: no check that gives points is right, and each has its reason. */
+static bool is_decided(const LabResult *result)
+{
+    for (int check = -1; (check = next_check(result, check)) >= 0;)
+        if (!result->check[check].failed || !result->check[check].explained)
+            return false;
+    return lab_worth(result->lab) > 0;
+}
+
 static void judge_batch(LabResult *result, const Options *o, const char *runner, const Batch *batch)
 {
     enum { CPU_SECONDS = 15 }; /* of the judge; valid records take about one */
     const int ranks = batch->count == 1 ? batch->cases->world : lab_largest_world(result->lab);
     const double until = clock_now() + lab_seconds(o->sandbox);
-    Runs *runs = run_or_give_up(o, runner, batch->cases, batch->count, ranks, until);
-    const clock_t begin = clock();
-    result->cut_short = runs->cut_short;
-    for (int i = 0; i < batch->count && result->state == GRADED; i++) {
-        result->not_run += runs->outcome[i].ending == NOT_RUN;
-        if (clock() - begin > (clock_t)CPU_SECONDS * CLOCKS_PER_SEC)
-            outcome_forget(&runs->outcome[i]);
-        judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
+    Runs *runs = prepare(o, runner, batch->cases, batch->count, ranks, until);
+    clock_t judging = 0;
+    for (int i = 0; i < batch->count && result->state == GRADED && !is_decided(result);) {
+        launch_or_give_up(runs);
+        result->cut_short = runs->cut_short;
+        const clock_t begin = clock() - judging;
+        for (; i < runs->next && result->state == GRADED; i++) {
+            if (clock() - begin > (clock_t)CPU_SECONDS * CLOCKS_PER_SEC)
+                outcome_forget(&runs->outcome[i]);
+            judge_case(result, &batch->cases[i], batch->first + i, &runs->outcome[i]);
+        }
+        judging = clock() - begin;
     }
+    for (int i = 0; i < batch->count; i++)
+        result->not_run += runs->outcome[i].ending == NOT_RUN;
     for (int check = 0; check < CHECKS && result->state == GRADED && o->only_case < 0; check++) {
         const CheckResult *r = &result->check[check];
         if (r->failed && !r->repeated && r->case_index >= batch->first &&

@@ -186,9 +186,10 @@ void append_variables(const Trial *t, char *text, size_t size)
 
 const char *why_cut_short(const LabResult *result)
 {
-    return result->cut_short == LOOPED ? _("a rank computes for ever in an earlier one")
-           : result->cut_short == HUNG ? _("ranks wait for ever in earlier ones")
-                                       : _("the lab did not end in time");
+    return result->cut_short == LOOPED     ? _("a rank computes for ever in an earlier one")
+           : result->cut_short == HUNG     ? _("ranks wait for ever in earlier ones")
+           : result->cut_short == COMPLETE ? _("every check has failed in earlier ones")
+                                           : _("the lab did not end in time");
 }
 
 void ending_text(const Trial *t, char *text, size_t size)

@@ -71,7 +71,7 @@ typedef struct LabResult {
     bool misplaced;            /**< in some case, a block was in no stage, or in a wrong one */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
     Ending cut_short;      /**< the ending because of which other cases were not run, or COMPLETE */
-    int not_run;           /**< number of cases that were not run */
+    int not_run;           /**< number of cases not run: cut short, or every check had failed */
     bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
     bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
     bool exchanges;        /**< something was sent in some case */

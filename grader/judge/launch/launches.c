@@ -156,25 +156,24 @@ static void post(Launch *launch, int32_t number)
     wake(&launch->control.posted);
 }
 
-/* Runs cases from `first` on in one launch; returns the number of the next case to run. */
-static int play_from(Runs *runs, const char *runner, int ranks, const Case *cases, int first,
-                     Problem *problem)
+/* Runs cases from runs->next on in one launch. */
+static bool launch_next(Runs *runs, Problem *problem)
 {
     enum { MOST_WAITS = 4 }; /* long ones, of more than a second each */
     char why[256];
     Launcher launcher;
     runs->begun = clock_now();
     runs->up = 0;
-    if (!launcher_start(&launcher, runs->sandbox, runner, ranks, why, sizeof why)) {
-        problem_set(problem, NULL, "make doctor shows whether MPI starts, also in a sandbox", "%s",
-                    why);
-        return -1;
-    }
+    if (!launcher_start(&launcher, runs->sandbox, runs->runner, runs->ranks, why, sizeof why))
+        return problem_set(problem, NULL, "make doctor shows whether MPI starts, also in a sandbox",
+                           "%s", why);
     Launch *launch = runs->launch[runs->launches++] = launcher.launch;
+    const Case *cases = runs->cases;
+    const int first = runs->next;
     int i = first, failures = 0;
     for (; i < runs->count && failures == 0; i++) {
         Outcome *outcome = &runs->outcome[i];
-        wait_for_all(&launcher, ranks, i - first, runs->until);
+        wait_for_all(&launcher, runs->ranks, i - first, runs->until);
         mark_begin(outcome, launch, cases[i].world);
         launch->control.current = cases[i];
         const double begun = clock_now();
@@ -202,7 +201,8 @@ static int play_from(Runs *runs, const char *runner, int ranks, const Case *case
     for (int k = first; k < i; k++)
         clean_entries(&runs->outcome[k], cases[k].world);
     add_times(runs);
-    return i;
+    runs->next = runs->cut_short == COMPLETE ? i : runs->count;
+    return true;
 }
 
 /* ---- was the runner built with the same protocol as the judge? */
@@ -229,27 +229,26 @@ bool stamp_fits(const char *runner, Problem *problem)
                                "the runner and the judge were built with different protocols");
 }
 
-Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
-                double until, Sandbox *sandbox, Problem *problem)
+Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                   double until, Sandbox *sandbox)
 {
-    if (!stamp_fits(runner, problem))
-        return NULL;
-    expect_ranks();
     Runs *runs = calloc(1, sizeof *runs);
+    runs->runner = runner;
+    runs->ranks = ranks;
+    runs->cases = cases;
     runs->count = count;
     runs->cpu_limit = cpu_limit;
     runs->until = until;
     runs->sandbox = sandbox;
     for (int i = 0; i < count; i++)
         runs->outcome[i].ending = NOT_RUN;
-    for (int next = 0; next < count && runs->cut_short == COMPLETE;) {
-        next = play_from(runs, runner, ranks, cases, next, problem);
-        if (next < 0) {
-            runs_free(runs);
-            return NULL;
-        }
-    }
     return runs;
+}
+
+bool run_cases(Runs *runs, Problem *problem)
+{
+    expect_ranks();
+    return (runs->launches || stamp_fits(runs->runner, problem)) && launch_next(runs, problem);
 }
 
 void outcome_forget(Outcome *outcome)

@@ -40,11 +40,15 @@ enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
 
 /** The launches of a lab's cases, and their results. */
 typedef struct Runs {
+    const char *runner;           /**< the program */
+    int ranks;                    /**< of each launch */
+    const Case *cases;            /**< [count] the cases; the caller's */
     int count;                    /**< of cases */
+    int next;                     /**< the first case that run_cases() will run; in the end `count` */
     Outcome outcome[MAX_CASES];   /**< [count] the results of each case */
     Launch *launch[MAX_LAUNCHES]; /**< [launches] the shared memory of each launch */
     int launches;                 /**< number of launches */
-    double cpu_limit, until;      /**< as in run_cases() */
+    double cpu_limit, until;      /**< as in runs_prepare() */
     Sandbox *sandbox;             /**< for all launches */
     double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
@@ -57,14 +61,18 @@ typedef struct Runs {
  *  judge's own stamp before running any of it. Otherwise returns false with `problem`. */
 bool stamp_fits(const char *runner, Problem *problem);
 
-/** Launches `runner` and runs the cases. After a crash or a hang, launches it again for the other
- *  cases; after an endless loop or several long waits, which take seconds, runs no more. Between two MPI
- *  calls, a rank may compute for `cpu_limit` seconds; 0: derived from the case. No rank runs after
- *  `until`, on clock_now().
- *  @return NULL with `problem` if nothing can be launched; otherwise a record that the caller frees
- *  with runs_free() */
-Runs *run_cases(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
-                double until, Sandbox *sandbox, Problem *problem);
+/** Prepares to run the cases on `runner`, in launches of `ranks` ranks. Between two MPI calls, a
+ *  rank may compute for `cpu_limit` seconds; 0: derived from the case. No rank runs after `until`,
+ *  on clock_now(). `runner` and `cases` must outlive the record.
+ *  @return a record that the caller frees with runs_free() */
+Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
+                   double until, Sandbox *sandbox);
+
+/** Launches the runner and runs the cases from runs->next on, up to the first crash or hang: the
+ *  caller may then judge what there is, and call again for the other cases. After an endless loop or
+ *  several long waits, which take seconds, no more are run, and runs->next is runs->count.
+ *  @return false with `problem` if nothing can be launched */
+bool run_cases(Runs *runs, Problem *problem);
 
 /** Makes the case count as one that did not end, because the ranks wrote more than the judge can
  *  read in time. */
