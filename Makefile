@@ -127,6 +127,9 @@ RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill 
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
+# A first build compiles hundreds of files: as many at a time as there are cores.
+MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,-j$(shell nproc))
+
 .PHONY: build all always
 all: build | $(CATALOGUES)
 	common/setup/help.sh
@@ -217,6 +220,7 @@ plot: | $(CATALOGUES)
 setup doctor data: | $(CATALOGUES)
 setup:
 	common/setup/setup.sh
+	$(MAKE) prebuild
 
 doctor:
 	common/setup/doctor.sh
@@ -229,6 +233,7 @@ data:
 SMALL_MODEL = LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 demo:
 	common/setup/setup.sh core
+	$(MAKE) prebuild
 	$(if $(HANDOUT),,$(MAKE) build grade SOLUTION=1)
 	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) $(SMALL_MODEL)
 

@@ -158,6 +158,11 @@ checked-runners:
 as-handed-out:
 	grader/handout/changed.sh
 
+# All that a lab is linked with and judged by, so that the first grade after `make setup` is quick.
+.PHONY: prebuild
+prebuild: $(BUILD)/grade $(BUILD)/compile_commands.json $(RUNNER_PARTS) $(LIBRARY)
+	$(RELEASE)
+
 GRADED_RUNNERS = $(BUILD)$(if $(SAN),/checked)/runners$(OF_BACKEND)
 BEGAN := $(if $(V),$(shell date +%s.%N))
 GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))

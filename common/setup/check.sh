@@ -329,5 +329,7 @@ check_lab_files
 check_backend
 check_cluster
 check_gpu
-[[ ${MAKELEVEL:-0} != 0 || -e $BUILD/libbalise.a ]] || ! goal grade train watch debug trace tape report measure build ||
+building=(prebuild)
+[[ ${MAKELEVEL:-0} != 0 ]] || building+=(grade train watch debug trace tape report measure build)
+[[ -e $BUILD/libbalise.a ]] || ! goal "${building[@]}" ||
     tell 'building the kit, once: this takes half a minute' >&2
