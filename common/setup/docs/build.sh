@@ -66,13 +66,23 @@ draw_folders() {
         "$(head -1 "$work/folders.err")"
 }
 
+# Writes what Doxygen reads in place of each header, source and text. Doxygen filters a file several
+# times, so its filter only prints what one run of filter.py has written.
+filter_files() {
+    export DOCS_READ=$work/read
+    rm -rf "$DOCS_READ"
+    { pages && find common grader -name '*.[ch]' -not -path '*/tests/*'; } | xargs $here/filter.py "$DOCS_READ"
+}
+
 # run_doxygen NAME SETTING...: runs Doxygen with additional settings. Its warnings are in
 # $work/NAME.warnings.
 run_doxygen() {
-    local name=$1
+    # shellcheck disable=SC2016 # the filter's shell expands it
+    local name=$1 filter='=show() { cat \"$DOCS_READ$1\"; }; show'
     shift
     {
         cat $here/Doxyfile
+        echo "FILTER_PATTERNS = \"*.h$filter\" \"*.c$filter\" \"*README.md$filter\""
         printf '%s\n' "OUTPUT_DIRECTORY = $work/$name" "WARN_LOGFILE = $work/$name.warnings" "DOTFILE_DIRS = $work" "$@"
     } > "$work/$name.doxyfile"
     rm -rf "${work:?}/$name"
@@ -154,6 +164,7 @@ main() {
     DOCS_FUNCTIONS=$(headers | xargs sed -nE 's/^([A-Za-z_][A-Za-z_0-9 ]*[ *]+)([a-z_][a-z_0-9]*)\(.*/\2/p' | sort -u | tr '\n' ' ')
     DOCS_PAGES=$(pages)
     export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES
+    filter_files
     must_all_have_comments
     [[ -z $only ]] || { must_not_warn xml && return; }
     draw_folders

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""filter.py FILE: Doxygen's INPUT_FILTER. Prints the text that Doxygen reads in place of the file.
-Its lines correspond to the file's, so warnings have the right line numbers.
+"""filter.py FOLDER FILE...: writes the text that Doxygen reads in place of each file, below FOLDER,
+at the file's absolute path. Its lines correspond to the file's, so warnings have the right line
+numbers.
 
 Of a source, only the functions are left, for call graphs. A header goes into the group of its
 folder, its headings become headings of the group's page, and in `int a, b; /**< text */` each name
@@ -153,17 +154,23 @@ def page(path, text):
     return no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))
 
 
-def main():
-    path = os.path.relpath(sys.argv[1])
+def filtered(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if path.endswith(".h"):
-        text = header(path, text)
-    elif path.endswith(".c"):
-        text = source(text)
-    elif path in PAGES:
-        text = page(path, text)
-    sys.stdout.write(text)
+        return header(path, text)
+    if path.endswith(".c"):
+        return source(text)
+    return page(path, text)
+
+
+def main():
+    folder, *paths = sys.argv[1:]
+    for path in paths:
+        to = folder + os.path.abspath(path)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        with open(to, "w", encoding="utf-8") as file:
+            file.write(filtered(path))
 
 
 if __name__ == "__main__":
