@@ -214,6 +214,22 @@ without = os.path.join(work, "without-transformers")
 with open(without, "w", encoding="utf-8") as file:
     file.write("#!/bin/sh\ncase $2 in *transformers*) echo 'no transformers' >&2; exit 1 ;; esac\necho 2.98-fake\n")
 os.chmod(without, 0o755)
+# A fake Python whose pip installs everything but transformers.
+fake_pip = os.path.join(work, "fake-pip")
+with open(fake_pip, "w", encoding="utf-8") as file:
+    file.write('#!/bin/sh\ncase $* in *" venv "*) mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;; *transformers*) echo unreachable >&2; exit 1 ;; *import*) echo 2.97-fake ;; esac\n')
+os.chmod(fake_pip, 0o755)
+with unittest.mock.patch.object(peers.sys, "executable", fake_pip), unittest.mock.patch.object(peers, "DISTRIBUTION", "none"), \
+        contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as complained:
+    try:
+        installed = peers.find(work, [])
+    except SystemExit:
+        installed = {}
+check("PyTorch is installed even if transformers cannot be (a fake pip)", list(installed) == ["2.97-fake"], said.getvalue() + complained.getvalue())
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    left = hugging_face.with_transformers(installed)
+check("and only the rows beside transformers say that it is missing, with a hint", not left and said.getvalue().count("\n") == 2 and
+      "no rows for 2.97-fake: it has no transformers\n  HINT: " in said.getvalue(), said.getvalue())
 with unittest.mock.patch.multiple(stories, **small), unittest.mock.patch.multiple(hugging_face, LENGTH=12, TAUGHT=5), \
         contextlib.redirect_stdout(io.StringIO()) as said:
     kept_rows = hugging_face.measure_steps(BUILD, work, 1, {**with_library, "2.98-fake": without}, "") + \
