@@ -18,12 +18,12 @@ def said_last(done):
     return ((done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
 
 
-def version_of(python, first=""):
-    """The version of this Python's PyTorch, or None; and the error.
+def version_of(python, first="", module="torch"):
+    """The version of this Python's PyTorch or of another module, or None; and the error.
 
     @param first a statement that must succeed before the version is printed"""
     try:
-        done = subprocess.run([python, "-c", f"import torch; {first} print(torch.__version__)"], capture_output=True, text=True, check=False)
+        done = subprocess.run([python, "-c", f"import {module}; {first} print({module}.__version__)"], capture_output=True, text=True, check=False)
     except OSError as error:
         return None, error.strerror
     return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
