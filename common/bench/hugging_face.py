@@ -20,14 +20,16 @@ TAUGHT = 60  # the steps in which a model learns one window by heart
 
 
 def with_transformers(pythons):
-    return peers.with_module(pythons, "transformers", "it has no transformers",
-                             "pip install transformers in its environment; one in build/venv-torch without it: delete that folder")
+    """The Pythons that have transformers, by both versions."""
+    found = peers.with_module(pythons, "transformers", "it has no transformers",
+                              "pip install transformers in its environment; one in build/venv-torch without it: delete that folder")
+    return {f"{version} with transformers {peers.version_of(python, module='transformers')[0]}": python for version, python in found.items()}
 
 
 def wanted(part):
     """The models that this part of ONLY selects."""
     found = [kind for kind in MODELS if part in ("", kind)]
-    return found or fail(f"no model of transformers is called '{part}'", "ONLY=transformers/gpt2 or ONLY=transformers/llama")
+    return found or fail(f"no model of transformers is called '{part}'", " or ".join(f"ONLY=transformers/{kind}" for kind in MODELS))
 
 
 # ---- a step -----------------------------------------------------------------------------------------------------------
@@ -53,7 +55,7 @@ def compare(build, work, rounds, pythons, kinds):
 def show(title, found, more):
     """Prints a table with a line per peer, and returns the rows.
 
-    @param found {the row of the kit: {a row of a peer: its last cell}}"""
+    @param found [(the row of the kit, [(the row of a peer, its last cell), ...]), ...]"""
     lines, rows = [], []
     for mine, peers_of in found:
         rows += [mine, *(row for row, _ in peers_of)]
@@ -71,7 +73,7 @@ def measure_steps(build, work, rounds, pythons, part):
     for kind, runs in compare(build, work, rounds, with_transformers(pythons), wanted(part)).items():
         name = f"{MODELS[kind]} serial"
         found.append((stories.tokens_per_second(name, runs["kit"], stories.SIZES), [
-            (stories.tokens_per_second(f"{name}, transformers with PyTorch {who}", runs[who], stories.SIZES),
+            (stories.tokens_per_second(f"{name}, PyTorch {who}", runs[who], stories.SIZES),
              f"{max(run['apart'] for run in runs[who]):.1e}") for who in list(runs)[1:]]))
     layers, hidden, _, seq, batch = stories.SIZES
     return show(f"a step beside transformers, {layers} layers, hidden {hidden}, {batch} windows of {seq} tokens", found, "losses apart")
@@ -94,6 +96,10 @@ def taught(build, work):
     return folder
 
 
+def ids_of(build, folder, text):
+    return said(f"{build}/tokenize", "--vocab", folder, "--text", input=text).split()
+
+
 def of_kit(build, folder, total):
     """The text of make story, of which the tokens after the prompt are timed: from the prompt's
     arrival to that of the last token.
@@ -103,7 +109,8 @@ def of_kit(build, folder, total):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, OMP_NUM_THREADS="1")) as story:
         arrived, text = [], b""
         while some := os.read(story.stdout.fileno(), 1 << 16):
-            arrived.append(time.perf_counter())
+            if some != b"\n":  # which ends the text, once the ranks have ended
+                arrived.append(time.perf_counter())
             text += some
         trouble = story.stderr.read().decode().strip()
     if story.returncode or not arrived:
@@ -122,17 +129,18 @@ def measure_story(build, work, rounds, pythons):
     """Measures the tokens per second of a text in turns."""
     stories.write_vocabularies(work)
     pythons, folder = with_transformers(pythons), taught(build, work)
-    ids = [BEGIN, *said(f"{build}/tokenize", "--vocab", folder, "--text", input=PROMPT).split()]
+    ids = [BEGIN, *ids_of(build, folder, PROMPT)]
     mine, its = [], {version: [] for version in pythons}
     for turn in range(rounds):
         steps.progress(f"round {turn + 1} of {rounds}: a text")
         seconds, text = of_kit(build, folder, len(ids) - 1 + LENGTH)
-        mine.append(LENGTH / seconds)
+        written = len(ids_of(build, folder, text.strip())) - len(ids) + 1  # fewer than LENGTH if the text ended early
+        mine.append(written / seconds)
         for version, python in pythons.items():
             run = peers.run(python, "torch_transformers.py", 1, folder, "story", LENGTH, *ids)
             same_text(build, folder, text, run["ids"], version)
-            its[version].append(LENGTH / run["seconds"])
+            its[version].append(written / run["seconds"])
     steps.progress("")
     row = Row("story", "LLaMA serial", "tokens/s", mine, lower=False)
-    peers_of = [(Row("story", f"{row.name}, transformers with PyTorch {version}", "tokens/s", values, lower=False), "the same") for version, values in its.items()]
-    return show(f"a text of {LENGTH} tokens after '{PROMPT}', always the most probable token", [(row, peers_of)], "tokens")
+    peers_of = [(Row("story", f"{row.name}, PyTorch {version}", "tokens/s", values, lower=False), "the same") for version, values in its.items()]
+    return show(f"a text of up to {LENGTH} tokens after '{PROMPT}', always the most probable token", [(row, peers_of)], "tokens")

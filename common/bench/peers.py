@@ -18,32 +18,33 @@ def said_last(done):
     return ((done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
 
 
-def version_of(python, first=""):
-    """The version of this Python's PyTorch, or None; and the error.
+def version_of(python, first="", module="torch"):
+    """The version of this Python's PyTorch or of another module, or None; and the error.
 
     @param first a statement that must succeed before the version is printed"""
     try:
-        done = subprocess.run([python, "-c", f"import torch; {first} print(torch.__version__)"], capture_output=True, text=True, check=False)
+        done = subprocess.run([python, "-c", f"import {module}; {first} print({module}.__version__)"], capture_output=True, text=True, check=False)
     except OSError as error:
         return None, error.strerror
     return (None, said_last(done)) if done.returncode else (done.stdout.split()[-1], "")
 
 
 def install(folder):
-    """Installs PyTorch into an environment; returns the error, or an empty text. On a terminal, pip
-    shows its progress."""
+    """Installs PyTorch into an environment; returns the error, or an empty text. Without
+    transformers, which is installed last, only the rows beside it are missing (with_module says
+    so). On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]
     torch = [*pip, "torch", "numpy"]
     # pytorch.org has a build without CUDA, a tenth of the size.
-    for attempt in (([sys.executable, "-m", "venv", "--clear", folder],), ([*torch, "--index-url", WITHOUT_CUDA], torch),
-                    ([*pip, "transformers"],)):
+    for attempt in (([sys.executable, "-m", "venv", "--clear", folder],), ([*torch, "--index-url", WITHOUT_CUDA], torch)):
         for command in attempt:
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
             if not done.returncode:
                 break
         else:
             return said_last(done)
+    subprocess.run([*pip, "transformers"], stderr=subprocess.PIPE, check=False)
     with open(f"{folder}/complete", "w", encoding="utf-8"):
         return ""
 

@@ -54,6 +54,14 @@ static void on_field(void *field, size_t length, void *context)
              sentence);
         return;
     }
+    const char *zero = memchr(field, 0, length);
+    if (zero) {
+        char sentence[160];
+        snprintf(sentence, sizeof sentence, _("column %lld has a zero byte at byte %zu"),
+                 (long long)parse->fields + 1, (size_t)(zero - (char *)field) + 1);
+        fail(parse, N_("remove zero bytes, for example with tr -d '\\0'"), sentence);
+        return;
+    }
     if (parse->fields == 0) {
         Reviews *reviews = parse->reviews;
         memcpy(reviews->text + reviews->begin[reviews->rows], field, length);

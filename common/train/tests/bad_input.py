@@ -58,7 +58,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ("a row without a label", "label.csv", b"no label here\n", ["row 2"]),
             ("a third column", "third.csv", b"a film,1,2\n", ["row 2"]),
             ("a label that is neither class", "class.csv", b"a film,maybe\n", ["row 2", "maybe"]),
-            ("invalid UTF-8", "utf8.csv", b"a \xff film,1\n", ["row 2", "UTF-8"])]:
+            ("invalid UTF-8", "utf8.csv", b"a \xff film,1\n", ["row 2", "UTF-8"]),
+            ("a zero byte", "zero.csv", b"a\x00 film,1\n", ["row 2", "line 3", "zero byte"])]:
         refused(f"{what} is refused with its row", [name, *words], 2, "--tp", 2, "--data",
                 file_with(folder, name, b"review,label\ngood,1\n" + row))
     for token in ("[UNK]", "[CLS]", "[SEP]", "[PAD]"):

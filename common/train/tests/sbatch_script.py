@@ -49,6 +49,13 @@ def has(sentence, text, *lines, without=()):
     check(all(f"\n{line}" in text for line in lines) and not any(word in text for word in without), sentence, text)
 
 
+def exported(script, name, **environment):
+    """The value that the script's line `export name=...` gives the variable in this environment."""
+    lines = re.findall(f"^export {name}=.*$", script, re.M)
+    return subprocess.run(["bash", "-c", "\n".join([*lines, f'echo "${name}"'])], capture_output=True, text=True, check=True,
+                          env={"PATH": os.environ["PATH"], **environment}).stdout.strip()
+
+
 def of_the_layout(slurm):
     has("the script requests tasks, cores, nodes and a signal before the end", slurm.submitted("sbatch", "NTASKS=8", "TP=4", "NODES=2", "CPUS=2", *TINY),
         "#SBATCH --ntasks=8\n", "#SBATCH --cpus-per-task=2\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
@@ -67,11 +74,11 @@ def of_the_layout(slurm):
     check("--save 'a b' --resume 'a b'" in again, "values keep their blanks", again)
     has("a job that starts again shares memory in another folder", again, "export OMPI_MCA_btl_vader_backing_directory=",
         'blind=$(on_each_node sh -c \'mkdir -p "$1"; ', 'on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"\n')
-    folders = [subprocess.run(["bash", "-c", f"{shared}; echo $OMPI_MCA_btl_vader_backing_directory"], capture_output=True, text=True,
-                              env={"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", **count}).stdout
-               for shared in re.findall("^export OMPI_MCA_btl_vader_backing_directory=.*$", again, re.M)
+    folders = [exported(again, "OMPI_MCA_btl_vader_backing_directory", SLURM_JOB_ID="7", **count)
                for count in ({}, {"SLURM_RESTART_COUNT": "1"}, {"SLURM_RESTART_COUNT": "2"})]
     check(len(set(folders)) == 3 and all(folders), "each start of a job has its own folder", str(folders))
+    fences = [exported(again, "SLURM_PMIX_FENCE", **given) for given in ({}, {"SLURM_PMIX_FENCE": "tree"})]
+    check(fences == ["ring", "tree"], "ranks start by Slurm's ring, unless the user has set SLURM_PMIX_FENCE", str(fences))
 
 
 def of_the_site(slurm):

@@ -209,20 +209,42 @@ check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) 
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
 # Beside transformers: the same small models. The fake Python has none, because it fails to import it.
-with_library = {version: python for version, python in pythons.items() if peers.version_of(python, "import transformers;")[0]}
+with_library = {version: library for version, python in pythons.items() if (library := peers.version_of(python, module="transformers")[0])}
+have_library = {version: pythons[version] for version in with_library}
 without = os.path.join(work, "without-transformers")
 with open(without, "w", encoding="utf-8") as file:
     file.write("#!/bin/sh\ncase $2 in *transformers*) echo 'no transformers' >&2; exit 1 ;; esac\necho 2.98-fake\n")
 os.chmod(without, 0o755)
+# A fake Python whose pip installs everything but transformers.
+fake_pip = os.path.join(work, "fake-pip")
+with open(fake_pip, "w", encoding="utf-8") as file:
+    file.write('#!/bin/sh\ncase $* in *" venv "*) mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;; *transformers*) echo unreachable >&2; exit 1 ;; *import*) echo 2.97-fake ;; esac\n')
+os.chmod(fake_pip, 0o755)
+with unittest.mock.patch.object(peers.sys, "executable", fake_pip), unittest.mock.patch.object(peers, "DISTRIBUTION", "none"), \
+        contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as complained:
+    try:
+        installed = peers.find(work, [])
+    except SystemExit:
+        installed = {}
+check("PyTorch is installed even if transformers cannot be (a fake pip)", list(installed) == ["2.97-fake"], said.getvalue() + complained.getvalue())
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    left = hugging_face.with_transformers(installed)
+check("and only the rows beside transformers say that it is missing, with a hint", not left and said.getvalue().count("\n") == 2 and
+      "no rows for 2.97-fake: it has no transformers\n  HINT: " in said.getvalue(), said.getvalue())
 with unittest.mock.patch.multiple(stories, **small), unittest.mock.patch.multiple(hugging_face, LENGTH=12, TAUGHT=5), \
         contextlib.redirect_stdout(io.StringIO()) as said:
-    kept_rows = hugging_face.measure_steps(BUILD, work, 1, {**with_library, "2.98-fake": without}, "") + \
-        hugging_face.measure_story(BUILD, work, 1, {**with_library, "2.98-fake": without})
+    kept_rows = hugging_face.measure_steps(BUILD, work, 1, {**have_library, "2.98-fake": without}, "") + \
+        hugging_face.measure_story(BUILD, work, 1, {**have_library, "2.98-fake": without})
 check("a GPT-2's step, a LLaMA's and a text are measured" + (" beside transformers', with the same losses and the same tokens" if with_library else ""),
       [one.name for one in kept_rows] == [
           f"{kind} serial{who}" for kind, hows in (("GPT-2", (" eager", " compiled")), ("LLaMA", (" eager", " compiled")), ("LLaMA", ("",)))
-          for who in ("", *(f", transformers with PyTorch {version}{how}" for version in with_library for how in hows))]
+          for who in ("", *(f", PyTorch {version} with transformers {library}{how}" for version, library in with_library.items() for how in hows))]
       and all(min(one.values) > 0 for one in kept_rows), said.getvalue())
+with unittest.mock.patch.multiple(hugging_face, taught=lambda *_: "data/stories/llama", of_kit=lambda *_: (2.0, f"{hugging_face.PROMPT} there was\n")), \
+        contextlib.redirect_stdout(io.StringIO()):
+    tokens = [2 * one.values[0] for one in hugging_face.measure_story(BUILD, work, 1, {})]
+texts = [hugging_face.ids_of(BUILD, "data/stories/llama", hugging_face.PROMPT + more) for more in ("", " there was")]
+check("of a text that ends early, the tokens that were written are counted", tokens == [len(texts[1]) - len(texts[0])] and 0 < tokens[0] < 20, (tokens, texts))
 check("a PyTorch without transformers has no rows, and a hint says what to install",
       said.getvalue().count("no rows for 2.98-fake: it has no transformers\n  HINT: ") == 2, said.getvalue())
 with unittest.mock.patch.object(bench, "tokenizer_rows", lambda *_: [rows.Row("tokenizer", "BPE", "MB/s", [1.0])]), \
