@@ -40,12 +40,12 @@ enum { MAX_LAUNCHES = 2 * MAX_CASES }; /**< of a lab's cases */
 
 /** The launches of a lab's cases, and their results. */
 typedef struct Runs {
-    const char *runner;           /**< the program */
-    int ranks;                    /**< of each launch */
-    const Case *cases;            /**< [count] the cases; the caller's */
-    int count;                    /**< of cases */
-    int next;                     /**< the first case that run_cases() will run; in the end `count` */
-    Outcome outcome[MAX_CASES];   /**< [count] the results of each case */
+    const char *runner;         /**< the program */
+    int ranks;                  /**< of each launch */
+    const Case *cases;          /**< [count] the cases; the caller's */
+    int count;                  /**< of cases */
+    int next;                   /**< the first case that run_cases() will run; in the end `count` */
+    Outcome outcome[MAX_CASES]; /**< [count] the results of each case */
     Launch *launch[MAX_LAUNCHES]; /**< [launches] the shared memory of each launch */
     int launches;                 /**< number of launches */
     double cpu_limit, until;      /**< as in runs_prepare() */
