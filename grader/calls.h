@@ -95,7 +95,7 @@ typedef struct Call {
     int64_t ended;     /**< on the same clock: when it returned */
     int32_t reduction; /**< a Reduction */
     int32_t root;      /**< a rank, or NOBODY if the call has none */
-    /** of a MESSAGE; otherwise NOBODY. from_tag: of create_group, too */
+    /** of a MESSAGE, otherwise NOBODY; from_tag is also the tag of create_group */
     int32_t to, to_tag, from, from_tag;
     Signature sent[MAX_RANKS];     /**< to each rank; for a MESSAGE and most REDUCTIONs only one */
     Signature received[MAX_RANKS]; /**< expected from each rank; likewise */

@@ -1,8 +1,8 @@
 /* enclose [--read PATH...] [--write FILE...] -- COMMAND...: runs a command that can read only the
- * system's programs, libraries and headers and these paths, and write only these existing files; it
- * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on). It uses
- * Landlock (Linux 5.13), which also restricts root and needs no namespaces. Without Landlock, the
- * command runs unrestricted. */
+ * system's programs, libraries and headers and these paths, and write only these existing files. It
+ * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on).
+ * Landlock (Linux 5.13) enforces that: it also restricts root, and needs no namespaces. Without
+ * Landlock, the command runs unrestricted. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>

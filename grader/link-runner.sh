@@ -38,8 +38,8 @@ guarded() {
 }
 
 # variables OBJECT: the names of the lab's static and file-scope variables, which keep their values
-# between calls. The compiler's numbers after the names of function-scope ones are removed.
-# nm takes ten times as long: it loads the linkers' plugins.
+# between calls. Removes the numbers that compilers append to the names of static variables in
+# functions. nm takes ten times as long: it loads the linkers' plugins.
 variables() {
     bounded objdump -t "$1" | sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' |
         sort -u | head -3

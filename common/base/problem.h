@@ -13,7 +13,8 @@
 
 BEGIN_C
 
-/** An error. The function that detects it fills it, the program prints it; it owns nothing. */
+/** An error. The function that detects it fills this record; the program prints it. The record owns
+ *  no memory. */
 typedef struct Problem {
     char what[768];  /**< one sentence: what is wrong, with the numbers in it */
     char where[256]; /**< file, line or row; empty if there is none */

@@ -40,8 +40,8 @@ _Noreturn void run_ends(Problem *problem, void *address);
 /** Notes a broken placement rule; without this function, the program ends the run. `address` as in
  *  run_ends(). */
 void run_noted(Problem *problem, void *address);
-/** Writes what the program is doing to `text`: "forward pass of the first layer, step 1"; without
- *  this function, nothing. */
+/** Writes to `text` what the program is doing, such as "forward pass of the first layer, step 1".
+ *  Writes an empty text if the program does not define this function. */
 void run_place(char *text, size_t size);
 /** Ends the run or the case: `function`, called from `address`, reached a TODO of this lab. */
 _Noreturn void run_todo(int balise, const char *function, void *address);

@@ -4,7 +4,7 @@ communication. language_cost.py has the language models.
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
 from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
 step of one rank (in a pipeline, one of the slowest stage); numbers are `Cluster.width` bytes
-wide. A pipeline runs one forward and one backward pass per micro-batch, in the order 1F1B
+wide. A pipeline runs one forward and one backward pass per micro-batch, in 1F1B order
 (Narayanan et al. 2021, section 2.2).
 """
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
-LARGE_TABLE = 1 << 20  # numbers, from which on replicas sum only the used rows (common/train/buckets.c)
+LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
 
 
 @dataclass

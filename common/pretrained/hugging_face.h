@@ -47,7 +47,7 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** The shape in the kit of the third, or the whole parameter, that `name` has, if their tensor has
+/** The shape in the kit of what `name` names, a whole parameter or a third of one. Their tensor has
  *  the shape `theirs`. */
 Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 

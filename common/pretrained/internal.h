@@ -27,7 +27,7 @@ struct Pretrained {
     void *open;            /**< owned by the format */
 };
 
-/** Opens from->path as a file of llama2.c. Fills config, format and open; or returns false with
+/** Opens from->path as a llama2.c file. Fills config, format and open; or returns false with
  *  `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
 

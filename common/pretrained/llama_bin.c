@@ -79,7 +79,7 @@ static bool check_header(const Header *h, const char *path, Problem *problem)
            problem_set(problem, path,
                        N_("use a file in llama2.c's first format, which begins with seven sizes; "
                           "the kit does not read the later ones (\"ak42\")"),
-                       "this is not a model of llama2.c: the sizes in its header are invalid");
+                       "this is not a llama2.c model: the sizes in its header are invalid");
 }
 
 static bool read_part(const Pretrained *from, const Parameter *p, real *values, Problem *problem);
@@ -138,7 +138,7 @@ bool llama_bin_open(Pretrained *from, Problem *problem)
                                        .own_head = h.vocabulary < 0};
     return bytes == (int64_t)file->size ||
            problem_set(problem, from->path,
-                       N_("it is incomplete, or not a model of llama2.c: download it again"),
+                       N_("it is incomplete, or not a llama2.c model: download it again"),
                        "its header describes a file of %lld bytes, but it has %lld",
                        (long long)bytes, (long long)file->size);
 }

@@ -57,8 +57,8 @@ END
 write_signals() {
     cat << 'END'
 
-# A minute before the time limit, Slurm sends USR1; TERM is a request to end the job. On both, the
-# ranks finish their step and save.
+# A minute before the time limit, Slurm sends USR1; TERM is a request to end the job. On either
+# signal, the ranks finish their step and save.
 ranks='' reason=''
 ask_to_end() {
     reason=$1

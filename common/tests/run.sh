@@ -15,7 +15,7 @@
 # slow or GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER
 # check the first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off
 # none. Both kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
-# program ends with its plan, 1..N. A test that dies, prints nothing or prints a traceback of Python
+# program ends with its plan, 1..N. A test that dies, prints nothing or prints a Python traceback
 # has failed.
 set -uo pipefail
 

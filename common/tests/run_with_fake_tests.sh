@@ -93,5 +93,5 @@ check "a test that prints nothing fails, and so does one that dies" closes "1 pa
 
 fake hides 'python3 -c "print(\"ok - one\"); {}[2]" | tee /dev/null'
 runs
-check "a test that hides a traceback of Python fails" closes "1 passed, 1 failed, 0 skipped" 1
+check "a test that hides a Python traceback fails" closes "1 passed, 1 failed, 0 skipped" 1
 exit "$failures"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every file of C, C++ and CUDA is formatted as .clang-format says, except those formatted by hand:
+# Every C, C++ and CUDA file is formatted as .clang-format says, except those formatted by hand:
 # balise.h, the labs, their start files and their solutions.
 set -euo pipefail
 cd -- "${ROOT:?}"
-sentence="files of C, C++ and CUDA are formatted by clang-format"
+sentence="C, C++ and CUDA files are formatted by clang-format"
 if ! type -P clang-format >/dev/null; then
     echo "skip - $sentence: clang-format is not installed"
     exit

@@ -145,7 +145,7 @@ void map_report(const Mesh *mesh, bool show);
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
  *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at
- *  another: sampler and dropout are keyed by seed and step, so weights, the optimiser's state and
+ *  another. Sampler and dropout are keyed by seed and step, so weights, the optimiser's state and
  *  the step are all that must be saved. All functions of this section are collective, and succeed
  *  or fail on all ranks with the same problem. */
 bool checkpoint_prepare(Trainer *t, Problem *problem);

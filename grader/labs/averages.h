@@ -8,7 +8,7 @@
 
 /** The kinds of cases. */
 enum {
-    EACH_STEP,  /**< equals a run of the whole batch, whose gradients are averaged */
+    EACH_STEP,  /**< an average after every step: equals a run of the whole batch */
     SOME_STEPS, /**< an average every few steps */
 };
 

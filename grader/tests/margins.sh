@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# bash margins.sh [SEED...]: how far the solutions stay within the tolerance, over seeds (default 1
-# to 3, and one that once rejected a single weight): full marks at each, and no error above a
-# third of the tolerance.
+# bash margins.sh [SEED...]: how far the solutions stay within the tolerance. With each seed, they
+# must have full marks, and no error above a third of the tolerance. The default is seeds 1 to 3, and
+# one with which the grader once rejected a correct weight.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-build}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Grading with the cuda backend's kernels, on an emulated GPU or, with BACKEND=cuda, on a real one:
-# solutions of part 2 have full marks, wrong answers are caught as on the CPU, and an unusual right
+# Grading with the cuda backend's kernels, on an emulated GPU or, with BACKEND=cuda, on a real one.
+# Solutions of part 2 have full marks, wrong answers are caught as on the CPU, and an unusual right
 # one is accepted. Uses its own folder, because slow_mutants.sh builds answers of the same names.
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -84,7 +84,9 @@ check "each step stands below one heading, although some ranks end it before oth
 below() { # the lines from one that matches this on
     sed -n "/$1/,\$p" out
 }
-fits_80() { # below which each of four stages has so many lines
+# fits_80 HEADING LINES: below the heading, each of four stages has this many lines, and no line has
+# more than 80 columns.
+fits_80() {
     [ "$(below "$1" | grep -c '^  stage [0-3] ')" = $((4 * $2)) ] && [ "$(below "$1" | wc -L)" -le 80 ]
 }
 for case in 12 17; do # GPipe, 1F1B

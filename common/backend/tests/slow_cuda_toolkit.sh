@@ -42,7 +42,7 @@ if echo '#include <nccl.h>' | "${CUDA:+$CUDA/bin/}nvcc" -E -x cu - > /dev/null 2
     old=$BUILD/tests/old_nccl
     mkdir -p "$old"
     echo 'int ncclGetVersion(int *version) { *version = 21403; return 0; }' | gcc -x c -shared -fPIC -Wl,-soname,libnccl.so.2 -o "$old/libnccl.so.2" -
-    runs_with_old_nccl() { # the program itself reports the old library, not the loader
+    runs_with_old_nccl() { # the program, not the loader, reports the old library
         LD_LIBRARY_PATH=$old timeout 300 "$BUILD/train-cuda-nccl" > "$out" 2>&1 < /dev/null
         [ $? = 2 ] && grep -q '^error: ' "$out" && ! grep -q 'undefined symbol' "$out"
     }

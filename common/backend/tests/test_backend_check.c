@@ -69,7 +69,7 @@ START_TEST(a_forced_slow_kernel_is_a_problem_with_a_hint)
 #ifdef __x86_64__
     char said[2048];
     if (!openblas_get_corename || !__builtin_cpu_supports("avx512f"))
-        return; /* without AVX-512, no kernels of OpenBLAS would be too slow */
+        return; /* Haswell's kernels are too narrow only for AVX-512 */
     ask("Haswell", said, sizeof said);
     ck_assert_msg(strstr(said, "OPENBLAS_CORETYPE=Haswell makes OpenBLAS use its Haswell kernels"),
                   "%s", said);

@@ -42,7 +42,7 @@ START_TEST(forward_gives_the_numbers_of_pytorch)
 }
 END_TEST
 
-/* torch.nn.functional, and Hugging Face's modeling_llama.py written in PyTorch. */
+/* The expected numbers come from torch.nn.functional and Hugging Face's modeling_llama.py. */
 START_TEST(kernels_of_language_models_give_the_numbers_of_pytorch)
 {
     const double x[] = {1, 2, 4, 0.5, -1, 0.25}, weight[] = {1, 2, -1};

@@ -57,8 +57,8 @@ START_TEST(refilling_removes_the_previous_rows)
 }
 END_TEST
 
-/* A text of many windows, with every id except the last one, the mask token. 0 is the begin token,
- * 1 the end token, 9 padding. */
+/* A text of many windows. It contains every id except the mask token, which is the last id. 0 is
+ * the begin token, 1 the end token, 9 padding. */
 enum { WINDOWS = 2000, MASK = 63 };
 static TokenSet text_of(int32_t *tokens)
 {

@@ -80,7 +80,7 @@ def goes_back_into_the_queue(one, folder):
     run = [*SMALL, "STEPS=400", "EPOCHS=2"]
     job = one.make(*ON_TWO_NODES, *run, "NAME=again", f"SAVE={folder}/again", f"RESUME={folder}/again", f"METRICS={folder}/again.jsonl")
     number = training(one, job, "again", folder)
-    one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time is over
+    one.ask("scancel", "--signal=USR1", "--batch", number)  # as Slurm does before the time limit
     text, _ = job.communicate(timeout=300)
     check(job.returncode == 0 and "goes back into the queue" in text and "continues after step" in text and
           checkpoints(f"{folder}/again")[-1:] == ["step-000400"], "a job that reaches its time limit goes back into the queue until it is done",

@@ -36,7 +36,7 @@ static void *reserve(size_t bytes, int sharing)
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         give_up_with(N_("raise the limit on address space (ulimit -v)"),
-                     _("the grader has no memory for the expected results"));
+                     _("the grader ran out of memory for the expected results"));
     return room;
 }
 

@@ -151,8 +151,8 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* For a weight of the first layer that the mistake shares: the second layer's weight in its place,
- * if the shapes are equal. Otherwise the weight itself. */
+/* The second layer's weight, if the mistake makes the first layer share it in place of this one and
+ * the shapes are equal. Otherwise the weight itself. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;

@@ -115,7 +115,8 @@ const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* PAD starts again at the beginning of the order: its k-th row is read once more in each round. */
+/* After the last row of the order, PAD continues with the first. Is each row read as often as that
+ * makes it? */
 static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;

@@ -257,7 +257,7 @@ void compare_traffic(Trial *t, const Entry *want)
 {
     char why[480];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
-    bool by_rows = false; /* an embedding, which one stage holds */
+    bool by_rows = false; /* an embedding is split by rows, so the ranks may send more */
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
         if (!got || got->count != 3)

@@ -99,8 +99,7 @@ static const char *hardly_shuffled(const Dealt *dealt)
     if (up > length * 3 / 4 || up < length / 4)
         return _("the rows are not shuffled: they are read in the order of their numbers");
     if (most > length / 4)
-        return _(
-            "the rows are not shuffled: too many follow the row before at one and the same stride");
+        return _("the rows are not shuffled: too many follow the row before by the same stride");
     if (fabs(along) > (double)length / 24) /* half of that of sorted rows */
         return _("the rows are hardly shuffled: those with low numbers are read together");
     return NULL;

@@ -227,7 +227,7 @@ double share_of_stage(const Case *c)
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
 
-/* Did the stage that is `step` stages further write the right numbers for what crosses its border? */
+/* Did the stage `step` places after this one write the right numbers for what crosses its border? */
 static bool neighbour_is_right(const Evidence *e, int step, What what)
 {
     Trial other = *e->trial;

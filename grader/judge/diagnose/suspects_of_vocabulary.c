@@ -27,8 +27,8 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
                            "only m is a maximum; the sums must be added (g)")},
     [TARGETS_BY_MAXIMUM] =
         {IN_VOCABULARY,
-         N_("what the ranks have picked is combined by a maximum instead of a sum, which gives "
-            "the 0 of a rank that does not hold the target: it must be added (g)")},
+         N_("the logits that the ranks have picked are combined by a maximum instead of a sum: a "
+            "rank without the target has 0, which may be larger; they must be added (g)")},
     [NOTHING_EXCHANGED] =
         {IN_VOCABULARY,
          N_("each rank computes the loss of its own columns only: the maximum, the sum of exp "

@@ -11,7 +11,7 @@ static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
 
 /* 8 times the largest error of single precision with reordered sums and of two roundings of the
- * largest number (an operand's and the result's): a mean over ranks that all hold the same number
+ * largest number (an operand's and the result's). A mean over ranks that all hold the same number
  * is right, but not to the last bit. Solutions stay below a third of it for all seeds
  * (grader/tests/margins.sh), wrong answers are above ten times it. */
 double tolerance_of(const Expected *expected, const Entry *exact)

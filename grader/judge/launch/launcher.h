@@ -62,7 +62,8 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
 /** Call this often: reads the output, and returns whether mpirun has ended. */
 bool launcher_has_ended(Launcher *launcher);
 
-/** Does the launcher exceed its memory? If so, `diagnosis` says which rank and by how much. */
+/** Do the launcher's processes exceed their memory limit? If so, `diagnosis` says which one, or how
+ *  many, and by how much. */
 bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size);
 
 /** Ends every process of the launcher. The ranks' results stay in launcher->launch; the caller

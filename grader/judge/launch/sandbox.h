@@ -65,7 +65,7 @@ Seen place_seen(const Place *place);
 pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why,
                    size_t size);
 
-/** In the child: mounts the file systems and drops every privilege except that of having children.
+/** In the child: mounts the file systems and drops every capability.
  *  @return true; or false with `why` if something failed */
 bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size);
 

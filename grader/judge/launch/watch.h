@@ -18,10 +18,10 @@ typedef struct Watch {
     bool waited_long;     /**< it hangs, which the calls alone did not prove */
     double looked;        /**< time of the last look */
     double since;         /**< time of the last MPI call entered or left */
-    double cpu[MAX_RANKS];         /**< each rank's CPU seconds soon after; -1: not read yet */
+    double cpu[MAX_RANKS];         /**< each rank's CPU seconds soon after `since`; -1: unread */
     int64_t resident[MAX_RANKS];   /**< bytes that each rank held then */
     int asleep[MAX_RANKS];         /**< consecutive looks that found the rank asleep */
-    int64_t asked[MAX_RANKS];      /**< number of MPI's polls soon after the last event */
+    int64_t asked[MAX_RANKS];      /**< number of MPI's polls soon after `since` */
     int64_t asked_last[MAX_RANKS]; /**< and at the last look */
 } Watch;
 

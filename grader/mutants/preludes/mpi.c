@@ -1,4 +1,4 @@
-/* MPI, and headers of C. */
+/* MPI and C headers. */
 #include "balise_mpi.h"
 
 #include <math.h>
