@@ -1,7 +1,8 @@
 /** @file
- * The flight recorder's data: the MPI calls that a rank made in the running case, and checksums of
- * its whole tensors, in two rings in shared memory. The runner writes them, the judge reads them. A
- * lab could have written them too, so the judge copies everything and checks all bounds.
+ * The flight recorder's data: the MPI calls that a rank made in the running case, checksums of its
+ * whole tensors, and the operations on its tapes. They are in three rings in shared memory. The
+ * runner writes them, the judge reads them. A lab could have written them too, so the judge copies
+ * everything and checks all bounds.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ enum {
     RING_CALLS = 4096,     /**< capacity of a rank's ring of calls */
     RING_VALUES = 4096,    /**< capacity of its ring of values */
     RING_OPERATIONS = 512, /**< capacity of its ring of operations */
-    MOST_INPUTS = 4,       /**< of an operation */
+    MOST_INPUTS = 4,       /**< recorded of an operation */
 };
 
 /** The basic elements in a count of a datatype. Two sides of an exchange match if these are equal,
@@ -105,7 +106,7 @@ typedef struct Call {
     int32_t synchronous;           /**< completes no earlier than its receive has been posted */
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
-    int64_t multiplied;            /**< multiply-adds of its rank before it, since work_begin() */
+    int64_t multiplied;            /**< multiply-adds of its rank from work_begin() to this call */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
 } Call;
@@ -113,7 +114,7 @@ typedef struct Call {
 /** A tensor that should be equal on every rank of a tp group. */
 typedef struct Value {
     char operation[32]; /**< "linear": the function that returned it */
-    void *address;      /**< the line of the lab that called it, or NULL */
+    void *address;      /**< the line of the lab that called it */
     int64_t count;      /**< number of elements */
     int32_t gradient;   /**< it is the gradient of the function's result, not the result */
     double sum, size;   /**< weighted sums, of elements and of absolute values */
@@ -144,8 +145,8 @@ typedef struct TapeOperation {
 /** A rank's rings: entry i is at [i % RING_...]. */
 typedef struct Rings {
     _Atomic int64_t number;                   /**< the posted number of the case */
-    _Atomic int64_t calls, values;            /**< how many there were in that case */
-    _Atomic int64_t operations;               /**< likewise, at most RING_OPERATIONS */
+    _Atomic int64_t calls, values;            /**< calls made; values kept, at most RING_VALUES */
+    _Atomic int64_t operations;               /**< operations kept, at most RING_OPERATIONS */
     Call call[RING_CALLS];                    /**< the last calls */
     Value value[RING_VALUES];                 /**< the first values */
     TapeOperation operation[RING_OPERATIONS]; /**< the first operations */

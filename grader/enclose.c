@@ -1,8 +1,8 @@
 /* enclose [--read PATH...] [--write FILE...] -- COMMAND...: runs a command that can read only the
- * system's programs, libraries and headers and these paths, and write only these existing files. It
- * cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12 on).
- * Landlock (Linux 5.13) enforces that: it also restricts root, and needs no namespaces. Without
- * Landlock, the command runs unrestricted. */
+ * system's programs, libraries and headers and the given paths, and write only the given, existing
+ * files. It cannot open TCP connections (from Linux 6.7 on) or signal other processes (from 6.12
+ * on). Landlock (Linux 5.13) enforces these rules. It also restricts root, and needs no namespaces.
+ * Without Landlock, the command runs unrestricted. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +16,8 @@
 #if __has_include(<linux/landlock.h>)
 #include <linux/landlock.h>
 
-/* Versions of Landlock's interface. The header may be older than the kernel and lack the newer
- * ones. */
+/* The versions of Landlock's interface that added these abilities. The header may be older than the
+ * kernel and lack the newer names. */
 enum { FIRST_VERSION = 1, TRUNCATES = 3, CONNECTS = 4, SCOPES = 6 };
 static const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                                 LANDLOCK_ACCESS_FS_READ_DIR,
@@ -75,7 +75,7 @@ static int new_rules(long version)
     return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 }
 
-/* The paths of the options, up to "--". */
+/* Restricts this process to the system and the paths of the options, which end at "--". */
 static void enclose(char **argv)
 {
     const long version =

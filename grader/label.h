@@ -32,7 +32,7 @@ typedef enum What {
     CALL_OF,           /**< the sampler, the metrics */
     ORDER_OF,          /**< what a sampler left in `order` */
     OUTSIDE_MINE,      /**< where a sampler wrote outside `mine` */
-    OUTSIDE_ORDER,     /**< likewise */
+    OUTSIDE_ORDER,     /**< where a sampler wrote outside `order` */
     START_OF,          /**< the sum of a bucket */
     END_OF,            /**< the sums of a round's buckets */
 } What;
@@ -77,7 +77,7 @@ typedef struct Label {
     char name[44];               /**< of a parameter or a function */
 } Label;
 
-/** Are two labels equal? */
+/** Are all fields of two labels equal? */
 static inline bool label_equal(const Label *a, const Label *b)
 {
     return a->what == b->what && a->of == b->of && a->index == b->index && a->step == b->step &&

@@ -24,8 +24,8 @@
 
 enum { STREAM_BYTES = 48 << 20 }; /**< of a rank's stream */
 
-/** A checksum of everything that the judge and the runners must have been built from; part of each
- *  of them. */
+/** A checksum of the sources that the judge and the runners must share. The judge and each runner
+ *  contain it. */
 extern const char protocol_stamp[];
 /** The prefix of protocol_stamp, which makes it findable in a program's file. */
 #define PROTOCOL_STAMP_HEAD "balise protocol "
@@ -41,7 +41,7 @@ typedef struct Case {
     int32_t micros;                /**< micro-batches of a batch; 0: it is in one piece */
     int32_t every;                 /**< steps between two averages of weights */
     int32_t steps;                 /**< of a training that is timed, not judged; 0: it is judged */
-    uint64_t key;                  /**< of all that is drawn for this case */
+    uint64_t key;                  /**< of all random numbers of this case */
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     int32_t N;                     /**< numbers of a tensor that is not [B,S,H] */
     double p;                      /**< of dropout */
@@ -52,7 +52,7 @@ typedef struct Case {
     int32_t dy_exponent; /**< the gradient that enters a backward pass is scaled by 2^dy_exponent */
     int32_t reverse;     /**< backward passes in the reverse order of the forward passes */
     int32_t delay;       /**< one rank comes late to each pass */
-    int32_t more_B;      /**< samples that a layer's second step has more than the first, or -1 */
+    int32_t more_B;      /**< how many more samples a layer's second step has; may be negative */
     int32_t apart;       /**< the ranks of a tp group are not neighbours: {0 2} {1 3} */
     int32_t idle;        /**< in step 2, the last rank's weights and its part of sums are zero */
 } Case;
@@ -74,8 +74,8 @@ typedef struct RankHeader {
     _Atomic int64_t asked;      /**< number of polls by MPI for what this rank waits for */
     Label where;                /**< what the rank is doing */
     _Atomic int32_t signal;     /**< the signal that has just ended this rank, or 0 */
-    void *signal_address;       /**< the line of the lab at which it arrived, or NULL */
-    _Atomic int32_t answered;   /**< in answer to SIGUSR1: the line where the rank is */
+    void *signal_address;       /**< the line of the lab at which a signal arrived, or NULL */
+    _Atomic int32_t answered;   /**< 1: SIGUSR1 has set signal_address to where the rank is */
     _Atomic int64_t used;       /**< bytes of the stream */
 } RankHeader;
 
@@ -131,8 +131,8 @@ static inline Rings *rings_of(const Launch *launch, int rank)
     return (Rings *)((char *)launch + LAUNCH_BYTES + (size_t)MAX_RANKS * STREAM_BYTES) + rank;
 }
 
-/** Sleeps while `*number` of the shared file is `old`, until wake() is called for it, but at most
- *  for this many microseconds. So a missing wake() only delays. */
+/** Sleeps while `*number` of the shared file is `old`, until a process calls wake() for it, but at
+ *  most for this many microseconds. So a missing wake() only delays the caller. */
 static inline void sleep_while(const _Atomic int32_t *number, int32_t old, long microseconds)
 {
     const struct timespec longest = {0, microseconds * 1000};
