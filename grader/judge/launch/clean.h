@@ -3,8 +3,9 @@
  */
 #pragma once
 
-/** Makes a text printable, in place: bytes that are not UTF-8, control characters and invisible ones
- *  that turn the direction of text become '?'. Compilers quote what is in a student's file. */
+/** Makes a text printable, in place. Bytes that are not UTF-8, control characters and invisible
+ *  characters, such as those that reverse the direction of text, become '?'. Messages of compilers
+ *  need this too, because they quote the student's file. */
 void clean_text(char *text);
 
 /** Like clean_text(), for a text within a line: newlines and tabs become '?' too. */

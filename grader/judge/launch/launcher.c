@@ -36,13 +36,13 @@ void printed_forget(const char *runner)
 }
 
 /* As root, the judge runs the ranks under an unused user ID that no other judge has. So it counts
- * and ends only its own. */
+ * and ends only its own processes. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
     enum {
         FIRST = 61184,
         COUNT = 4336
-    }; /* the range that systemd reserves for this, within what containers have */
+    }; /* systemd reserves this range for such users, and containers have it too */
     Place place = {runner, launcher->folder, geteuid(), getegid(), sandboxed, NULL};
     if (place.user == 0)
         place.user = place.group = (uid_t)(FIRST + getpid() % COUNT);
@@ -68,7 +68,7 @@ static bool make_launch(Launcher *launcher, const Place *place, char *why, size_
     return launcher->launch;
 }
 
-/* Without a sandbox, another user may not be able to reach the runner: it gets a copy. */
+/* Without a sandbox, the ranks' user may not be able to reach the runner, so it gets a copy. */
 static bool copy_runner(const char *from, const char *to, const Place *place)
 {
     struct stat status;
@@ -88,8 +88,8 @@ static bool copy_runner(const char *from, const char *to, const Place *place)
     return good;
 }
 
-/* Reads all available output and stores up to LOG_BYTES: endless printing does not fill the
- * disk. Beside gdb, a student sees it at once. */
+/* Reads all available output, but stores at most LOG_BYTES, so that endless printing does not fill
+ * the disk. Under gdb, also prints the output at once. */
 static void listen(Launcher *launcher)
 {
     char text[4096];
@@ -145,7 +145,7 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: a busy machine starts slowly */
+enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: ranks start slowly on a busy machine */
 
 /* mpirun, the supervisor's only child, starts the ranks in order, and nothing else. */
 static bool wait_for_ranks(Launcher *launcher)

@@ -34,7 +34,7 @@ typedef struct Launcher {
     int said;              /**< receives the output of mpirun and the ranks */
     int log;               /**< stores it, up to LOG_BYTES */
     int64_t logged;        /**< bytes in the log so far */
-    bool shows;            /**< what the ranks print appears at once, too */
+    bool shows;            /**< also prints the ranks' output at once */
     int64_t memory;        /**< the most bytes that a rank may hold */
     double weighed;        /**< time of the last launcher_is_too_big() */
 } Launcher;
@@ -42,7 +42,7 @@ typedef struct Launcher {
 enum { LOG_PATH = 600 }; /**< bytes of the path of a log */
 /** The file that stores the output of a runner's ranks, shared by all launches of a lab. */
 void printed_path(const char *runner, char path[LOG_PATH]);
-/** Call this before the first launch of a lab. */
+/** Deletes that file. Call this before the first launch of a lab. */
 void printed_forget(const char *runner);
 
 /** Can mpirun start a program in a sandbox on this machine? Otherwise `why` gives the reason. */

@@ -13,8 +13,8 @@ static double free_bytes(const char *folder)
     return statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
 }
 
-/* Chooses memory only if everything that a launch may write fits: a process that touches a page for
- * which there is no room is killed. */
+/* Chooses /dev/shm only if everything that a launch may write fits: a process that touches a page
+ * without room for it is killed. */
 int launches_with_room(const char **folder)
 {
     static const double needed = 1.5 * (double)FILE_BYTES;
@@ -56,7 +56,7 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
 
 bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
 {
-    static const double seldom = 0.02; /* read from /proc */
+    static const double seldom = 0.02; /* seconds between two readings of /proc */
     int found[512];
     int64_t sum = 0;
     double now = clock_now();

@@ -37,7 +37,7 @@ static double slowness(const Sandbox *sandbox)
 
 double lab_seconds(const Sandbox *sandbox)
 {
-    static const double most = 45; /* a lab takes about one; on an overloaded machine, several */
+    static const double most = 45; /* a lab takes about 1 s, on an overloaded machine several */
     return most * slowness(sandbox);
 }
 
@@ -112,8 +112,8 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
-/* What a lab names or says is quoted within lines of the report, so it must not contain newlines.
- * Call this only after the ranks have ended, because they can write here. */
+/* Makes the names and messages of a lab printable. The report quotes them within lines, so they must
+ * not contain newlines. Call this only after the ranks have ended, because they can write here. */
 static void clean_entries(const Outcome *outcome, int world)
 {
     for (int r = 0; r < world; r++)
@@ -159,7 +159,7 @@ static void post(Launch *launch, int32_t number)
 /* Runs cases from runs->next on in one launch. */
 static bool launch_next(Runs *runs, Problem *problem)
 {
-    enum { MOST_WAITS = 4 }; /* long ones, of more than a second each */
+    enum { MOST_WAITS = 4 }; /* cases that hang and are recognised only after long waits */
     char why[256];
     Launcher launcher;
     runs->begun = clock_now();

@@ -12,9 +12,9 @@ typedef enum Ending {
     COMPLETE, /**< every rank ran it to completion */
     CRASHED,  /**< a rank ended during the case */
     HUNG,     /**< all ranks wait, and nothing can arrive */
-    LOOPED,   /**< a rank computes forever */
+    LOOPED,   /**< a rank computes, or sleeps outside MPI, forever */
     OVERDUE,  /**< the case had not ended when the lab exceeded lab_seconds() */
-    STOPPED,  /**< the grader was interrupted */
+    STOPPED,  /**< the judge stopped it: its processes exceeded their memory limit */
     NOT_RUN,  /**< the case was not run */
 } Ending;
 
@@ -52,8 +52,8 @@ typedef struct Runs {
     Sandbox *sandbox;             /**< for all launches */
     double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
-    int long_waits;   /**< cases whose ranks had to wait long before it was clear that they hang */
-    /** the ending because of which other cases were not run: LOOPED, HUNG or OVERDUE; or COMPLETE */
+    int long_waits;   /**< cases that hung, but took the judge long to recognise as hung */
+    /** the ending that kept later cases from running: LOOPED, HUNG or OVERDUE; COMPLETE if none */
     Ending cut_short;
 } Runs;
 
@@ -68,14 +68,14 @@ bool stamp_fits(const char *runner, Problem *problem);
 Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, double cpu_limit,
                    double until, Sandbox *sandbox);
 
-/** Launches the runner and runs the cases from runs->next on, up to the first crash or hang: the
- *  caller may then judge what there is, and call again for the other cases. After an endless loop or
- *  several long waits, which take seconds, no more are run, and runs->next is runs->count.
+/** Launches the runner and runs the cases from runs->next on, up to the first that does not
+ *  complete. The caller may then judge these cases, and call again for the others. After an endless
+ *  loop, several long waits or the time limit, sets runs->next to runs->count: no more cases run.
  *  @return false with `problem` if nothing can be launched */
 bool run_cases(Runs *runs, Problem *problem);
 
-/** Makes the case count as one that did not end, because the ranks wrote more than the judge can
- *  read in time. */
+/** Turns the outcome into that of a case that did not end, because the ranks wrote more than the
+ *  judge can read in time. */
 void outcome_forget(Outcome *outcome);
 
 /** Frees everything, streams and calls included. */

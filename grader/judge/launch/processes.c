@@ -44,7 +44,7 @@ static int number_of(const char *name)
     return *name && !*end ? (int)number : 0;
 }
 
-/* For kernels that do not list children: asks every process for its parent. */
+/* For kernels that do not list children: reads the parent of every process. */
 static int search_children(int pid, int *children, int room)
 {
     int count = 0;
@@ -62,7 +62,7 @@ static int search_children(int pid, int *children, int room)
     return count;
 }
 
-/* Each child is listed with the thread that made it. */
+/* The kernel lists each child with the thread that made it. */
 int process_children(int pid, int *children, int room)
 {
     char path[300];
@@ -128,8 +128,9 @@ static bool all_are_stopped(const int *pids, int count)
     return true;
 }
 
-/* Dead processes make room for new ones; stopped ones do not. The second look finds a process made
- * while its parent was being stopped. */
+/* Stops all processes before it kills any, because a killed process makes room for a new one. Two
+ * consecutive looks must find all of them stopped: the second finds a process that was made while
+ * its parent was being stopped. */
 void processes_end(void)
 {
     enum { LOOKS = 5000 };

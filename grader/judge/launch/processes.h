@@ -25,10 +25,10 @@ int process_children(int pid, int *children, int room);
 /** Lists at most `room` descendants of a process, without itself. Returns how many it listed. */
 int process_descendants(int pid, int *found, int room);
 
-/** The number of processes and threads of a user. */
+/** The number of threads in all processes of a user. */
 int process_count(uid_t user);
 
-/** Sleeps for less than a second. */
+/** Sleeps for this many microseconds, less than a second. */
 void nap(long microseconds);
 
 /** Ends all descendants of the calling process, however fast they multiply. The caller must be

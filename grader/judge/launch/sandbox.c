@@ -42,8 +42,8 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* The parent cannot set the user IDs of a non-dumpable process, so it sets them first, and then
- * the process becomes non-dumpable. */
+/* The parent cannot map the user IDs of a non-dumpable process. So the child becomes dumpable, waits
+ * until the parent has mapped them, and then becomes non-dumpable. */
 static int be_born(void *argument)
 {
     Birth *birth = argument;
@@ -68,8 +68,7 @@ static bool write_file(pid_t pid, const char *name, const char *text)
     return good;
 }
 
-/* Maps IDs to the same IDs inside the sandbox: for an ordinary user only its own, for root all that
- * it has. */
+/* Maps IDs to the same IDs inside the sandbox: an ordinary user's own ID, or all of root's IDs. */
 static bool tell_who(pid_t pid, const char *name, unsigned own)
 {
     char path[32], map[4096] = "";
@@ -175,7 +174,7 @@ static bool forbid_namespaces(void)
 {
     int file = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
     if (file < 0)
-        return errno == ENOENT; /* such a kernel is too old for this file */
+        return errno == ENOENT; /* an older kernel lacks this file */
     bool good = write(file, "0", 1) == 1;
     close(file);
     return good;

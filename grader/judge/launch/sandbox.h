@@ -1,15 +1,14 @@
 /** @file
- * The sandbox for students' code: mpirun and the ranks as one family of processes, isolated from
- * everything else.
+ * The sandbox for students' code. It isolates mpirun and the ranks from all other processes.
  *
- * The judge itself makes it from Linux namespaces, so nothing must be installed. It takes some
- * milliseconds, its memory file systems are bounded, and root can run the ranks under an unused
- * user ID. Inside it,
- * - the family has its own process IDs: it cannot see or signal any other process. It ends with
- *   its first process, which signals from inside do not reach;
+ * The judge itself makes the sandbox from Linux namespaces, so nothing must be installed. It starts
+ * in a few milliseconds, its memory file systems are bounded, and root can run the ranks under an
+ * unused user ID. Inside the sandbox,
+ * - processes have their own process IDs: they cannot see or signal any process outside. All of them
+ *   end with the first process, which signals from inside do not reach;
  * - every file is read-only, and everything that belongs neither to the system nor to MPI is
  *   hidden: homes, the kit, the other labs, mounted disks, sockets in /run. /tmp and /dev/shm are
- *   its own: empty, bounded, and deleted at the end;
+ *   the sandbox's own: empty, bounded, and deleted at the end;
  * - the only network is its own loopback;
  * - no process has a capability, can gain one, or can make namespaces of its own.
  *
@@ -41,7 +40,7 @@ typedef struct Gpus {
 /** Finds the device files in `folder`: "/dev", or another one in tests. */
 Gpus gpus_of(const char *folder);
 
-/** What a launch can see, and as whom it runs. */
+/** What a launch can see, and the user who runs it. */
 typedef struct Place {
     const char *runner; /**< the program's path outside */
     const char *folder; /**< the launch's own folder, outside; its file "launch" is shared */
@@ -60,20 +59,22 @@ typedef struct Seen {
 /** Returns the paths that ranks in this place see. */
 Seen place_seen(const Place *place);
 
-/** Forks into new namespaces, in which the child is process 1; otherwise like fork(). Returns -1
- *  with `why` if the system refuses. */
+/** Runs child(context) as process 1 of new namespaces, with a copy of the caller's memory.
+ *  @return its process ID; or -1 with `why` if the system refuses */
 pid_t sandbox_fork(const Place *place, int (*child)(void *context), void *context, char *why,
                    size_t size);
 
-/** In the child: mounts the file systems and drops every capability.
+/** In the child: mounts the file systems, starts the loopback, forbids further namespaces and drops
+ *  every capability.
  *  @return true; or false with `why` if something failed */
 bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size);
 
 /** Can the judge start processes and create files as another user? */
 bool may_become_others(void);
 
-/** Becomes the place's user, with no groups except those of its GPUs, and gives up all capabilities
- *  for good. If it is that user already, keeps its groups. */
+/** Becomes the place's user, with no groups except those of its GPUs. A process that already is that
+ *  user keeps its groups. Unless `keep_capabilities`, also gives up all capabilities for good.
+ *  @return whether all of it succeeded */
 bool become(const Place *place, bool keep_capabilities);
 
 /** Mounts the files that a sandbox shows in the calling process's own mount namespace, as

@@ -61,7 +61,7 @@ static bool keep(Files *files, const char *from, const char *path)
     return true;
 }
 
-/* ---- what is hidden: every folder of / in which no system puts programs, and the kit */
+/* ---- what is hidden: all folders of / except those of the system, and the kit */
 
 static bool is_of_the_system(const char *name)
 {
@@ -105,7 +105,7 @@ static void list_hidden(Files *files)
         hide(files, path);
 }
 
-/* ---- exceptions: an Open MPI that is installed in a home, and the libraries of the environment */
+/* ---- exceptions: an Open MPI in a hidden folder, and folders that the environment names */
 
 static bool show_again(Files *files, const char *path)
 {
@@ -143,7 +143,7 @@ static bool each_of(Files *files, const char *paths, bool (*show)(Files *files, 
     return true;
 }
 
-/* A folder of PATH that contains mpirun, possibly as a link to its installation. */
+/* Shows a folder of PATH if it contains mpirun, and the installation that mpirun may link to. */
 static bool show_mpi_of(Files *files, const char *folder)
 {
     char path[PATH_MAX + 16], real[PATH_MAX];
@@ -166,7 +166,7 @@ static bool keep_installed(Files *files)
 
 /* ---- GPUs */
 
-/* Members of the group may use files that others may not. */
+/* Notes the file's group if its members may use the file, but others may not. */
 static void note_group(Gpus *gpus, const char *path)
 {
     struct stat status;
@@ -192,7 +192,7 @@ static void show_gpu(Gpus *gpus, const char *folder, const char *path)
 
 Gpus gpus_of(const char *folder)
 {
-    /* Shows a folder with everything in it: nvidia-caps, for shared GPUs (MIG). */
+    /* A folder that matches is shown with its files: nvidia-caps, which shared GPUs (MIG) need. */
     static const char *const shown[] = {"nvidia*", "dxg"};
     Gpus gpus = {.count = 0};
     char pattern[128];
@@ -303,7 +303,8 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
     static Files files;
     files = (Files){.why = why, .size = size};
     list_hidden(&files);
-    /* Kept files may be readable for root only; new ones must belong to the user. */
+    /* Keeps files before it becomes the user, because only root may be able to read them. Makes new
+     * files afterwards, because they must belong to the user. */
     bool good =
         keep_all(&files, place, seen) && make_read_only(&files, -1, "/") &&
         done(&files, become(place, true), N_("becoming"), _("the user")) && lay_memory(&files) &&

@@ -56,10 +56,10 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
-/* As in common/train/launch.sh: for ranks that are bound to no core, MPI need not look for caches,
- * GPUs and displays in each, nor write files to start with. That halves the time of a start. Nor
- * need it load plugins that it does not choose here, or that are for windows (MPI_Win), which a lab
- * may not use. */
+/* These settings halve the time of a start (see also common/train/launch.sh). The ranks are bound to
+ * no core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It
+ * also need not load plugins that it would not choose here, or those for windows (MPI_Win), which a
+ * lab may not use. */
 static const char *const start_settings[][2] = {{"HWLOC_SYNTHETIC", "core:1 pu:1"},
                                                 {"HWLOC_PLUGINS_PATH", "/none"},
                                                 {"PMIX_MCA_gds", "hash"},
@@ -120,7 +120,7 @@ void remove_folder(const char *folder)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Waits until mpirun ends or a request to end it arrives; returns whether it succeeded. */
+/* Waits until mpirun ends or a request to end it arrives; returns whether mpirun succeeded. */
 static bool keep_watch(pid_t mpirun, const sigset_t *signals)
 {
     for (;;) {
@@ -145,16 +145,16 @@ static void forget_arguments(void)
         close(file);
 }
 
-/* The judge reads its supervisor's errors until it ends. If it ended before this process requested
- * the signal, no signal will come. */
+/* If the judge ended before this process requested a signal at the judge's end, no signal will come.
+ * But then nobody can read the pipe for errors any more. */
 static bool judge_has_ended(const Start *start)
 {
     struct pollfd reader = {.fd = start->trouble};
     return poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
 }
 
-/* Process 1 of a sandbox: everything in it ends with it. Without a sandbox, it becomes the reaper
- * of all orphans, in order to end them. */
+/* In a sandbox, this is process 1: all other processes end with it. Without a sandbox, it becomes
+ * the reaper of all orphans and ends them. */
 int supervise(void *context)
 {
     Start *start = context;

@@ -11,30 +11,30 @@
 #include "grader/labs/labels.h"
 #include "grader/judge/launch/processes.h"
 
-/* A rank that waits in MPI polls again and again. If all ranks wait and each has polled so many
- * times without an event anywhere, nothing will arrive; on a busy machine it only takes longer to
- * find out. How many polls suffice depends on the calls. If nothing that can still arrive would
- * help any rank, the calls alone prove a hang, without any waiting. If everything that the ranks
- * wait for is there, MPI is working (creating a communicator takes many messages, each of which may
- * meet ranks that have no core at the moment), and only a defect could stop it. */
+/* A rank that waits in MPI polls again and again. If all ranks wait, and each has polled this many
+ * times without an event anywhere, nothing will arrive. On a busy machine it only takes longer to
+ * find that out. How many polls suffice depends on the calls. If nothing that can still arrive would
+ * help any rank, the calls alone prove a hang, without any polls. If everything that the ranks wait
+ * for is there, MPI is working, and only a defect could stop it: a new communicator takes many
+ * messages, and each may have to wait until its ranks get a core. */
 static const int64_t enough_looks[] = {
     [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
-/* A rank that neither computes nor waits in MPI sleeps, or waits for something that is not a rank:
- * this many times the limit on computing, in wall-clock seconds, and at this many consecutive
- * looks. */
+/* A rank that neither computes nor polls sleeps, or waits for something other than a rank. It has
+ * slept too long after this many times the limit on computing, in wall-clock seconds, if this many
+ * consecutive looks found it asleep. */
 static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
 static const double first_look = 0.05;
-static const double long_silence = 2;  /* seconds after which somebody may wonder */
+static const double long_silence = 2;  /* seconds until a person may wonder what is going on */
 static const double look_delay = 0.02; /* a look reads /proc, which must not slow down the ranks */
 
-/* A hundred times what the judge's own plain layers take here for the whole case, with plain loops
- * in double precision, plus two seconds. They are timed on other numbers than the case's. */
+/* A hundred times the time that the judge's own plain layers take on this machine for the whole
+ * case, with plain loops in double precision, plus two seconds. Their inputs are not the case's. */
 static double watch_cpu_limit(const Case *c)
 {
     Case other = *c;
-    other.key ^= 0x5eed; /* expected values do not exist while a runner lives */
+    other.key ^= 0x5eed; /* the case's expected values must not exist while a runner lives */
     clock_t begin = clock();
     Expected expected = expect(&other, 0, NO_MISTAKE, 0);
     expected_free(&expected);
@@ -135,7 +135,7 @@ static void append_rank(const Watch *watch, const Calls *calls, int rank, char *
         append_place(header, diagnosis, size);
 }
 
-/* @param ended no rank will make any more calls */
+/* @param ended whether no rank will make another call */
 static void tell(const Watch *watch, const Calls *calls, bool ended, char *diagnosis, size_t size)
 {
     char text[1200];
@@ -187,7 +187,7 @@ static void count_sleep(Watch *watch, int rank, char state)
     watch->asked_last[rank] = asked;
 }
 
-/* Every rank waits in MPI or has left; the one that has polled least has done so `least` times. */
+/* Every rank waits in MPI or has left, and each waiting rank has polled at least `least` times. */
 static Ending blocked(Watch *watch, int64_t least, bool asleep, char *diagnosis, size_t size)
 {
     Ending ending = COMPLETE;
@@ -222,7 +222,7 @@ static Ending look_at_blocked(Watch *watch, double silence, char *diagnosis, siz
     return blocked(watch, least, asleep == waiting, diagnosis, size);
 }
 
-/* Where in the lab a computing rank is: it reports that itself, or it stays unknown. */
+/* Asks a computing rank where in the lab it is, and appends its answer, if one comes. */
 static void append_where(const Watch *watch, int rank, char *diagnosis, size_t size)
 {
     const RankHeader *header = &watch->launch->rank[rank];
@@ -234,8 +234,7 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Tells somebody at a terminal why nothing happens: only once, because later cases may be just as
- * slow. */
+/* Explains on a terminal why nothing happens, but only once: later cases may be just as slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {
     static bool told;

@@ -7,22 +7,22 @@
 
 /** What is known about the ranks of a running case. */
 typedef struct Watch {
-    const Launch *launch; /**< shared with the ranks */
-    const int *pid;       /**< process ID of each rank */
-    Case c;               /**< the case */
-    int posted;           /**< its number in this launch, from 1 */
-    int64_t events;       /**< MPI calls entered and left by all ranks, at the last look */
-    double cpu_limit;     /**< as given; 0: derived */
-    double derived;       /**< computed when needed; until then 0 */
-    double patience;      /**< a factor for the limit: smaller once a rank of this lab has looped */
-    bool waited_long;     /**< it hangs, which the calls alone did not prove */
-    double looked;        /**< time of the last look */
-    double since;         /**< time of the last MPI call entered or left */
-    double cpu[MAX_RANKS];         /**< each rank's CPU seconds soon after `since`; -1: unread */
+    const Launch *launch;  /**< shared with the ranks */
+    const int *pid;        /**< process ID of each rank */
+    Case c;                /**< the case */
+    int posted;            /**< its number in this launch, from 1 */
+    int64_t events;        /**< MPI calls entered and left by all ranks, at the last look */
+    double cpu_limit;      /**< as given; 0: derived */
+    double derived;        /**< computed when needed; until then 0 */
+    double patience;       /**< a factor for the time limits: larger with sanitizers or on a GPU */
+    bool waited_long;      /**< the case hung, but it took many polls to find that out */
+    double looked;         /**< time of the last look */
+    double since;          /**< time of the last MPI call entered or left */
+    double cpu[MAX_RANKS]; /**< each rank's CPU seconds soon after `since`; -1: unread */
     int64_t resident[MAX_RANKS];   /**< bytes that each rank held then */
     int asleep[MAX_RANKS];         /**< consecutive looks that found the rank asleep */
-    int64_t asked[MAX_RANKS];      /**< number of MPI's polls soon after `since` */
-    int64_t asked_last[MAX_RANKS]; /**< and at the last look */
+    int64_t asked[MAX_RANKS];      /**< number of MPI's polls at `since` */
+    int64_t asked_last[MAX_RANKS]; /**< number of MPI's polls at the last look */
 } Watch;
 
 /** Begins to watch a posted case. `cpu_limit` is the time in seconds that a rank may compute
