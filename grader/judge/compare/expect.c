@@ -47,7 +47,7 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     double *numbers;
     by_rows.vocabulary = 1;
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
-    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* all are charged */
+    int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* the budget covers all groups */
     numbers[0] = (double)(groups * sent(n, sizes).numbers);
     numbers[1] = (double)sent(n, sizes).calls;
     numbers[2] = (double)(groups * sent(n, &by_rows).numbers);

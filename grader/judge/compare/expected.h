@@ -7,7 +7,7 @@
 #include "grader/judge/compare/stream.h"
 #include "grader/labs/lab.h"
 
-/** Prints `problem` on stderr and exits. Each program of the judge has its own. */
+/** Prints `problem` on stderr and exits. Each program that contains the judge defines it. */
 _Noreturn void give_up(const Problem *problem);
 /** Like give_up(), for a problem given as text; `format` is already translated, `hint` is not. */
 _Noreturn void give_up_with(const char *hint, const char *format, ...)
@@ -24,13 +24,13 @@ ExpectFunction write_expected;
 
 /** Runs the case in double precision, as rank `rank` must see it (for layers, all ranks see the
  *  same). `rounded` is the number of additional runs in emulated single precision, for
- *  expected_spread(); 0 for a suspect. An expectation with a spread is valid until the next one.
- *  Free it with expected_free(). */
+ *  expected_spread(); 0 for a suspect. If `rounded` is above 0, the result is valid until the next
+ *  such call. Free it with expected_free(). */
 Expected expect(const Case *c, int rank, int suspect, int rounded);
 /** Makes expect() keep its results in this folder, and reuse those of an earlier run of the same
  *  judge. */
 void keep_expected(const char *folder);
-/** Frees the stream, but not the record itself. */
+/** Frees the entries, but not the record itself. */
 void expected_free(Expected *expected);
 
 /** Ends the judge's second process: while ranks run, there must be no processes except the judge

@@ -7,8 +7,8 @@ static bool after_attention(const Tensor *x)
     return x->producer && !strcmp(x->producer->name, "attention");
 }
 
-/* linear_with_bias() with the current mistake. The bias is never missing in the layer after
- * attention. The other mistakes are not made in the layer for q, k and v. */
+/* linear_with_bias() with the current mistake. BIAS_MISSING spares the layer after the attention. The
+ * other mistakes spare the layer for q, k and v. */
 static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
 {
     const Case *c;

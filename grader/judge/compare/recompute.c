@@ -12,7 +12,7 @@ Tensor *all_reduce(Tensor *x, const Mesh *mesh)
     return x;
 }
 
-/* The segment of the last call: functions of a lab get no other context. */
+/* The segment of the last call, kept for the mistake SEGMENT_OF_LAST_CALL. */
 static const Segment *last;
 
 Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)

@@ -1,6 +1,7 @@
 /* The exact run of a case, and the distance of single-precision runs from it. Two processes share
- * the runs: the judge, and a second one that waits for it. The ranks have ended, so both cores are
- * free. Results can be stored in files, for other answers to the same cases. */
+ * the runs: the judge, and a second one that waits for the judge's requests. The ranks have ended, so
+ * both cores are free. Results can be stored in files, for other runs of the judge on the same
+ * cases. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 enum { WORKERS = 2, JUDGE = 0, SECOND = 1, SLOTS = STREAM_BYTES / sizeof(Entry) };
 
 /* Memory shared by the two processes. The spread of an entry is in the slot in which the entry
- * begins; no two entries begin in the same slot. */
+ * begins. No two entries begin in the same slot. */
 typedef struct Desk {
     Case c;
     int rank, rounded;
@@ -85,7 +86,7 @@ void keep_expected(const char *folder)
     kept_in = folder;
 }
 
-/* A name for each request, by FNV-1a. */
+/* Names the file of a request by the request's FNV-1a hash. */
 static void name_kept(char path[600], const Case *c, int rank, int suspect, int rounded)
 {
     struct {
@@ -122,7 +123,7 @@ static bool take_kept(const char *path, Expected *e)
     return whole;
 }
 
-/* Another process may look for the file, so it gets its name only when it is complete. */
+/* Another process may look for the file, so the file gets its name only when it is complete. */
 static void keep(const char *path, const Expected *e)
 {
     char unfinished[620];
@@ -160,7 +161,7 @@ static void play_exactly(void)
     clear_spread(JUDGE);
 }
 
-/* Makes every second emulated run, starting with run `first`. */
+/* Does every second emulated run, starting with run `first`. */
 static void emulate(int worker, int first, bool exact_is_there)
 {
     static char *room;
@@ -221,11 +222,11 @@ static void compute_spread(const Case *c, int rank, int rounded)
     play_exactly();
     say();
     emulate(JUDGE, 2, true);
-    if (!hear()) /* it has ended, or never existed */
+    if (!hear()) /* the second process has ended, or never existed */
         emulate(SECOND, 1, true);
 }
 
-/* Memory of streams no longer needed; its pages are already mapped. */
+/* The memory of freed streams, for new ones: its pages are already mapped. */
 static struct {
     char *base[32];
     int count;

@@ -12,7 +12,7 @@ typedef struct Entries {
     int64_t begin, end; /**< range of these entries */
 } Entries;
 
-/** The entry after `last` (the first if NULL), or NULL at the end or if it is invalid. */
+/** The entry after `last` (the first if `last` is NULL); NULL at the end or if it is invalid. */
 const Entry *next_entry(Entries in, const Entry *last);
 /** The first entry with this kind and label, or NULL. */
 const Entry *find_entry(Entries in, int kind, Label label);
@@ -23,5 +23,5 @@ static inline const double *numbers_of(const Entry *entry)
 {
     return (const double *)(entry + 1);
 }
-/** The text of a NOTE or REFUSED entry; NULL if there is no entry or a rank wrote nonsense. */
+/** The text of a NOTE or REFUSED entry; NULL if there is no entry, or it is too short for a text. */
 const Problem *problem_of(const Entry *entry);

@@ -45,11 +45,11 @@ static const Half changes[MISTAKES][HALVES] = {
 
 enum { MOST_NORMS = HALVES * MAX_BLOCKS };
 
-/* Operations take no context. */
+/* Operations take no context, so what they know of the block is global. */
 static struct {
     int sums;                       /* number of residual sums */
     Tensor *value[VALUES_OF_BLOCK]; /* of the last block; NULL: none yet */
-    const LayerNorm *norm_due;      /* it comes after the sum */
+    const LayerNorm *norm_due;      /* the norm to apply to the sum, or NULL */
     const LayerNorm *norms[MOST_NORMS];
     int norm_count;
 } block;
@@ -76,8 +76,8 @@ void block_has_attended(Tensor *y)
     block.value[ATTENDED] = y;
 }
 
-/* The sums of an evaluation are not counted, so the values that the last block has left may come
- * from another pass. */
+/* Forgets the values of the last block. In an evaluation, no sum replaces them, so they may come from
+ * another pass. */
 static void enter_block(Tensor *x)
 {
     memset(block.value, 0, sizeof block.value);
@@ -98,7 +98,7 @@ LayerNorm *__wrap_layer_norm_new(Builder *b, int size)
     return layer;
 }
 
-/* The layer's index in block.norms, or -1. Each block makes norm1, then norm2. */
+/* The index of a norm in block.norms, or -1. Each block makes norm1, then norm2. */
 static int place_of(const LayerNorm *layer)
 {
     for (int i = 0; i < block.norm_count; i++)
@@ -129,8 +129,8 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     return block.value[NORMED];
 }
 
-/* Only a layer's residual sum is changed: its y has a producer. In the scenario's own sum, y is an
- * input. */
+/* Changes only the residual sums of a layer: their y has a producer. In the scenario's own sum, y is
+ * an input. */
 Tensor *__wrap_add(Tensor *x, Tensor *y)
 {
     if (mistake() == NO_MISTAKE || !y->producer)

@@ -1,6 +1,7 @@
 /** @file
- * A block with one thing changed, for suspects. With n1 = norm1(x), the block of labs 7 and 18 is
- * y = x + attention(n1) and y + feed_forward(norm2(y)); lab 18 drops from both results.
+ * A block with one thing changed, for suspects. The block of labs 7 and 18 computes
+ * y = x + attention(norm1(x)) and returns y + feed_forward(norm2(y)). Lab 18 applies dropout to both
+ * results before it adds them.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ enum {
     HALVES,       /**< how many there are */
 };
 
-/** A value of a block, which an operation takes in place of its own. */
+/** The value of a block that an operation takes in place of its own input. */
 typedef enum ValueOfBlock {
     ITS_OWN,         /**< no other */
     NO_VALUE,        /**< none at all */
@@ -25,7 +26,7 @@ typedef enum ValueOfBlock {
     VALUES_OF_BLOCK, /**< how many there are */
 } ValueOfBlock;
 
-/** How often a dropout acts. */
+/** How often dropout is applied. */
 typedef enum HowOften {
     ONCE,  /**< as it must */
     NEVER, /**< it is missing */
@@ -34,8 +35,8 @@ typedef enum HowOften {
 
 /** What is changed in a half; all zeros: nothing. */
 typedef struct Half {
-    ValueOfBlock reads; /**< by the norm */
-    ValueOfBlock adds;  /**< by the residual sum, to the result of this half */
+    ValueOfBlock reads; /**< what the norm reads */
+    ValueOfBlock adds;  /**< what the residual sum adds to the result of this half */
     bool no_norm;       /**< the norm returns what it reads */
     bool other_norm;    /**< uses the norm of the other half */
     bool norm_after;    /**< the norm is applied to the residual sum */
@@ -49,5 +50,5 @@ const Half *half_now(int half);
 
 /** Forgets the blocks of the last suspect. */
 void block_begin(void);
-/** The result of the attention is y. */
+/** Records y, the result of the attention. */
 void block_has_attended(Tensor *y);

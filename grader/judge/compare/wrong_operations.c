@@ -15,7 +15,7 @@ static struct {
     bool gelu_due;
     const char *dropout_due; /* the parameter's name, or NULL */
     double probability;
-    Tensor *weights[MOST_MADE]; /* in order of creation; their number */
+    Tensor *weights[MOST_MADE]; /* the first weights, in order of creation */
     int weight_count;
 } now = {.kind = NO_MISTAKE};
 
@@ -118,8 +118,7 @@ Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
     return __real_attention(q, k, v, mask, heads, factor);
 }
 
-/* The scenario itself calls gelu() once, on its input, outside the layer: that input has no
- * producer. */
+/* The scenario itself calls gelu() once outside the layer, on an input, which has no producer. */
 Tensor *__wrap_gelu(Tensor *x)
 {
     static const Activation *const wrong[MISTAKES] = {[ACTIVATION_RELU] = &relu,
@@ -151,8 +150,8 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* The second layer's weight, if the mistake makes the first layer share it in place of this one and
- * the shapes are equal. Otherwise the weight itself. */
+/* The second layer's weight, if the mistake makes the first layer use it instead of `weight` and the
+ * shapes are equal; otherwise `weight`. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;

@@ -6,7 +6,7 @@
 #include "autograd/operations.h"
 #include "grader/protocol.h"
 
-/** Declares an operation that the judge replaces, and begins its replacement (--wrap). */
+/** Declares an operation that the judge replaces (the linker's --wrap), and its replacement. */
 #define WRAPPED(type, name, ...)                                                                   \
     type __real_##name(__VA_ARGS__);                                                               \
     type __wrap_##name(__VA_ARGS__)
@@ -32,9 +32,9 @@ Tensor *activated(Tensor *x, const Activation *activation);
 /** [B,S,H] -> [B,H]: `factor` times the sum of the positions from `first` on. */
 Tensor *pooled(Tensor *x, int64_t first, double factor);
 
-/** How the columns of ranks can be wrong; each should have consecutive ones. */
+/** Mistakes about which columns a rank has. It should have consecutive ones, in rank order. */
 typedef enum Rearranged {
-    DEALT_OUT,          /**< rank r has every ranks-th column, starting with the r-th */
+    DEALT_OUT,          /**< rank r has every `ranks`-th column, from column r on */
     OF_FIRST,           /**< each has the columns of the first rank */
     BACKWARDS,          /**< each has its own, but gets the gradient of the first rank's columns */
     OWN_ONLY_BACKWARDS, /**< each has its own; only those of the first get a gradient */
@@ -58,5 +58,5 @@ Tensor *as_length(Tensor *mask);
 void suspect_begin(int mistake, const Case *c);
 /** Makes the operations correct again. */
 void suspect_end(void);
-/** The mistake that is being committed, and in which case. */
+/** Returns the mistake that the operations commit, and sets *c to the case. */
 int mistake_now(const Case **c);

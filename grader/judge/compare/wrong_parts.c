@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What an operation needs backward is kept in a tensor. */
+/* A tensor of two numbers that an operation keeps for its backward pass. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
 {
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2), whole());
@@ -167,7 +167,7 @@ static double gelu_slope(double x)
 const Activation relu = {relu_value, relu_slope}, tanh_itself = {tanh, tanh_slope},
                  silu = {silu_value, silu_slope}, gelu_by_tanh = {gelu_value, gelu_slope};
 
-/* Keeps the slopes, as numbers. */
+/* Multiplies dy by the slopes, which activated() has kept. */
 static void activation_gradient(Node *node, Tensor *dy)
 {
     Tensor *dx = like(dy);
@@ -190,7 +190,7 @@ Tensor *activated(Tensor *x, const Activation *activation)
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* The sum of the positions from `first` on, times a factor: forward from x, or backward into it. */
+/* The sum of the positions from `first` on, times a factor: forward from x to y, or backward into x. */
 static void pool_positions(Tensor *x, Tensor *y, int64_t first, double factor, bool back)
 {
     int64_t positions = x->shape.size[1], columns = x->shape.size[2];
@@ -235,7 +235,7 @@ Tensor *as_length(Tensor *mask)
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-/* The column in the place of column i: every ranks-th one, or one of the first rank's. */
+/* The index of the element that takes the place of element i: from another column of the same row. */
 static int64_t column_for(const Tensor *x, int64_t i, int ranks, bool dealt)
 {
     const int64_t columns = shape_last(x->shape), mine = columns / ranks, column = i % columns;
