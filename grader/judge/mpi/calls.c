@@ -219,8 +219,7 @@ static const Call *maker_of(const Calls *calls, uint64_t group)
     return NULL;
 }
 
-/* Two communicators of the same ranks, in both of which ranks wait, are distinguished by the calls
- * that made them. */
+/* If ranks wait in two communicators of the same ranks, appends which call made this one. */
 static void append_maker(const Calls *calls, const Call *call, char *text, size_t size)
 {
     bool alike = false;
@@ -270,7 +269,7 @@ bool is_waited_for(const Call *call, int64_t by)
     return call->starts && !call->completed && call->waited_by == by;
 }
 
-/* For a rank in a wait: what it started. */
+/* Appends the started calls that a rank in a wait waits for. */
 static void append_requests(const Calls *calls, int rank, char *text, size_t size)
 {
     const RankCalls *mine = &calls->rank[rank];

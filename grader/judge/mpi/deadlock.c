@@ -14,7 +14,7 @@ static bool was_refused(const Look *look, const Part *part)
     return look->calls->rank[part->rank].left && !part->call->returned;
 }
 
-/* The ranks of its group that have entered this call with fitting arguments. */
+/* The ranks that have entered this call of their group. Sets *fits to whether all arguments fit. */
 static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
 {
     uint64_t in = 0;
@@ -45,7 +45,7 @@ static Outlook outlook_without(const Part *mine, uint64_t missing)
     return is_root ? NONE_LEFT : SOME;
 }
 
-/* MPI may return from such a call at once. */
+/* Does this call move no numbers? MPI may return from it at once. */
 static bool moves_nothing(const Call *call)
 {
     int64_t count = 0;
@@ -105,8 +105,8 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
-/* Has the rank at the other end left the case? It no longer progresses MPI: it receives nothing, and the numbers of a
- * large message that it has started to send never follow. */
+/* Has the rank at the other end left the case? Then it no longer progresses MPI: it receives nothing,
+ * and never sends the rest of a large message that it has started. */
 static bool other_end_is_lost(const Look *look, const Part *mine)
 {
     if (!mine->receives)
@@ -156,8 +156,8 @@ static Outlook outlook_of_call(const Look *look, const Call *call, int rank, int
     return send < receive ? send : receive;
 }
 
-/* The worst outlook of all requests that this call waits for; for a wait that any of them ends, the
- * best. */
+/* The worst outlook of all requests that this call waits for. If any one of them ends the wait, the
+ * best outlook. */
 static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
 {
     const RankCalls *mine = &look->calls->rank[rank];

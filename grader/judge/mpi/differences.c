@@ -10,7 +10,7 @@
 typedef struct Search {
     const Calls *calls;
     bool ended, places, lines;
-    Difference first, alone; /* of all; and of messages without a counterpart */
+    Difference first, alone; /* the first of all; the first message without a counterpart */
     int64_t time, time_alone;
 } Search;
 
@@ -43,7 +43,7 @@ static DifferenceKind difference_of(const Search *s, const Part *a, const Part *
     return kind;
 }
 
-/* The rank with which most others agree represents them. */
+/* The index of the part with which most parts agree. */
 static int64_t usual_one(const Search *s, const Parts *all, int64_t begin, int64_t end)
 {
     int64_t best = begin, most = -1;
@@ -148,7 +148,7 @@ static Difference search(Search s)
         return (Difference){0};
     look_at_groups(&s);
     look_at_messages(&s);
-    /* A rank that waits for a message makes no other call: reports what the message lacks. */
+    /* A rank that waits for a message makes no other call, so the message is the cause. */
     bool waits = s.first.kind == NEVER_CALLED && s.alone.kind != NO_DIFFERENCE &&
                  s.alone.rank[0] == s.first.rank[1] &&
                  waits_for(s.calls, s.alone.rank[0], s.alone.call[0]);
@@ -167,7 +167,7 @@ Difference first_difference(const Calls *calls, bool ended, bool lines)
 
 /* ---- values of a tp group ---------------------------------------------------------------------------------------- */
 
-/* Rounding, relative to the sum of all absolute values. */
+/* What rounding explains, relative to the sum of all absolute values. */
 static const double alike = 1e-5;
 
 static bool same_place(const Value *a, const Value *b)
@@ -261,7 +261,7 @@ static const char *lesson(DifferenceKind kind)
     return _(lessons[kind]);
 }
 
-/* The other rank is in the other half of this message, with another tag. */
+/* If the other rank is in the other half of this message, with another tag, appends both tags. */
 static bool append_tags(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     const Call *in = call_of_rank(calls, d->rank[1]);

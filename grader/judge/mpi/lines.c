@@ -2,9 +2,9 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-enum { KEPT = 256 }; /* a lab calls on fewer lines; more of them are nonsense in a record */
+enum { KEPT = 256 }; /* a lab makes calls on fewer lines; more are nonsense in a record */
 
-/* One runner is judged at a time, and its addresses recur. */
+/* The lines found so far. The judge looks at one runner at a time, and its addresses recur. */
 static struct {
     char program[512]; /* "" before the first */
     const void *address[KEPT];

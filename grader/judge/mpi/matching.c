@@ -11,7 +11,7 @@ static Part *room_for_all(const Calls *calls, int halves)
     return malloc((size_t)all * sizeof(Part));
 }
 
-/* Parts are sorted by these numbers; parts that agree in the first ones belong together. */
+/* Parts are sorted by KEYS numbers. Parts with the same first numbers belong together. */
 enum { KEYS = 6, NUMBER_KEYS = 2, CHANNEL_KEYS = 4 };
 
 static void number_key(const Part *p, int64_t key[KEYS])

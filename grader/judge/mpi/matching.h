@@ -45,7 +45,7 @@ bool has_lost(const Calls *calls, uint64_t members);
  *  @return false for other differences */
 bool append_form(const Calls *calls, const Difference *d, char *text, size_t size);
 
-/** What MPI forbids about two calls that match in their group; NO_DIFFERENCE if they fit. */
+/** How two calls that match in their group break MPI's rules; NO_DIFFERENCE if they fit. */
 DifferenceKind misfit(const Part *a, const Part *b);
 /** Like misfit(), for a message with signature `sent` and its receive. */
 DifferenceKind misfit_of_message(const Signature *sent, const Signature *received);

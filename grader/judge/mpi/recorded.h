@@ -14,7 +14,7 @@ typedef struct RankCalls {
     int64_t first;            /**< calls made before these: a ring keeps only the last ones */
     int64_t count;            /**< number of calls here */
     Call *call;               /**< [count], in order */
-    bool left;                /**< the rank has completed the case */
+    bool left;                /**< the rank has left the case, successfully or not */
     int64_t values_count;     /**< number of values here */
     Value *value;             /**< the first ones: their ring is not overwritten */
     int64_t operations_count; /**< number of operations here */
@@ -58,8 +58,8 @@ typedef struct Difference {
     const Call *call[2]; /**< the second is NULL if it was never made */
 } Difference;
 
-/** Finds the first one in time that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more calls
- *  will come, so missing ones count. Returns none if `calls` is NULL. */
+/** Finds the earliest difference that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more calls
+ *  will come, so missing calls count. Returns none if `calls` is NULL. */
 Difference first_error(const Calls *calls, bool ended);
 
 /** Finds where the ranks of a group first diverge: an error, OTHER_PLACE or, with `lines`,
@@ -86,11 +86,11 @@ bool is_waited_for(const Call *call, int64_t by);
 typedef enum Outlook {
     NONE_LEFT, /**< no rank waits for anything that can still arrive: the calls alone prove it */
     UNLIKELY,  /**< calls that disagree have met; MPI may still complete them */
-    SOME,      /**< that depends on MPI's implementation */
+    SOME,      /**< it depends on MPI's implementation */
     ALL_THERE, /**< everything that some rank waits for is there: MPI is working */
 } Outlook;
 
-/** For ranks that all wait in MPI or have left. */
+/** The best outlook of any waiting rank, if all ranks wait in MPI or have left. */
 Outlook outlook_of(const Calls *calls);
 
 /* ---- text ----------------------------------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ void lines_of(const char *runner);
 /** "attention.c:41", or an empty text. Valid until another runner is selected. */
 const char *line_of(const void *address);
 
-/** The bytes of what was sent or expected; 0 if a rank has written nonsense. */
+/** The number of bytes sent or expected; 0 if a rank has written nonsense. */
 double signature_bytes(const Signature *s);
 
 /** Appends formatted text. */

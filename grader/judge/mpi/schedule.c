@@ -10,7 +10,7 @@ enum { UNKNOWN = -1 };
 /* What a call waits for: the halves of messages that meet it, or the other ranks of its group. */
 typedef struct Meeting {
     int rank[2];        /* the ranks of the receive and of the send that it meets, or NOBODY */
-    int64_t index[2];   /* of that call */
+    int64_t index[2];   /* of the call that it meets, among all calls of that rank */
     int64_t begin, end; /* of a collective: the parts that belong together */
     int64_t before;     /* likewise: where the parts of the group's previous collective begin */
 } Meeting;
@@ -23,7 +23,7 @@ typedef struct Replay {
     Meeting *meeting[MAX_RANKS]; /* of each call */
     double *made[MAX_RANKS];     /* the time at which each call was made, or UNKNOWN */
     double *over; /* [together.count] by begin: when the collective was over, or UNKNOWN */
-    int64_t next[MAX_RANKS]; /* call */
+    int64_t next[MAX_RANKS]; /* the next call of each rank */
     int next_pass[MAX_RANKS];
     int64_t multiplied[MAX_RANKS]; /* up to now */
     double time[MAX_RANKS];
@@ -86,8 +86,7 @@ static bool is_here(const Replay *r, const Call *call)
     return label_equal(&call->where, r->where);
 }
 
-/* The time of a call that another rank has made, or UNKNOWN. Calls of other steps were made before
- * this one. */
+/* The time at which a rank made a call, or UNKNOWN. Calls of other steps were made before this step. */
 static double made_at(const Replay *r, int rank, int64_t index)
 {
     const Call *call = call_at(r, rank, index);
@@ -121,7 +120,8 @@ static double collective_over(Replay *r, const Meeting *m)
     return *over;
 }
 
-/* When everything that this call exchanges is over: a message leaves when both of its ranks have made their call. */
+/* When everything that this call exchanges has arrived. A message leaves when both of its ranks have
+ * made their calls. */
 static double over_at(Replay *r, int rank, int64_t i)
 {
     const Call *call = &r->calls->rank[rank].call[i];
@@ -145,7 +145,8 @@ static double over_at(Replay *r, int rank, int64_t i)
     return time;
 }
 
-/* When a call returns; UNKNOWN if what it waits for is not there yet. A request that a test has found complete was not waited for. */
+/* When a call returns; UNKNOWN if what it waits for is not there yet. A request that a test found
+ * complete has no wait. */
 static double returns_at(Replay *r, int rank, int64_t i)
 {
     const RankCalls *mine = &r->calls->rank[rank];

@@ -1,7 +1,9 @@
 /** @file
- * The schedule of a step by a clock of its own. Without a pace, a pass of a stage takes one slot, and messages and everything else take
- * no time. So the length of a step and the idle slots of each stage follow from the record alone, on any machine and under any load.
- * With a pace, the same record is replayed in seconds: multiplications, messages and collectives take their time on a cluster.
+ * The schedule of a step on a simulated clock. Without a pace, a pass of a stage takes one slot, and
+ * messages and everything else take no time. So the length of a step and the idle slots of each
+ * stage follow from the record alone, on any machine and under any load. With a pace, the replay
+ * counts seconds: multiplications, messages and collectives take the time that they take on a
+ * cluster.
  */
 #pragma once
 
@@ -26,22 +28,22 @@ typedef struct Pace {
     double byte[LINKS];    /**< a byte of it */
     int node;              /**< ranks of a node */
     int tp;                /**< ranks that split a layer: others of a group are replicas */
-    double over_replicas;  /**< how many bytes each byte that replicas sum counts as */
+    double over_replicas;  /**< a factor for the bytes that replicas sum */
     bool late;             /**< a nonblocking collective begins only when it is waited for */
 } Pace;
 
 /** The seconds of a message from rank to rank. */
 double message_takes(const Pace *pace, const Call *send, int from, int to);
-/** The seconds of a collective, once all of its ranks have made it: a sum takes the time of a ring or of a tree, whichever is faster, as in
- *  common/bench/cost.py; anything else, that of a ring. */
+/** The seconds of a collective, once all of its ranks have called it. A sum takes the time of a ring
+ *  or of a tree, whichever is faster, as in common/bench/cost.py. All others take that of a ring. */
 double collective_takes(const Pace *pace, const Call *call);
-/** Are these members several ranks that hold the same shard, if `tp` ranks split a layer? */
+/** Are these at least two ranks that all hold the same shard, if `tp` ranks split a layer? */
 bool are_replicas(uint64_t members, int tp);
 
 /** A pass of a stage: a micro-batch, forward or backward. */
 typedef struct Pass {
     int micro;             /**< from 0 */
-    bool backward;         /**< or forward */
+    bool backward;         /**< otherwise forward */
     int64_t calls;         /**< how many calls its rank had made when it ended */
     int64_t multiplied;    /**< its multiply-adds, and those before it in the step */
     double begin, end;     /**< in slots or seconds since the step began */
@@ -77,8 +79,9 @@ typedef struct StepSchedule {
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if no message were buffered, or NULL */
 } StepSchedule;
 
-/** Replays the calls that the ranks made in one place, `where`, at the pace of the schedule. Of its passes, micro, backward, calls
- *  and multiplied are given; sets the rest. @return false if some rank is stuck */
+/** Replays the calls that the ranks made in one place, `where`. The caller fills in schedule->pace,
+ *  `count` and, of each pass, micro, backward, calls and multiplied. This function sets the rest.
+ *  @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
 /** How long a rank is idle in the step, up to its end. */
