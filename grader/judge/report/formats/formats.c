@@ -45,7 +45,7 @@ void check_output(const Verdict *verdict, const LabResult *lab, Check check, cha
     append(text, size, "\n%s%s", _("again: "), again);
 }
 
-/* The number after the next "FILE:" in the text, which is then *at; 0 at the end. */
+/* Returns the line number after the next "FILE:" in the text, and sets *at to it; 0 at the end. */
 static int next_line(const char *file, const char **at)
 {
     const size_t length = strlen(file);

@@ -24,7 +24,7 @@ void check_title(const LabResult *lab, Check check, char title[160]);
 /** "labs/04-attention/attention.c" */
 void lab_path(const LabResult *lab, char path[160]);
 
-/** Why a check failed, and the command that repeats it; empty if it passed. */
+/** Writes check_reason() and, if the check failed, the command that repeats it. */
 void check_output(const Verdict *verdict, const LabResult *lab, Check check, char *text,
                   size_t size);
 enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
@@ -33,9 +33,9 @@ enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
  *  or else the first line named, or 0. */
 int line_named(const LabResult *lab, const char *text);
 
-/** A check as the json format has it: name, status, points, of; reason, explained, case and again if it failed; reason
- *  if it is held back. */
+/** A check in the json format: name, status, points, of. If it failed, also reason, explained, case and
+ *  again; if it is held back, also reason. */
 json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check);
 
-/** The JSON text, indented, with a final newline; frees `json`. */
+/** The JSON text, indented, with a final newline. Frees `json`; the caller frees the text. */
 char *json_file(json_t *json);

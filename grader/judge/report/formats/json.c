@@ -1,4 +1,4 @@
-/* The json format: everything that the grader knows, which build/gradebook reads. grader/README.md
+/* The json format has everything that the grader knows; build/gradebook reads it. grader/README.md
  * describes it. */
 #include <math.h>
 
