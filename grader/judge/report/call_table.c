@@ -57,7 +57,7 @@ static bool belong_together(const Call *a, const Call *b)
            same_operation(a, b) && label_equal(&a->where, &b->where);
 }
 
-/* The next calls of all ranks that match this rank's. */
+/* Fills a row with this rank's next call and the next calls of other ranks that match it. */
 static void gather(const Table *t, int rank, Row *row)
 {
     const Call *mine = head_of(t, rank);
@@ -118,7 +118,7 @@ static bool comes_before(const Row *row, const Row *other, const Row *last)
     return row->time < other->time;
 }
 
-/* If ranks wait crosswise, no row is complete, and the earliest call is a row. */
+/* If ranks wait crosswise, no row is complete, and the earliest call becomes a row. */
 static bool next_row(Table *t, Row *best)
 {
     const Row *last = t->rows > 0 ? best - 1 : NULL;
@@ -183,8 +183,8 @@ static void append_other(const Call *first, const Call *call, char text[LABEL])
                what);
 }
 
-/* The line, and how the call differs from the row's label. In the lab's own file, the number
- * suffices. */
+/* Writes the line, and how the call differs from the row's label. In the lab's own file, the line's
+ * number suffices. */
 static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
 {
     const Call *call = row->call[rank];

@@ -22,7 +22,7 @@ static int told_before(const LabResult *lab, int check)
     return check;
 }
 
-/* The HINT stands out. */
+/* Prints a reason, with its HINT in bold. */
 static void print_own_reason(FILE *out, Page page, const char *reason)
 {
     const Paint paint = paint_of(page);
@@ -38,7 +38,7 @@ static void print_own_reason(FILE *out, Page page, const char *reason)
     }
 }
 
-/* The checks that fail for the same reason, in one sentence. */
+/* Prints why a check failed, and names the later checks that fail for the same reason. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     char others[400] = "", text[500];
@@ -116,7 +116,7 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
     }
 }
 
-/* For a lab in progress: where to continue, and whether what exists is a sound basis. */
+/* For a lab in progress: prints where to continue, and whether everything before that is right. */
 static void report_to_do(FILE *out, Page page, const LabResult *result)
 {
     bool to_do = false, failed = false, judged = false;

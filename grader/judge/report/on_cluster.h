@@ -8,7 +8,7 @@
 
 /** A step on a cluster. */
 typedef struct OnCluster {
-    const char *name;  /**< of the cluster and the model: a part of the text that was given */
+    const char *name;  /**< of the cluster and the model; points into the given text */
     StepSchedule step; /**< the replay */
     double free;       /**< seconds of the step if messages took no time; NAN if unknown */
     double late;       /**< if the sums over replicas followed the backward pass; likewise */
@@ -18,11 +18,11 @@ typedef struct OnCluster {
  *  @return false if the case has no whole step to replay */
 bool step_on_cluster(const Case *c, const Outcome *outcome, const char *text, OnCluster *on);
 
-/** Seconds of rank 0's sums over replicas. */
+/** Seconds that rank 0's sums over replicas take. */
 double sums_take(const StepSchedule *s);
 
-/** The rank that works longest, of those that make these sums: the step waits for it. */
+/** Of the ranks that take part in these sums, the one that works longest: the step waits for it. */
 int busiest_replica(const StepSchedule *s);
 
-/** Seconds of these sums in which that rank works. */
+/** Seconds of these sums during which that rank works. */
 double sums_overlapped(const StepSchedule *s);

@@ -1,5 +1,5 @@
 /** @file
- * Writes a verdict's file atomically: at any moment it is complete, old or new.
+ * Writes a verdict's file atomically: at any moment, the file is either the old or the new one.
  */
 #pragma once
 

@@ -31,7 +31,7 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
         if (text[take] && text[take] != '\n') {
             while (take > fits / 2 && !may_end(text, take))
                 take--;
-            if (!may_end(text, take)) /* a no-break space */
+            if (!may_end(text, take)) /* no blank to break at */
                 take = fits;
         }
         fprintf(out, "%s%.*s\n", indent, (int)take, text);
@@ -43,8 +43,8 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
     }
 }
 
-/* The lines of a file, which may hold any bytes; `text` gets the first `shown`, each after a bar
- * and truncated to the screen. */
+/* Counts the lines of a file, which may hold any bytes. `text` gets the first `shown` lines, each after
+ * a bar and truncated to WIDTH. */
 static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
 {
     enum { WIDTH = 90 };

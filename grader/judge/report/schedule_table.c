@@ -69,7 +69,8 @@ static const char *time_text(double seconds, char text[32])
     return text;
 }
 
-/* A box in a line that begins at column `first`: its name if it fits, or the name's first letter, and then `fill`. */
+/* Draws a span in a line that begins at column `first`: its name if it fits, otherwise the name's
+ * first letter, and then `fill`. */
 static void draw_box(Interval span, const char *name, char fill, double column, int first,
                      int columns, char *line)
 {
@@ -129,7 +130,7 @@ static void print_row(FILE *out, const char *name, int columns, const char *line
     fprintf(out, "%*s%-*s %.*s\n", INDENT, "", padded_to(name, beside), name, columns, line);
 }
 
-/* What overlaps in data parallelism: the work of each replica above the sums over all. */
+/* Prints what overlaps in data parallelism: the work of each replica, and below it their sums. */
 static void print_overlap(FILE *out, const StepSchedule *s)
 {
     enum { BESIDE = 8 };

@@ -3,7 +3,7 @@
 #include "grader/judge/report/verdict.h"
 #include "grader/labs/labels.h"
 
-/* What a rank's header says during the pass that this entry counts. */
+/* The label of the pass that this entry counts, as RankHeader.where has it during the pass. */
 static Label pass_of(const Entry *counted)
 {
     Label pass = counted->label;
@@ -11,7 +11,7 @@ static Label pass_of(const Entry *counted)
     return pass;
 }
 
-/* The next pass of rank 0 whose calls were counted. */
+/* The entry that counts the calls of rank 0's next pass, or NULL. */
 static const Entry *next_pass(const Outcome *outcome, const Entry *last)
 {
     while ((last = next_entry(outcome->wrote[0], last)))

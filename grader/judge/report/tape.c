@@ -23,7 +23,7 @@ static bool is_computed_with_next(const RankCalls *mine, int64_t i)
            !strcmp(next->name, "gelu and dropout") && next->input[0].tensor == o->input[0].tensor;
 }
 
-/* The first operations of one tape that were made while the rank was doing the same. */
+/* Finds the operations of the rank's first forward pass: those with the first one's tape and label. */
 static void find_forward(const RankCalls *mine, Shown *shown)
 {
     for (int64_t i = 0; i < mine->operations_count; i++) {
@@ -36,8 +36,8 @@ static void find_forward(const RankCalls *mine, Shown *shown)
     }
 }
 
-/* The number of the operation that returns a tensor, before operation `before`; 0 if none does. An operation may return its
- * argument. */
+/* The number of the last operation before index `before` that returns this tensor; 0 if none does. An
+ * operation may return its argument. */
 static int number_of(const Shown *shown, const void *tensor, int before)
 {
     for (int i = before - 1; i >= 0; i--)
@@ -46,7 +46,8 @@ static int number_of(const Shown *shown, const void *tensor, int before)
     return 0;
 }
 
-/* "x", then "x2": tensors from outside; parameters by the last two parts of their names. */
+/* Names a tensor from outside the pass: "x", then "x2". A parameter keeps the last two parts of its
+ * name. */
 static void name_outside(Shown *shown, const TapeTensor *a, char name[TAPE_TEXT])
 {
     const char *at = a->parameter + strlen(a->parameter);
@@ -130,7 +131,8 @@ static void backward_row(Shown *shown, const TapeOperation *o, int number, const
     }
 }
 
-/* The gradients of the results of the shown operations, in the order in which they were complete. */
+/* Adds the gradients of the shown operations' results, in the order in which they were complete, and
+ * lists the operations that no gradient reached. */
 static void add_backward(const RankCalls *mine, Shown *shown, const char *file, TapePass *pass)
 {
     bool reached[RING_OPERATIONS + 1] = {0};

@@ -1,5 +1,6 @@
 /** @file
- * A rank's tape: the operations of its first forward pass, and the way of the gradient through them.
+ * A rank's tape: the operations of its first forward pass, and how the gradient flows back through
+ * them.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 enum { TAPE_TEXT = 128 }; /**< bytes of a text of a tape */
 
-/** Something that an operation takes and no operation of the pass has returned. */
+/** An input of an operation that no operation of the pass has returned. */
 typedef struct TapeInput {
     char name[TAPE_TEXT];                 /**< "up.weight", "x" */
     char shape[TAPE_TEXT], placement[32]; /**< "[18,24]", "shard(0)" */
@@ -17,11 +18,11 @@ typedef struct TapeInput {
 /** An operation of a pass. */
 typedef struct TapeRow {
     int number;         /**< from 1 */
-    char line[64];      /**< "19", or "attention.c:28" in another file than the lab's */
+    char line[64];      /**< "19", or "attention.c:28" in a file other than the lab's */
     char name[32];      /**< "linear" */
     char of[TAPE_TEXT]; /**< the numbers of the operations whose results it takes */
     char shape[TAPE_TEXT],
-        placement[32];            /**< of its result or, backward, of the gradient of that */
+        placement[32];            /**< of its result or, backward, of the result's gradient */
     char to[2 * TAPE_TEXT];       /**< backward: where the gradient goes, "3, down.weight" */
     int inputs;                   /**< forward: number of inputs */
     TapeInput input[MOST_INPUTS]; /**< what comes from outside the pass */

@@ -3,7 +3,7 @@
 
 #include "base/language.h"
 
-/* The columns of both tables. */
+/* The widths of a table's columns. */
 typedef struct Widths {
     int line, name, shape, placement;
 } Widths;

@@ -26,8 +26,8 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                : NULL;
 }
 
-/* Could a lab that sends nothing pass this check without work? A layer that is split divides its
- * products before it sends anything. */
+/* Could a lab that sends nothing pass this check without work? A layer that splits weights divides its
+ * products before it sends anything, so ARITHMETIC is not held back there. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
@@ -119,7 +119,7 @@ int check_score(const LabResult *lab, Check check)
     return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
 }
 
-/* All checks of a lab that does not build fail by the same messages, which its first check has. */
+/* All checks of a lab that does not build fail with the same messages. Only the first one shows them. */
 static void refer_to(const LabResult *lab, Check first, char *text, size_t size)
 {
     snprintf(text, size, _("%s: see the check '%s'"), _(state_names[lab->state]),

@@ -9,7 +9,7 @@
 #include "grader/judge/launch/clean.h"
 #include "grader/judge/mpi/recorded.h"
 
-enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence */
+enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence by tell_isolation() */
 
 /** The contents of a report. The caller owns its parts. */
 typedef struct Verdict {
@@ -55,16 +55,16 @@ int next_check(const LabResult *lab, int check);
 int check_score(const LabResult *lab, Check check);
 
 /** Explains the status of a check in several lines. If it passed: why its points are held back, a
- * note, or nothing. If the lab does not build, its first check has the messages. */
+ *  note, or nothing. If the lab does not build, only its first check has the messages. */
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
-/** One mistake fails several checks: the first failed check with points whose reason begins with the same lines as that of
- *  this failed check; often itself. */
+/** The cause of a failed check, because one mistake may fail several: the first failed check with
+ *  points whose reason begins with the same line. Often the check itself. */
 Check cause_of(const LabResult *lab, Check check);
 
-/** What the reason of a failed check says beyond the lines that it shares with that of cause_of(); all of it if there is
- *  none. Part of the reason; may be empty. */
+/** The end of a failed check's reason, after the lines that it shares with the reason of its
+ *  cause_of(); all of the reason if the check is its own cause. May be empty. */
 const char *own_reason(const LabResult *lab, Check check);
 
 /** The command that grades this lab again with the same inputs, or only the case in which this
@@ -84,7 +84,7 @@ bool verdict_is_complete(const Verdict *verdict);
 /** Writes how the ranks were isolated: a sentence for every report and format. */
 void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
-/** Makes the texts of a result printable: a student's compiler and program go to terminals and files. */
+/** Makes the texts of a result printable, because they quote the compiler and the student's program. */
 void clean_result(LabResult *result);
 
 /** Writes to result->printed how much the ranks printed, with the first `lines` lines and, if the
@@ -132,9 +132,10 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
  *  only. Names the passes of the outcome in which no rank made a call. */
 void table_print(FILE *out, Page page, const Outcome *outcome, const char *file);
-/** Prints the passes after *last that come before `where` and in which no rank made a call; with NULL, all after *last. Sets
- *  *last, which starts as NULL. */
+/** Prints the passes in which no rank made a call, after *last and before `where`; if `where` is NULL,
+ *  all after *last. Advances *last, which the caller sets to NULL before the first call. */
 void silent_passes_print(FILE *out, const Outcome *outcome, const Entry **last, const Label *where);
-/** Prints the schedule of a case's first step, if its lab has stages; of a case that hung, up to the hang. Then prints what the step
- *  would cost on a cluster, if `cluster`, the output of common/bench/clusters.py, is not NULL. */
+/** Prints the schedule of a case's first step, if its lab has stages; if the case hung, up to the hang.
+ *  Then prints the times of the step on a cluster, if `cluster`, the output of
+ *  common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);
