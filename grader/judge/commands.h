@@ -1,6 +1,6 @@
 /** @file
- * The commands about one case (make trace, make tape, make report, make debug, make measure), and the lists
- * about labs (--list, --may-send).
+ * The commands on one case (make trace, make tape, make report, make debug, make measure), the timed
+ * training (--throughput), and the lists of labs (--list, --may-send).
  */
 #pragma once
 
@@ -17,15 +17,16 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
 Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **c);
 
 /** Runs one case of a lab without judging it, and prints its ranks' calls: ranks as columns, calls
- *  of a group that meet in one row. If the case hung or crashed, marks the first difference.
+ *  of a group that meet in one row. Marks the first difference, if there is one.
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations of its first pass.
+/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations of
+ *  its first pass.
  *  @return as trace_lab() */
 int tape_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, without limits and without a sandbox, with gdb on
+/** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb on
  *  rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks) that
  *  the rank reaches. Returns when gdb ends.
  *  @return as trace_lab() */
@@ -46,9 +47,9 @@ json_t *picture_text(const char *text);
  *  @return the exit status: 0 */
 int measure_lab(const Options *o);
 
-/** Times a training of a small BERT on 4 ranks, tp = 2, with TRAINING_LAB and the labs on which its
- *  runner was linked. Prints tokens per second, and writes them to o->out as the JSON of grader/README.md
- *  does a verdict. Ends the program with an error if a training does not run to completion.
+/** Times a training of a small BERT on 4 ranks, tp = 2, with TRAINING_LAB and the labs that its runner
+ *  is linked with. Prints tokens per second and the last loss, and writes both as JSON to the files
+ *  o->out. Ends the program with an error if a training does not run to completion.
  *  @return the exit status: 0 */
 int time_training(const Options *o);
 
@@ -56,7 +57,7 @@ int time_training(const Options *o);
  *  question and unit of the prediction. */
 void list_labs(FILE *out);
 /** Prints how many numbers a lab may send forward and backward, over all ranks of a group, at these
- *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY= TP= STAGES= MICROS= HELD="; of those
- *  not named, n, TP, STAGES and MICROS are 1, the others 0.
+ *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY= TP= STAGES= MICROS= HELD=". n, TP,
+ *  STAGES and MICROS are 1 if not given, the others 0.
  *  @return false with `problem` for an unknown name or an impossible number */
 bool list_sent(FILE *out, const Lab *lab, const char *sizes, Problem *problem);

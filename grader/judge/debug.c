@@ -9,12 +9,12 @@
 #include "grader/judge/commands.h"
 #include "grader/judge/launch/processes.h"
 
-/* Writes gdb's first commands to a file in the launcher's folder; the last one reports that gdb is
- * ready. */
+/* Paths in the launcher's folder: gdb's first commands, and a file that appears when gdb is ready. */
 typedef struct Script {
     char commands[96], ready[96];
 } Script;
 
+/* Writes the commands: they set the breakpoints, create the file `ready`, and continue. */
 static Script write_script(const Launcher *launcher, const char *stops)
 {
     Script script;

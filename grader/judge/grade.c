@@ -72,7 +72,7 @@ typedef struct Batch {
     int first, count;
 } Batch;
 
-/* What may be kept from one case to the next, as far as known. */
+/* Writes what the lab may keep from one case to the next, as far as known. */
 static const char *what_is_kept(const LabResult *result, char text[240])
 {
     snprintf(text, 240, result->variables[0] ? _("what %s kept from an earlier case") : "%s",
@@ -98,8 +98,8 @@ static void append_why_not_alone(CheckResult *r, const LabResult *result)
                kept, result->lab->number);
 }
 
-/* A failure must recur when its case runs alone; otherwise that case is not the cause, and
- * something is kept between cases. */
+/* Runs the case of a failed check alone. If the check passes there, the case by itself is not the
+ * cause: the lab may keep something between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner,
                          const Batch *batch, Check check, double until)
 {
@@ -151,7 +151,7 @@ static bool choose_case(Batch *batch, int only)
     return true;
 }
 
-/* No case can change the verdict: no check that gives points is right, and each has its reason. */
+/* Can no further case change the verdict? Every check with points has failed, each with a cause. */
 static bool is_decided(const LabResult *result)
 {
     for (int check = -1; (check = next_check(result, check)) >= 0;)
@@ -226,7 +226,7 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* If the numbers name no cause, what separates failing from passing cases may. */
+/* If the numbers reveal no cause, a pattern that separates failing from passing cases may. */
 static void tell_patterns(LabResult *result)
 {
     char line[800];
@@ -249,7 +249,8 @@ static int worth_looked_at(const LabResult *result)
     return worth;
 }
 
-/* The linker leaves the names beside the runner. */
+/* Reads the names of the lab's static and file-scope variables, which link-runner.sh has written beside
+ * the runner. */
 static void read_variables(LabResult *result, const char *runner)
 {
     char path[600], name[64];
@@ -265,7 +266,7 @@ static void read_variables(LabResult *result, const char *runner)
 
 void grade_lab(LabResult *result, const Options *o)
 {
-    enum { LINES_SHOWN = 60 }; /* for a single case, which somebody is examining */
+    enum { LINES_SHOWN = 60 }; /* of the ranks' output, if the student runs a single case */
     char runner[512];
     double begin = clock_now();
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
@@ -310,7 +311,7 @@ static bool passes(int number, const Options *o, const LabResult *before, int co
     return own.points == own.of;
 }
 
-/* Did this lab reach a TODO of another lab, whose start file stood in for it? */
+/* Did this lab reach a TODO in the start file of another lab? */
 static bool todo_of_another(const LabResult *result)
 {
     int number;

@@ -69,7 +69,8 @@ int lab_worth(const Lab *lab);
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
 
-/** Is the student's file the start file, with nothing to judge? If so, notes that in the result. */
+/** Is the student's file still the start file, so that there is nothing to judge? If so, notes that in
+ *  the result. */
 bool is_untouched(LabResult *result, const Options *o);
 /** Marks failed checks as "to do" if their functions (Lab.written) are as in the start file. */
 void look_for_handed_out(LabResult *result, const Options *o);

@@ -1,5 +1,5 @@
-/* build/grade --list, --may-send: what slides, tests and the student's commands read from the labs'
- * records. */
+/* build/grade --list, --may-send: prints data of the labs' records for slides, tests and the student's
+ * commands. */
 
 #include "grader/judge/commands.h"
 #include <jansson.h>

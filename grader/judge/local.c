@@ -221,7 +221,8 @@ static bool begin_shape(Reader *r)
 
 /* ---- the file */
 
-/* A line: its first word, for most the number of a lab, and words read one by one. */
+/* Reads a line: its first word, the number of a lab (except after `seed`), and the other words, one by
+ * one. */
 static bool read_line(Reader *r, char *line)
 {
     static const struct {

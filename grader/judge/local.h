@@ -14,8 +14,8 @@ enum {
 /** A `shape` line. */
 typedef struct LocalShape {
     int lab, line; /**< the lab; the line's number */
-    int world, tp; /**< the one layout that it applies to; 0: all of the lab */
-    Case sizes;    /**< 0 if the line does not set it */
+    int world, tp; /**< the only layout that it applies to; 0: all layouts of the lab */
+    Case sizes;    /**< the sizes that the line sets; the others are 0 */
 } LocalShape;
 
 /** The contents of the file, except layouts and points. */

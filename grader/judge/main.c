@@ -63,7 +63,7 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000000000; /* still too many seeds for a lab that knows one key to try them all */
+    o.seed %= 1000000000000; /* too many seeds to try, for a lab that wants to derive other keys */
     return o;
 }
 
@@ -202,8 +202,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
             give_up(&problem);
 }
 
-/* Writes the files before the first lab and after each lab: whatever ends the grader, they hold
- * everything that was graded. */
+/* Writes the files; call it before the first lab and after each lab. Whatever ends the grader, they then
+ * hold everything that was graded. */
 static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
                  double begin)
 {
@@ -237,8 +237,8 @@ static int choose_labs(LabResult *results, const Options *o)
     return count;
 }
 
-/* Scenarios allocate and free the same memory again and again; returning it to the system would
- * mean clearing it anew. */
+/* Scenarios allocate and free the same memory again and again. If it went back to the system, the
+ * system would clear it each time. */
 static void keep_memory(void)
 {
     enum { MOST = 1 << 30 };

@@ -21,9 +21,9 @@ json_t *picture_text(const char *text)
 
 /* ---- calls ----------------------------------------------------------------------------------------------- */
 
-/* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes,
- * not to whom it goes. That amount is divided equally among the other ranks, as in an optimal
- * algorithm (an all-reduce sends twice as much as a reduction to one rank). */
+/* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes, not
+ * to whom it goes. Each other rank counts as getting 1/n of it, as in an optimal algorithm. An
+ * all-reduce sends twice as much as a reduction to one rank. */
 static double bytes_to(const Call *call, int self, int other)
 {
     const int ranks = __builtin_popcountll(call->members);
@@ -77,7 +77,7 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
 
 /* ---- the schedule ---------------------------------------------------------------------------------------- */
 
-/* The passes of a step on the first rank of each stage; those that the replay did not reach are left out. */
+/* The passes of a step on the first rank of each stage, without those that the replay did not reach. */
 static json_t *stages_json(const Case *c, const StepSchedule *s, double unit)
 {
     json_t *stages = json_array();
@@ -119,7 +119,8 @@ static json_t *microseconds(double seconds)
     return isnan(seconds) ? json_null() : json_real(seconds / 1e-6);
 }
 
-/* Step 1 at the pace of a cluster, in microseconds; null if none is asked for, false if the case has no whole step. */
+/* Step 1 at the pace of a cluster, in microseconds; null without a cluster, false if the case has no
+ * whole step. */
 static json_t *picture_on_cluster(const Case *c, const Outcome *outcome, const char *cluster)
 {
     OnCluster on;
@@ -179,8 +180,8 @@ static json_t *picture_tapes(const Case *c, const Calls *calls)
 
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
-/* The checks, as make grade CASE= reports them. A failed check also has the part of the reason that
- * it shares with no other check, and the first check with the same cause. */
+/* The checks, as make grade CASE= reports them. A failed check also has the first check with the same
+ * cause, and the part of its own reason that the other check's reason lacks. */
 static json_t *checks_json(const Options *o, const LabResult *result)
 {
     const Verdict verdict = {result, 1, o->seed, o->author, 0, o->sandbox};

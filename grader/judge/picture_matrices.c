@@ -20,7 +20,8 @@ static bool is_wrong(const Entry *want, double is, double right, double toleranc
     return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
 }
 
-/* Wrong elements by their index in the full tensor: the first, and the length of the run. */
+/* Adds the wrong elements, by their index in the full tensor: their number, their runs (first index,
+ * length), and the values of the first ones. */
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();
@@ -79,7 +80,7 @@ static bool find_addends(const Trial *t, const Entry *want, double tolerance, Ad
     return a->count > 1;
 }
 
-/* The addends of each element in "first". */
+/* Adds the addends of each element in "first". */
 static void add_addends(const Trial *t, json_t *part, const Entry *want, double tolerance)
 {
     Addends a;

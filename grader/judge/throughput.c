@@ -12,9 +12,9 @@
 enum {
     RANKS = 4,
     TP = 2,
-    FEW_STEPS = 2, /* what these take is subtracted: the start, the initial values, the end */
+    FEW_STEPS = 2, /* their time, with that of the start and the end, is subtracted */
     STEPS_TIMED = 16,
-    REPEATS = 3, /* other work on the machine only adds time: the fastest counts */
+    REPEATS = 3, /* the fastest counts, because other work on the machine only adds time */
 };
 
 static Case training(const Options *o, int steps)

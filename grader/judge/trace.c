@@ -9,8 +9,9 @@
 #include "grader/judge/report/tape.h"
 #include "grader/judge/report/verdict.h"
 
-/* Do the ranks of this case communicate? In a lab with replicas, the case must also train and, for
- * a page, split matrices. */
+/* Is this case worth showing? Its ranks must communicate. In a lab with a LAYOUT check, it must also
+ * train several replicas and, depending on the lab, have several stages or (for a page) split
+ * matrices. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
     if (lab_points(lab_of(c->lab), SCHEDULE) && lab_of(c->lab)->over_stages)
