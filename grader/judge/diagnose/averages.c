@@ -103,7 +103,7 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
     return text;
 }
 
-/* Lab 16: was something sent after a step where nothing is due, or the other way round? */
+/* Lab 16: was an average taken after a step where none is due, or left out where one is due? */
 bool averaged_at_wrong_step(const Evidence *e)
 {
     const Label weights = e->want->label;
@@ -154,15 +154,16 @@ static Brought brought(const Trial *t, int evaluation)
     return all;
 }
 
-/* A mistake in the three sums: the wrong ones are a factor times the expected ones, or the numbers
+/* A mistake in the three sums: the wrong sums are `factor` times the expected ones, or the numbers
  * `is`. */
 typedef struct MetricsMistake {
-    double factor;        /* 0: the wrong ones are those in `is` */
+    double factor;        /* 0: the wrong sums are those in `is` */
     double is[3];         /* used if `factor` is 0 */
-    const char *sentence; /* %s: "loss_sum", or "the three sums" */
+    const char *sentence; /* %s: "loss_sum", or "each of the three sums" */
 } MetricsMistake;
 
-/* The names of the wrong sums, if the mistake explains each of them; otherwise NULL. */
+/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one; otherwise
+ * NULL. */
 static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
 {
     static const char *const names[] = {"loss_sum", "correct", "count"};
@@ -178,7 +179,7 @@ static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
     return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
 }
 
-/* The sum of doubles, if their two halves are added as floats. */
+/* The sum that results if the two halves of each double are added as floats. */
 static double halves_added(const Case *c, int number, int evaluation)
 {
     Scenario run = {.c = *c};
@@ -233,7 +234,7 @@ static bool one_of(const Evidence *e, const MetricsMistake *mistakes, size_t cou
     return false;
 }
 
-/* The sums over all replicas, in which only the last stages have counted rows. */
+/* The sums over all replicas. Only their last stages have counted rows. */
 static Metrics of_all_replicas(const Evidence *e)
 {
     Scenario run = {.c = *e->c};

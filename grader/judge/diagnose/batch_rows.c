@@ -36,7 +36,7 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
                : _("the sampler reads outside of `order`, or elements that it has not filled");
 }
 
-/* Are the length and the entries that a rank returned valid, whatever its rows? */
+/* What is wrong with the length and the entries that a rank returned, whichever rows they should be? */
 static const char *wrong_record(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);
@@ -48,7 +48,8 @@ static const char *wrong_record(const Trial *t, const Deal *deal, int rank, cons
     return NULL;
 }
 
-/* With EVERY_ROW_ONCE, some replicas read fewer rows, whichever these are. */
+/* What is wrong with the returned length? With EVERY_ROW_ONCE, any of the replicas may read fewer
+ * rows. */
 static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *mine)
 {
     int64_t dp = replicas_of(t->c), length = length_of(mine),
@@ -116,7 +117,7 @@ const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
 }
 
 /* After the last row of the order, PAD continues with the first. Is each row read as often as that
- * makes it? */
+ * requires? */
 static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;

@@ -1,6 +1,6 @@
 /** @file
- * What lab 11's ranks dealt in one call of the sampler, for the files that judge it: as sets
- * (batch_rows.c), and in their order (row_order.c).
+ * The rows that lab 11's ranks dealt in one call of the sampler. batch_rows.c judges them as sets,
+ * row_order.c judges their order.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ typedef struct Dealt {
     Deal deal;                  /**< the request */
     const Entry *of[MAX_RANKS]; /**< the entry of each rank */
     int times[MOST_ROWS];       /**< how often each row is read, over all replicas */
-    int replicas[MOST_ROWS];    /**< by how many replicas */
+    int replicas[MOST_ROWS];    /**< how many replicas read each row */
 } Dealt;
 
 /** The length that a rank returned. */
@@ -33,12 +33,12 @@ static inline int64_t length_of(const Entry *e)
 bool find_dealt(const Trial *t, Dealt *dealt);
 /** Did two ranks return the same rows, in the same order? */
 bool same_rows(const Entry *a, const Entry *b);
-/** What is wrong with the record of some rank, whichever rows it should read; or NULL. */
+/** What is wrong with some rank's record, whichever rows the rank should read; or NULL. */
 const char *wrong_on_ranks(const Trial *t, const Dealt *dealt);
 /** Counts how often each row is read: Dealt.times and Dealt.replicas. */
 void count_rows(const Trial *t, Dealt *dealt);
 
-/** The order that a rank filled in, or NULL if it did not use the array for that. */
+/** The order that a rank filled in, or NULL if that is not a permutation of all rows. */
 const double *order_of(const Trial *t, const Deal *deal, int rank);
 /** Did two ranks fill in different orders? */
 bool shuffled_differently(const Trial *t, const Deal *deal);

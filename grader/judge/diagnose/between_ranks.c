@@ -21,15 +21,15 @@ bool right_on_first_rank(const Evidence *e)
     return says(e, _("the result is right on the first rank only"));
 }
 
-/* Given that this rank holds only what it contributed: do all ranks hold the same, or does another
- * rank have the sum? */
+/* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have the
+ * sum? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
     const Members group = tp_group(c, e->trial->rank);
     int right_on = -1;
     bool everywhere = true;
-    if (e->zeros == e->count) /* without the zeros, the sum is the other rank's own contribution */
+    if (e->zeros == e->count) /* zeros add nothing: another rank's own numbers may be the sum */
         return false;
     for (int k = 0; k < group.count; k++) {
         const int rank = group.first + k * group.stride;

@@ -190,7 +190,7 @@ static bool gathers_instead(const Trial *t, const Entry *want)
     return false;
 }
 
-/* Lab 17: what would suffice, by the function that sent more. */
+/* Lab 17: what would suffice in the function that sent more. */
 static const char *enough_of_shards(const Label *l)
 {
     return l->index == SHARDED_REDUCE
@@ -236,15 +236,15 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
                  reason);
 }
 
-/* The ranks of the largest group that sums. */
+/* The size of the largest group that sums. */
 static double largest_group(const Case *c)
 {
     return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
 }
 
-/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
- * its numbers to a multiple of n, which adds up to n - 1 numbers; each half sends them n - 1 times.
- * An f or g alone is padded by what its size lacks. */
+/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads its
+ * numbers to a multiple of n: this adds up to n - 1 numbers, and each half sends them n - 1 times. For
+ * an f or g alone, `allowed` determines the padding. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;
@@ -268,10 +268,10 @@ void compare_traffic(Trial *t, const Entry *want)
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
            padding = padding_of(t, want, largest_group(t->c), allowed);
-    /* Charges are multiples of 1/n of a number, accumulated since the case began: less than half a
-     * number is rounding. */
+    /* Charges are multiples of 1/n of a number, accumulated since the case began. Less than half of
+     * 1/n is rounding. */
     double rounding = 0.5 / n;
-    /* A stage's embedding may be split in two ways, of which one sends less. */
+    /* A stage's embedding may be split in two ways, and one of them sends less. */
     const bool exact = !t->result->lab->over_stages || t->c->tp == 1;
     t->result->exchanges |= sent > 0;
     t->result->sent = (Bytes){true, t->result->sent.count + sizeof(float) * sent};

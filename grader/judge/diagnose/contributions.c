@@ -1,4 +1,4 @@
-/* Labs 1, 9 and 11: determines how the result is composed of the ranks' contributions. */
+/* Labs 1, 9, 11 and 17: determines how the result is composed of the ranks' contributions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct Brought {
     double *numbers[MAX_RANKS];
 } Brought;
 
-/* The key of the inputs that this result is the sum of; false if it is not a sum. */
+/* Writes the key of the inputs whose sum this result is; false if it is not a sum. */
 static bool inputs_of(const Entry *want, char key[KEY_SIZE])
 {
     if (want->label.of == OF_SHARDS) {
@@ -97,7 +97,7 @@ static bool another_operation(const Evidence *e, const Brought *b)
     return false;
 }
 
-/* A double that was added occupies two singles; its upper half can be recognised. */
+/* Were pairs of floats added as if each were a double? Looks at the upper halves of these sums. */
 static bool added_as_doubles(const Evidence *e, const Brought *b)
 {
     int64_t explained = 0;
@@ -184,7 +184,7 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves equations with a symmetric positive matrix; returns false if they do not determine x. */
+/* Solves linear equations with a symmetric positive matrix; false if they do not determine x. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {

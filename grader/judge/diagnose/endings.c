@@ -1,4 +1,4 @@
-/* Explains why a check failed when the case did not complete; describes the case and its end. */
+/* Explains a failed check by how the case ended; describes the case and its end. */
 #include <limits.h>
 #include <stdarg.h>
 
@@ -95,7 +95,7 @@ static int waits_to_send_to(const Calls *calls, int rank)
     return NOBODY;
 }
 
-/* Says if a stage has ended a pass in which another stage still waits for it. */
+/* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
 static void append_stage_without(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
@@ -120,7 +120,7 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Each rank sends to the next one, and all wait until that one receives. */
+/* Appends a sentence if each rank of a ring waits to send to the next one, so that none receives. */
 static void append_ring_of_sends(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
@@ -145,7 +145,7 @@ static void append_ring_of_sends(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Two ranks send to each other, and neither receives. */
+/* Appends a sentence if two ranks send to each other, or ranks in a ring, and none of them receives. */
 static void append_crossing_sends(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;

@@ -1,4 +1,4 @@
-/* What the numbers by themselves show. */
+/* Mistakes that the numbers alone reveal. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ bool not_a_number(const Evidence *e)
     return false;
 }
 
-/* A layer's input is written after its forward pass. */
+/* The runner writes a layer's input after the forward pass, so a wrong one was altered. */
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
@@ -70,7 +70,7 @@ bool input_altered(const Evidence *e)
                 : _("the layer altered its input; another operation still needs the old values"));
 }
 
-/* A gradient that is zero here may be right where another rank has used the parameter. */
+/* Is this gradient zero here, but not on another rank, which has used the parameter? */
 static bool used_on_another_rank(const Evidence *e)
 {
     const Trial *t = e->trial;
@@ -124,8 +124,8 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each wrong output of this rank this factor times the expected one? In one output, a rank's
- * part of a sum may be zero. */
+/* Is each wrong output of this rank this factor times the expected one? One output alone may mislead:
+ * a rank's part of a sum may be zero there. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {
     const Trial *t = e->trial;
@@ -212,7 +212,7 @@ bool multiple(const Evidence *e)
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (dropout_differs(e)) /* if little is kept, a factor means nothing */
+    if (dropout_differs(e)) /* if dropout keeps few numbers, they have some factor by chance */
         return false;
     if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))
@@ -284,7 +284,7 @@ static int64_t times_in(const double *numbers, int64_t count, double number, dou
     return times;
 }
 
-/* A number that occurs more often than it should is not just misplaced. */
+/* Are the right numbers all there, in other places? No number may occur more often than it should. */
 bool same_numbers_elsewhere(const Evidence *e)
 {
     int64_t zeros = 0; /* on this rank alone */

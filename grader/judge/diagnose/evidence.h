@@ -14,12 +14,12 @@ typedef struct Evidence {
     const double *right;     /**< the same part of the expected numbers */
     int64_t count;
     double tolerance; /**< the largest error that rounding explains */
-    char *text;       /**< for the sentence that names the cause */
-    size_t size;      /**< bytes of it */
+    char *text;       /**< receives the sentence that names the cause */
+    size_t size;      /**< bytes of `text` */
     /* The results of one pass over the numbers: see look_over(). */
-    int64_t wrong, first_wrong; /**< number of wrong ones; index of the first, or `count` */
+    int64_t wrong, first_wrong; /**< count of wrong numbers; index of the first, or `count` */
     int64_t zeros;              /**< numbers that are zero */
-    int64_t lost, extra;        /**< wrong because zero; wrong because not zero */
+    int64_t lost, extra;        /**< wrong numbers that are zero; that should be zero */
     double error;               /**< the largest error */
     double most_is, most_right; /**< the largest number; the largest expected one */
 } Evidence;
@@ -38,7 +38,7 @@ bool is_right(const Evidence *e, int64_t i);
 /** Compares all numbers once, and fills in the counts and errors of `e`. */
 void look_over(Evidence *e);
 
-/** Are the rank's numbers those that the full tensor `whole` would give it? */
+/** Are the rank's numbers its part of the full tensor `whole`, up to four tolerances? */
 bool gives(const Evidence *e, const double *whole);
 
 /** Writes the sentence to e->text. @return true */
@@ -62,7 +62,7 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
 
-/** A typical mistake; the judge computes the numbers that it gives. */
+/** A typical mistake, whose numbers the judge can compute. */
 typedef struct Suspect {
     unsigned families;    /**< a set of MistakeFamily */
     const char *sentence; /**< the sentence for the report */

@@ -2,8 +2,8 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* The check to which errors in calls belong; labs without a communication check have a groups
- * check. */
+/* The check to which errors in calls belong. For labs without a communication check, lab_check()
+ * chooses another one. */
 static Check check_of_calls(const Trial *t)
 {
     return lab_check(t->result->lab, COMMUNICATION);
@@ -50,7 +50,7 @@ static const Call *open_request(const Trial *t)
     return NULL;
 }
 
-/* What the open exchange was to give. */
+/* The check of the numbers that the open exchange should have brought. */
 static Check check_of_request(const Trial *t, const Call *open)
 {
     const Lab *lab = t->result->lab;

@@ -18,7 +18,7 @@ static bool noted(const Trial *t, char *text, size_t size)
     return true;
 }
 
-/* For a case's two layers: is this the shape of the other one's result? */
+/* Is this the shape of a result of the case's layers, such as the other layer's? */
 static bool is_shape_of_another(const Trial *t, const Entry *got, const Entry *want)
 {
     if (want->check != FORWARD || !alike_on_ranks(t->c))
@@ -143,7 +143,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     dropout_differs,
                                     first_ones_right,
                                     NULL};
-    /* A number counted twice may be a number taken for the sum. */
+    /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
     static Finder *const of_sums[] = {ring_is_wrong,
                                       divided_by_bucket_count,
                                       averaged_at_wrong_step,
@@ -159,7 +159,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
     return *proven || (!has_note && look_at_numbers(e, signs));
 }
 
-/* Nothing proves what went wrong: where do the ranks begin to differ, in calls or in values? */
+/* If nothing proves what went wrong: appends where the ranks begin to differ, in calls or in values. */
 static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
 {
     size_t used = found ? strlen(text) : 0;

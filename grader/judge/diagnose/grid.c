@@ -1,4 +1,4 @@
-/* Lab 14: explains a wrong norm, and gradients that were summed over the replicas at a wrong time. */
+/* Lab 14: explains a wrong norm, and gradients summed over the replicas not at all or too often. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -7,7 +7,7 @@
 
 /* ---- the norm ------------------------------------------------------------------------------------------------ */
 
-/* The axes of a sum: a set of 1 << GroupName. LEFT_OUT: not even the rank's own number is added. */
+/* The axes of a sum: a set of 1 << GroupName. LEFT_OUT: the sum lacks even the rank's own number. */
 enum { TENSOR = 1 << TP, DATA = 1 << DP, PIPELINE = 1 << PP, LEFT_OUT = 1 << AXES };
 
 /* The axes that have more than one rank. */
@@ -148,7 +148,8 @@ bool replicas_differ(const Evidence *e)
     return false;
 }
 
-/* The replicas agree, and have sent more than one sum takes. */
+/* Have the ranks sent clearly more than one sum over the replicas takes? replicas_differ() comes first,
+ * so the replicas agree. */
 bool summed_in_each_pass(const Evidence *e)
 {
     const Label step = label_of(ITSELF, THE_MODEL, 0, e->want->label.step);

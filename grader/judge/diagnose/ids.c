@@ -1,11 +1,11 @@
-/* Labs 3 and 21: which ids are looked up incorrectly. */
+/* Labs 3 and 21: finds the ids that are looked up incorrectly. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/vocabulary.h"
 
-/* Is this id the first row that a rank holds, or the last of several? */
+/* Is an id the first row that some rank holds, or the last of several? */
 typedef struct Border {
     bool known, first, last;
 } Border;
@@ -214,7 +214,7 @@ static Label of_lookup(const Evidence *e, What what, int layer, int step)
                                                         : label_of(what, A_LAYER, layer, step);
 }
 
-/* The gradient of a table: was its lookup wrong already? */
+/* For the gradient of a table: was its lookup already wrong? */
 bool lookup_was_wrong(const Evidence *e)
 {
     if (!is_gradient_of_table(e))
@@ -235,7 +235,7 @@ bool lookup_was_wrong(const Evidence *e)
     return output.wrong > 0 && rows_of_ids(&output);
 }
 
-/* What the rows that other ranks hold add up to. */
+/* The sum, in this column, of the expected rows that other ranks hold. */
 static double sum_of_others(const Evidence *e, int64_t column)
 {
     const int64_t columns = shape_last(e->want->shape),
@@ -247,7 +247,7 @@ static double sum_of_others(const Evidence *e, int64_t column)
     return sum;
 }
 
-/* The gradient of a table split by rows: did one row get the gradients of all ids of other ranks? */
+/* For the gradient of a table split by rows: did one row get the gradients of all other ranks' ids? */
 bool row_of_other_ids(const Evidence *e)
 {
     const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;
@@ -267,7 +267,7 @@ bool row_of_other_ids(const Evidence *e)
                 (long long)e->got->begin + at / columns);
 }
 
-/* The gradient of a table: are only the rows of repeated ids wrong? */
+/* For the gradient of a table: are only the rows of repeated ids wrong? */
 bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;
@@ -293,7 +293,8 @@ bool rows_of_repeated_ids(const Evidence *e)
                 (long long)repeated);
 }
 
-/* A language model's loss, or what follows from it, where logits are in the ten thousands. */
+/* Where logits are in the thousands or ten thousands: is a language model's loss infinite or NaN? Then
+ * what follows from it is wrong too. */
 bool exp_overflows(const Evidence *e)
 {
     Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);

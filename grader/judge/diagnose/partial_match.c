@@ -1,4 +1,4 @@
-/* What the wrong numbers have in common that the right ones do not. */
+/* Finds what the wrong numbers have in common and the right ones do not. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"

@@ -1,4 +1,4 @@
-/* What the cases in which a check fails have in common. */
+/* Finds what the cases in which a check fails have in common. */
 
 #include "grader/judge/diagnose/trial.h"
 
@@ -103,7 +103,7 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
     return false;
 }
 
-/* A single case may be the largest in several ways, of which only one matters. */
+/* A single case may be the largest in several sizes, and only one of them matters. */
 static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
 {
     char names[64] = "";

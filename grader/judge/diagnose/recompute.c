@@ -6,8 +6,8 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Right answers take at most the memory that the judge takes on its one rank, and the inputs and
- * results of communication. Buffers are rounded up. */
+/* Right answers take at most the memory that the judge takes on its one rank, plus the inputs and
+ * results of communication. Buffers are rounded up (`small`). */
 static const double slack = 1.1, small = 64;
 
 void compare_work_of_segments(Trial *t, const Entry *want)

@@ -68,32 +68,32 @@ typedef struct LabResult {
     char stack[400];           /**< what it was graded on, when that is not the reference alone */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
-    bool misplaced;            /**< in some case, a block was in no stage, or in a wrong one */
+    bool misplaced;            /**< in some case, a block was in no stage, in two or out of order */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
-    Ending cut_short;      /**< the ending because of which other cases were not run, or COMPLETE */
-    int not_run;           /**< number of cases not run: cut short, or every check had failed */
+    Ending cut_short;          /**< the ending that kept other cases from running, or COMPLETE */
+    int not_run;               /**< number of cases not run: cut short, or every check had failed */
     bool serial, overlaps; /**< in some step, stages worked one after the other; at the same time */
-    bool sends_too_little; /**< in a case whose numbers are wrong, less than the exchange takes */
+    bool sends_too_little; /**< in a case with wrong numbers, ranks sent less than they need */
     bool exchanges;        /**< something was sent in some case */
     Bytes sent;            /**< by all ranks, in the passes of all cases together */
     Bytes kept;            /**< after a pass of any case, on the rank that kept the most */
     char printed[8192];    /**< its ranks' output: how much, where it is kept, the first lines */
     int points, of;        /**< earned, and what there is to earn */
     uint64_t seed;         /**< of its cases */
-    int cases;             /**< that were run */
-    int kit_cases;         /**< the first of these, everybody's; then come the instructor's */
+    int cases;             /**< number of cases, run or not */
+    int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
     double seconds;        /**< that it took */
     Times times;           /**< how these seconds divide */
 } LabResult;
 
-/** Compares an outcome with what is expected, and notes each check that fails for the first
- *  time. */
+/** Compares an outcome with the expected entries, and records in `result` which checks it concerns,
+ *  which of them fail, and why. */
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome);
 
-/** Why cases were not run, in words that follow "since", and translated. */
+/** Why cases were not run, as a translated clause that follows "since". */
 const char *why_cut_short(const LabResult *result);
 
-/** Adds one case. */
+/** Counts one case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
 /** Writes a line such as "It fails on 3 ranks only: 3 of 12 cases", if traits or a size separate

@@ -1,4 +1,4 @@
-/* Lab 15: to whom each rank sends, how much, and how many rounds that takes by the clock of the schedule. */
+/* Lab 15: checks to whom each rank sends, how much, and how many rounds that takes in a replay. */
 #include "grader/judge/mpi/schedule.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/ring.h"
 
-/* A call of a part, in the whole world. */
+/* One call of a part of the ring, on all ranks. */
 typedef struct Exchange {
     Trial *trial;
     const char *function;
@@ -35,7 +35,7 @@ static void call_at_line(const Exchange *x, const Call *call, char *text, size_t
 
 /* ---- what is sent -------------------------------------------------------------------------------------------- */
 
-/* A collective does all the work: nothing is left that could earn points. */
+/* Fails all checks if the lab calls a collective: it would do all the work that earns points. */
 static bool uses_collective(const Exchange *x)
 {
     Trial *t = x->trial;
@@ -59,13 +59,14 @@ static bool uses_collective(const Exchange *x)
     return false;
 }
 
-/* What a rank has sent to its right (0) and to its left (1) neighbour, which are the same rank if there are only two. */
+/* What a rank has sent to its right (0) and left (1) neighbours. They are the same rank if there are
+ * only two ranks; then it counts as the right one. */
 typedef struct Sent {
     int messages[2];
     int64_t numbers;
 } Sent;
 
-/* 0: the right neighbour, 1: the left one, or NOBODY. */
+/* Which neighbour is rank `to`? 0: the right one, 1: the left one; NOBODY if neither. */
 static int side_of(const Trial *t, int rank, int to)
 {
     const Members group = tp_group(t->c, rank);
@@ -88,7 +89,7 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
     return false;
 }
 
-/* A message to a rank of another group is not part of the ring, and the rank that waits for it may wait for ever. */
+/* Fails if a message goes to a rank of another group: the rank that waits for it may wait forever. */
 static void compare_receivers(const Exchange *x, Check check)
 {
     Trial *t = x->trial;
@@ -127,7 +128,8 @@ static bool count_sent(const Exchange *x, int rank, Sent *sent)
     }
 }
 
-/* A ring may turn both ways, with a half of the numbers each way. With two ranks, both ways are the same one. */
+/* A ring may turn both ways, with half of the numbers each way. With two ranks, both ways are the
+ * same. */
 static void compare_sent(const Exchange *x, int rank)
 {
     Trial *t = x->trial;

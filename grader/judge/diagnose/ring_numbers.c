@@ -18,7 +18,7 @@ static bool chunk_at(const Trial *t, Members group, int place, int call, Range *
     return true;
 }
 
-/* What is wrong with n chunks of N numbers? @return whether anything is */
+/* Writes what is wrong with n chunks of N numbers. @return whether anything is */
 static bool are_no_chunks(int64_t N, int n, const Range chunk[], char why[300])
 {
     int64_t end = 0, least = N, most = 0;
@@ -76,7 +76,7 @@ void compare_extreme_chunks(Trial *t)
 
 /* ---- the numbers --------------------------------------------------------------------------------------------- */
 
-/* The evidence, and what the ranks of a group held before a call. */
+/* The evidence, with what the ranks of a group held before a call. */
 typedef struct Ring {
     const Evidence *e;
     Members group;
@@ -187,7 +187,7 @@ static bool is_another_sum(Ring *r)
     return false;
 }
 
-/* Did each rank that chunk k passed in this direction, up to this one, add it to what x held? */
+/* On the way of chunk k in this direction to this rank, did each rank add the chunk to what x held? */
 static bool was_added(Ring *r, int k, Range chunk, int direction)
 {
     const Evidence *e = r->e;
@@ -202,7 +202,7 @@ static bool was_added(Ring *r, int k, Range chunk, int direction)
     return true;
 }
 
-/* What does x hold where the chunk belongs after the gather? */
+/* Finds what x holds after the gather in place of chunk k. */
 static bool says_instead(Ring *r, int k, Range chunk)
 {
     const Evidence *e = r->e;

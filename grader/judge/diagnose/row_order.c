@@ -1,5 +1,5 @@
-/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? Only what chance
- * cannot produce is an error. */
+/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? An error is only
+ * what chance practically never produces. */
 #include "grader/judge/diagnose/batch_rows.h"
 
 #include <math.h>

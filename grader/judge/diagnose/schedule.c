@@ -1,4 +1,5 @@
-/* Lab 13: how long a step takes by the clock of the schedule, where a stage waits, and how many micro-batches it holds. */
+/* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches it
+ * holds. */
 #include "grader/judge/mpi/schedule.h"
 
 #include "grader/judge/diagnose/evidence.h"
@@ -121,7 +122,8 @@ static void compare_alive(Trial *t, const StepSchedule *s)
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-/* Is there a pass after number i that needs nothing from another stage? */
+/* The rank's next forward pass after pass i, or NULL. On the first stage, such a pass needs nothing
+ * from another stage. */
 static const Pass *could_run(const StepSchedule *s, int rank, int i)
 {
     for (int k = i + 1; k < s->count[rank]; k++)
@@ -130,8 +132,8 @@ static const Pass *could_run(const StepSchedule *s, int rank, int i)
     return NULL;
 }
 
-/* The first unnecessary wait: the first stage can always run forward. Without one, the longest wait
- * of all stages. */
+/* The first unnecessary wait: the first stage need not wait while it has a pass forward left. If there
+ * is none, the longest wait of all stages. */
 static const Pass *worst_wait(const Trial *t, const StepSchedule *s, int *of_rank,
                               const Pass **instead)
 {
@@ -174,7 +176,7 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
          idle, pass ? pass->micro : 0, line[0] ? _(", at ") : "", line, meanwhile, t->sizes);
 }
 
-/* Even so, the case ran to completion, because MPI buffered the messages. */
+/* The case ran to completion all the same, because MPI buffered the messages. */
 void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
 {
     char waits[2][300] = {"", ""};
@@ -260,7 +262,8 @@ static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backw
     return NULL;
 }
 
-/* Messages between two stages come in the order in which they were sent. */
+/* Does a stage run micro-batches in another order than its neighbour? Messages between two stages
+ * arrive in the order in which they were sent. */
 bool micros_in_other_order(const Evidence *e)
 {
     const Case *c = e->c;

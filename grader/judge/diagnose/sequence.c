@@ -1,4 +1,4 @@
-/* Lab 18: what the ranks keep of their positions, and the step of the norms. */
+/* Lab 18: checks what the ranks multiply and keep, whose positions they hold, and the norms' step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,8 @@ bool positions_of_another_rank(const Evidence *e)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* What a rank's step changed in a norm's parameter, or the step of all ranks of its tp group together. */
+/* The changes of a norm's parameter in a step: this rank's, the expected ones, and the sum of those of
+ * all ranks of its tp group. */
 typedef struct NormStep {
     double *is, *right, *sum; /* [count] */
     double tolerance;
@@ -105,7 +106,7 @@ static double value_before(const Evidence *e, int64_t index)
     return weight_in_step(e->c, &p, e->want->label.step, index);
 }
 
-/* Computes what the ranks' steps changed; false if a rank has not written its numbers. */
+/* Computes these changes; false if a rank has not written its numbers. */
 static bool steps_of_group(const Evidence *e, NormStep *step)
 {
     const Members group = tp_group(e->c, e->trial->rank);

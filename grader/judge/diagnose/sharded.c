@@ -1,4 +1,4 @@
-/* Lab 17: how the weights are cut into parts, and what is wrong with squares. */
+/* Lab 17: checks how the weights are cut into parts, and explains wrong squares. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -6,7 +6,7 @@
 
 /* ---- parts ------------------------------------------------------------------------------------------------------ */
 
-/* What is wrong with n parts of `count` numbers? @return whether anything is */
+/* Writes what is wrong with n parts of `count` numbers. @return whether anything is */
 static bool are_no_parts(int64_t count, int n, const double *numbers, char why[300])
 {
     const int64_t longest = (count + n - 1) / n;
@@ -32,7 +32,7 @@ static bool are_no_parts(int64_t count, int n, const double *numbers, char why[3
     return end != count;
 }
 
-/* Does one part save less than half of what it should? */
+/* Does the longest part save less than half of the memory that it should? */
 static bool one_has_nearly_all(int64_t count, int n, const double *numbers)
 {
     const double each = ceil((double)count / n);
@@ -100,7 +100,7 @@ static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double 
     return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
 }
 
-/* Is each wrong sum of the two, up to a factor, the sum of `made` over these ranks' squares? */
+/* Is each wrong one of the two sums `factor` times the sum of `made` over these ranks' squares? */
 static bool both_are_made(const Evidence *e, Members by, Made *made, double factor)
 {
     int wrong = 0;

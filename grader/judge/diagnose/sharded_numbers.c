@@ -7,7 +7,7 @@
 
 /* ---- the case's inputs -------------------------------------------------------------------------------------------- */
 
-/* Makes a case's inputs anew. */
+/* A scenario that draws a case's inputs again. */
 typedef struct Inputs {
     Mesh mesh;
     Scenario run;
@@ -183,7 +183,8 @@ static int64_t stale(const Evidence *e, const double *before, int64_t begin, int
     return found;
 }
 
-/* The ranks exchange, but some weights stay as they were: do other parts arrive, or pieces of them? */
+/* The ranks exchange, but some weights keep their old values: do whole parts not arrive, or pieces of
+ * parts? */
 static bool arrives_in_pieces(const Evidence *e, const double *before)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);
@@ -230,7 +231,8 @@ static bool says_stale(const Evidence *e, const double *before)
                 (long long)e->wrong, (long long)e->count);
 }
 
-/* Only one replica has stepped a weight: are these the sums of its new weight and the old ones of the others, times a factor? */
+/* Only one replica steps a weight. Are these `factor` times the sum of its new weight and the others'
+ * old ones? */
 static bool are_mixed(const Evidence *e, const double *before, double factor)
 {
     const double others = replicas_of(e->c) - 1;
@@ -251,14 +253,14 @@ static bool says_mixed(const Evidence *e, const double *before)
                      "from the replica that has stepped it"));
 }
 
-/* A gradient that the first step may have used instead of the mean, in each replica's part. */
+/* A gradient that the first step may have used in each replica's part instead of the mean. */
 typedef struct OtherGradient {
     double others; /* how often the gradients of the other replicas are added to the mean */
     double factor; /* of the sum */
     const char *sentence;
 } OtherGradient;
 
-/* The weights after the first step with another gradient, in the part of one replica. */
+/* Are the weights in one replica's part those after the first step with another gradient? */
 static bool part_is_stepped_with(const Evidence *e, Inputs *in, int rank, const OtherGradient *with)
 {
     const Label l = e->want->label;

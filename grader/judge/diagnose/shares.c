@@ -1,18 +1,17 @@
-/* Compares what the ranks multiply and hold with the plain layer at the divided sizes. Every
- * product of a layer divides by the number of ranks, so a rank's share is that of the plain layer's
- * count. */
+/* Compares what the ranks multiply and hold with their shares of what the plain layer multiplies and
+ * holds. The ranks divide every product of a layer among them. */
 #include "grader/labs/work.h"
 
 #include <math.h>
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Right answers multiply exactly their share. Their memory is at most three times that of the plain
- * layer and of the inputs and results of communication; the limit is `copies` times. Buffers are
- * rounded up (`small`), and a parameter may be padded (`padding`). */
+/* Right answers multiply exactly their share. Their memory is at most three times the sum of
+ * the plain layer's and of the inputs and results of communication. The limit is `copies` times that
+ * sum. Buffers are rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
-/* The part of the plain layer's work that counts as all of it. */
+/* The fraction of the plain layer's work that counts as all of it. */
 static const double nearly_all = 0.95;
 
 bool busiest(const Trial *t, Label label, int number, Busiest *b)
@@ -51,7 +50,7 @@ void compare_most(Trial *t, const Entry *want, int number, double enough, const 
              t->sizes);
 }
 
-/* The largest part of a layer that a rank has: a vocabulary may be split into unequal parts. */
+/* The largest fraction of a layer that a rank has: a vocabulary may be split into unequal parts. */
 static double largest_part(const Case *c)
 {
     const int rows = lab_of(c->lab)->sizes & SIZE_V ? c->V : 0;
@@ -117,7 +116,7 @@ static double plain_memory(const Trial *t, const Entry *want)
     return fmax(numbers_of(want)[TAKEN], entry ? numbers_of(entry)[TAKEN] : 0);
 }
 
-/* The numbers in a layer's inputs and outputs, which communication copies. */
+/* How many numbers a layer's inputs or outputs have at most, since communication copies them. */
 static double exchanged(const Case *c)
 {
     int rows = (c->B + (c->more_B > 0 ? c->more_B : 0)) * c->S, width = c->H;
@@ -212,7 +211,7 @@ void compare_work(Trial *t, const Entry *want)
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    /* In lab 12, the work is split among stages; a layer's own split is not its subject. Each
+    /* In labs with stages, the stages split the work, and how they split a layer does not count. Each
      * replica does all of the work. */
     const bool stages = t->result->lab->over_stages;
     const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->tp : 1;

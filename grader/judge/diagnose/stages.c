@@ -1,4 +1,4 @@
-/* Lab 12: which blocks each stage runs, and what goes from stage to stage. */
+/* Labs 12 to 14: checks which blocks each stage runs, and explains what goes from stage to stage. */
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -157,7 +157,7 @@ static void compare_other_models(Trial *t)
     }
 }
 
-/* If blocks are in wrong places, no result is right. */
+/* Blocks in wrong places make all results wrong, so they also fail FORWARD if the case did not end. */
 void compare_stages(Trial *t)
 {
     const Case *c = t->c;
@@ -227,7 +227,7 @@ double share_of_stage(const Case *c)
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
 
-/* Did the stage `step` places after this one write the right numbers for what crosses its border? */
+/* Did the stage `step` places after this one write the right input or gradient of its first block? */
 static bool neighbour_is_right(const Evidence *e, int step, What what)
 {
     Trial other = *e->trial;
@@ -278,7 +278,8 @@ bool received_is_wrong(const Evidence *e)
         stage, stage - 1);
 }
 
-/* If a stage gets a wrong gradient, all of its own are wrong. What came back to the next stage shows on which side the mistake is. */
+/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input gradient
+ * shows on which side the mistake is. */
 bool gradient_received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);

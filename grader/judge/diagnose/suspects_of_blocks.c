@@ -1,4 +1,4 @@
-/* The sentence for each mistake: a block and its parts, also on a shard of the positions. */
+/* The sentences for mistakes in a block and its parts, also on a shard of the positions. */
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_blocks[MISTAKES] = {

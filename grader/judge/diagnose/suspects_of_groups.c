@@ -1,4 +1,4 @@
-/* The sentence for each mistake: sums and averages over the ranks of a group. */
+/* The sentences for mistakes in sums and averages over the ranks of a group. */
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_groups[MISTAKES] = {

@@ -1,4 +1,4 @@
-/* The sentence for each mistake: layers and their products. */
+/* The sentences for mistakes in layers and their products. */
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_layers[MISTAKES] = {

@@ -1,4 +1,4 @@
-/* The sentence for each mistake: a loss over the vocabulary. */
+/* The sentences for mistakes in a loss over the vocabulary. */
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_vocabulary[MISTAKES] = {

@@ -20,9 +20,9 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
-/* Did the case end in its first step, after that step had written such an entry? So after a crash
- * in the backward pass, the forward pass keeps its points, although its second run and its
- * evaluations were not reached. */
+/* Did the case end in its first step, after that step had written such an entry? Then the entry does
+ * not fail: after a crash in the backward pass, the forward pass keeps its points, although its second
+ * run and its evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
     Entry first = *want;
@@ -130,7 +130,7 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* Checks that need nothing after the TODO are judged; the others are to do. */
+/* If a TODO ended the case, notes that: checks that need nothing after it are judged, others are to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;
@@ -208,9 +208,9 @@ static void end_checks(Trial *t)
     }
 }
 
-/* The tolerance is the largest error of several single-precision runs. With few numbers (what a
- * pass returns, or a weight's gradient), more runs are needed to make it large enough. Together
- * with the exact run, both cores get the same number. */
+/* The tolerance follows from the largest error of several single-precision runs. If a result or a
+ * weight's gradient has few numbers, more runs are needed to find an error that is large enough.
+ * Together with the exact run, both cores get the same number of runs. */
 int emulations_of(const Case *c)
 {
     enum { FEW_NUMBERS = 1024, RUNS = 11, FEWER_RUNS = 5 };
@@ -228,7 +228,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     look_for_todo(&t);
     compare_calls(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 || !alike_on_ranks(c)) { /* every rank of a layer must see the same */
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must see the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

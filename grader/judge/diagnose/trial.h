@@ -59,7 +59,7 @@ int layer_of(const Label *label);
 /** Describes what an entry is about. The text is valid until the next call. */
 const char *entry_text(const Entry *entry);
 
-/** The number of elements of a rank that holds begin..end of this tensor; -1 if that is invalid. */
+/** The number of elements of a rank that holds begin..end of this tensor; -1 if the range is invalid. */
 int64_t count_held(const Entry *e);
 
 /** The index in the full tensor of element `local` of a rank's part. */
@@ -68,7 +68,7 @@ int64_t global_index(const Entry *got, int64_t local);
 /** Is what the rank wrote within the tolerance of `want`? */
 bool is_right_on_rank(const Trial *t, const Entry *want);
 
-/** How far a number may differ from its value in `exact`, an entry of the expected ones. */
+/** How far a number may differ from its value in `exact`, one of the expected entries. */
 double tolerance_of(const Expected *expected, const Entry *exact);
 
 /** Does the rank have as many numbers as its part of `want` needs? */
@@ -101,7 +101,7 @@ void compare_traffic(Trial *t, const Entry *want);
 void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */
 typedef struct Busiest {
-    int rank;            /**< that has it */
+    int rank;            /**< the rank that has the largest */
     double most, second; /**< the two largest; if they differ much, that rank does others' work */
 } Busiest;
 /** Finds the largest of these numbers of a WORK entry; a lab's own memory counts as taken.
@@ -115,38 +115,42 @@ void compare_products_of_share(Trial *t, const Entry *want, const char *sentence
 void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence);
 /** Lab 18: compares what the ranks multiply and keep with 1/tp of what one rank does. */
 void compare_work_of_positions(Trial *t, const Entry *want);
-/** Lab 19: compares what the ranks multiply with the runs of the segments that they need, and what they hold with the inputs
- *  of the segments and the activations of one. */
+/** Lab 19: compares the ranks' multiplications with those of the segment runs that they need, and
+ *  their memory with the inputs of the segments and the activations of one segment. */
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: are gradients that are right the same, bit for bit, as those without recomputation? */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Lab 12: does each block belong to one stage, and do the stages differ by at most one block? */
+/** Labs 12 to 14: does each block belong to one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
-/** Lab 15: to whom each rank sends how much, and how many rounds that takes. */
+/** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
-/** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1 at most. */
+/** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
+ *  at most. */
 void compare_chunks(Trial *t, int call);
 /** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
-/** Lab 17: does optimizer_part cut the weights into parts that follow each other, and is none too long? */
+/** Lab 17: does optimizer_part cut the weights into parts that follow each other, none too long? */
 void compare_sharded_parts(Trial *t);
-/** Lab 13: compares the length of each step with that of its schedule, and the micro-batches alive with what suffices. */
+/** Lab 13: compares the length of each step with that of its schedule, and the number of micro-batches
+ *  whose activations a stage holds with the number that suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
 struct StepSchedule; /**< likewise */
-/** The schedule of a step, as the ranks have recorded it, in slots or at a pace. @return false if it cannot be replayed to its end */
+/** Replays the calls that the ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
+ *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
-/** Fails the schedule of a function that ran to completion although its ranks wait for ever in the replay. */
+/** Fails the schedule of a function that ran to completion although its ranks wait forever in the
+ *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Fails the schedule if a rank has made more calls than are kept. */
+/** Fails the schedule if a rank has made more calls than its ring keeps. @return whether it has */
 bool has_lost_calls(Trial *t);
 /** Does the entry that this rank has not written belong to another stage, which has written it? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
-/** Lab 12: may this rank's stage lack this entry? */
+/** Labs 12 to 14: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);
-/** Lab 12: fails the check of an entry that a stage lacks although the case ran to completion.
- *  Returns whether it did. */
+/** Labs 12 to 14: fails the check of an entry that a stage lacks although the case ran to completion.
+ *  @return whether it did */
 bool missing_in_stage(Trial *t, const Entry *want);
 /** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
 double share_of_stage(const Case *c);
@@ -174,8 +178,8 @@ void append_variables(const Trial *t, char *text, size_t size);
 /** Describes why the entries of this case end early: the first line of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 
-/** Finds what most likely went wrong: which wrong answer gives these numbers? Writes one sentence
- *  to `text`, and the broken placement rule that a rank noted, if any.
+/** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to
+ *  `text`, and the broken placement rule that the rank noted, if any.
  *  @return whether the evidence names a cause */
 bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);

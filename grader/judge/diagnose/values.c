@@ -3,17 +3,18 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* How often to explain a check: running the suspects takes time, and the report shows the first
- * explanation. */
+/* How often to look for the cause of a check's failure: running the suspects takes time, and the
+ * report shows only the first explanation. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
 
-/* 8 times the largest error of single precision with reordered sums and of two roundings of the
- * largest number (an operand's and the result's). A mean over ranks that all hold the same number
- * is right, but not to the last bit. Solutions stay below a third of it for all seeds
- * (grader/tests/margins.sh), wrong answers are above ten times it. */
+/* 8 times the sum of two errors: the largest error of the emulated runs in single precision, with
+ * reordered sums, and two roundings of the largest number (an operand's and the result's). The
+ * roundings allow for a mean over ranks that all hold the same number, which is right, but not to the
+ * last bit. Solutions stay below a third of the tolerance (grader/tests/margins.sh), wrong answers are
+ * above ten times it. */
 double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double largest = 0, spread = expected_spread(expected, exact);
@@ -97,8 +98,8 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
 
-/* The largest error relative to the tolerance: solutions stay well below 1, wrong answers are well
- * above. */
+/* Records the largest error relative to the tolerance: solutions stay well below 1, wrong answers are
+ * well above. */
 static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
 {
     double *margin = &t->result->check[want->check].margin;
@@ -112,7 +113,7 @@ bool has_numbers(const Entry *got, const Entry *want)
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }
 
-/* INFINITY if any is NaN; -1 if there are no numbers. */
+/* The largest error, at element *worst. INFINITY if any is NaN; -1 if there are no numbers. */
 static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;

@@ -56,8 +56,8 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
-/* Formulas that may have replaced a rank or a degree: one is the cause if it gives the numbers of
- * all ranks. */
+/* Formulas that may have replaced that of a rank or a degree. A formula is the cause if it gives the
+ * numbers of all ranks. */
 typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
 
 static int taken(const Case *c, int rank, Taken what)
@@ -100,7 +100,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 
 /* ---- lab 14 -------------------------------------------------------------------------------------------------- */
 
-/* The axes from the one that changes fastest from rank to rank; the right order first. */
+/* Orders of the axes, each from the one that changes fastest from rank to rank; the right order first. */
 typedef GroupName AxisOrder[AXES];
 static const AxisOrder orders[] = {{TP, DP, PP}, {TP, PP, DP}, {DP, TP, PP},
                                    {DP, PP, TP}, {PP, TP, DP}, {PP, DP, TP}};
@@ -120,8 +120,8 @@ static Members members_in(const Case *c, const AxisOrder order, GroupName axis, 
                      degree_of(c, axis)};
 }
 
-/* On all ranks, are this axis's groups, or the places in them, those of axis `as` in a grid of this
- * order? */
+/* Are the groups of this label's axis, or the places in them, on all ranks those of axis `as` in a
+ * grid of this order? */
 static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder order)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -135,7 +135,7 @@ static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder o
     return true;
 }
 
-/* The order of a grid in which this axis is right, and with `all` the others too; or NULL. */
+/* The order of a grid in which this axis is right and, with `all`, the other axes too; or NULL. */
 static const GroupName *order_found(const Trial *t, Label label, bool all)
 {
     for (int i = 0; i < ORDERS; i++) {
@@ -183,7 +183,7 @@ static const char *of_another_order(const Trial *t, Label label, bool all)
     return text;
 }
 
-/* The other axis whose groups, or places, these are; or AXES. */
+/* The other axis to which these groups, or places, belong; or AXES. */
 static GroupName another_axis(const Trial *t, Label label)
 {
     GroupName axis = TP;
@@ -193,7 +193,7 @@ static GroupName another_axis(const Trial *t, Label label)
     return axis;
 }
 
-/* Along which other axes do the members differ? */
+/* Describes along which other axes the members differ. */
 static const char *mixed_group(const Case *c, GroupName of, int rank, const Entry *got)
 {
     static const char *const others[AXES] = {N_("ranks that hold other pieces of the weights"),
