@@ -1,7 +1,7 @@
 /** @file
- * The data shared by the judge and the runner's ranks: a control block for the launch, and for each
- * rank a header and a stream of entries. All of it is in one file that the judge creates, sizes and
- * maps; what a rank has written survives its death.
+ * The data that the judge and the runner's ranks share: a control block for the launch, and for each
+ * rank a header, a stream of entries and the rings of calls.h. All of it is in one file that the
+ * judge creates, sizes and maps. What a rank has written survives the rank.
  *
  * The judge posts one case at a time; the ranks run it and append what they observe. Nothing here
  * is a verdict: after the runner has ended, the judge compares the entries with its own. Nothing
@@ -139,7 +139,7 @@ static inline void sleep_while(const _Atomic int32_t *number, int32_t old, long 
     syscall(SYS_futex, number, FUTEX_WAIT, old, &longest, NULL, 0);
 }
 
-/** Wakes whoever sleeps on this number of the shared file, which has changed. */
+/** Wakes all processes that sleep on this number of the shared file. Call it after changing the number. */
 static inline void wake(const _Atomic int32_t *number)
 {
     syscall(SYS_futex, number, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

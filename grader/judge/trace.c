@@ -50,7 +50,7 @@ static void say(const char *begin, const char *text)
     print_indented(stdout, page_of(stdout), line, "");
 }
 
-/* Each rank on its own line. */
+/* Prints a diagnosis, with each rank on its own line. */
 static void print_reason(const char *diagnosis)
 {
     char lines[2600], separator[64];

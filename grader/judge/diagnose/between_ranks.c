@@ -56,7 +56,7 @@ static int64_t count_right(const double *is, const Evidence *e)
     return first;
 }
 
-/* Did a rank exchange only some of the numbers, in pieces the last of which ends at `end`? */
+/* Did a rank exchange only some of the numbers, in equal pieces up to index `end`? */
 static bool exchange_ends_at(const Evidence *e, int64_t end)
 {
     const Calls *calls = e->trial->outcome->calls;

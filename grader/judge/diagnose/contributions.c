@@ -10,7 +10,7 @@
 
 typedef struct Brought {
     int ranks;
-    bool member[MAX_RANKS]; /* the ranks whose numbers are to be added */
+    bool member[MAX_RANKS]; /* should this rank's numbers be in the sum? */
     double share;           /* the factor for a member's numbers */
     double *numbers[MAX_RANKS];
 } Brought;

@@ -205,7 +205,7 @@ static bool is_gradient_of_table(const Evidence *e)
             !strcmp(label->name, table_of_layer(1).name));
 }
 
-/* What went into the lookup of a table, or came out of it. */
+/* The label of the ids that a table's lookup read, or of its result. */
 static Label of_lookup(const Evidence *e, What what, int layer, int step)
 {
     Label label = label_of(what, OF_VOCABULARY, EMBEDDING, step);

@@ -1,4 +1,4 @@
-/* Lab 19: what the ranks multiply and keep, and whether their gradients are those without recomputation. */
+/* Lab 19: checks what the ranks multiply and keep, and whether recomputation changes their gradients. */
 #include "grader/labs/segments.h"
 #include "grader/labs/work.h"
 

@@ -60,12 +60,12 @@ typedef struct Bytes {
 
 /** The result of grading one lab. */
 typedef struct LabResult {
-    const Lab *lab;            /**< the lab */
-    LabState state;            /**< how far grading came */
-    char remark[4096];         /**< why it does not build or is refused, or which TODO is next */
-    bool untouched;            /**< the file is as it was at the start */
-    char variables[160];       /**< the lab's static and file-scope variables, "`a`, `b`" */
-    char stack[400];           /**< what it was graded on, when that is not the reference alone */
+    const Lab *lab;      /**< the lab */
+    LabState state;      /**< how far grading came */
+    char remark[4096];   /**< why it does not build or is refused, or which TODO is next */
+    bool untouched;      /**< the file is as it was at the start */
+    char variables[160]; /**< the lab's static and file-scope variables, "`a`, `b`" */
+    char stack[400];     /**< the labs it was graded on, if not only the reference's own labs */
     CheckResult check[CHECKS]; /**< by Check */
     bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
     bool misplaced;            /**< in some case, a block was in no stage, in two or out of order */
@@ -78,7 +78,7 @@ typedef struct LabResult {
     Bytes sent;            /**< by all ranks, in the passes of all cases together */
     Bytes kept;            /**< after a pass of any case, on the rank that kept the most */
     char printed[8192];    /**< its ranks' output: how much, where it is kept, the first lines */
-    int points, of;        /**< earned, and what there is to earn */
+    int points, of;        /**< points earned; the most that it can earn */
     uint64_t seed;         /**< of its cases */
     int cases;             /**< number of cases, run or not */
     int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */

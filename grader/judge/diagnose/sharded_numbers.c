@@ -1,4 +1,4 @@
-/* Lab 17: what wrong gradients and wrong weights are made of. */
+/* Lab 17: finds what wrong gradients and wrong weights are made of. */
 #include <math.h>
 #include <stdlib.h>
 

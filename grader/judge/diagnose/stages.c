@@ -1,4 +1,4 @@
-/* Labs 12 to 14: checks which blocks each stage runs, and explains what goes from stage to stage. */
+/* Labs 12 to 14: checks which blocks each stage runs, and explains wrong numbers between stages. */
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"

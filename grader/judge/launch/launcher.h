@@ -26,7 +26,7 @@ typedef struct Sandbox {
 typedef struct Launcher {
     Launch *launch;        /**< shared with the ranks */
     char folder[64];       /**< of this launcher alone, in /dev/shm or /tmp */
-    pid_t supervisor;      /**< process 1 of the sandbox, or what stands for it */
+    pid_t supervisor;      /**< its process ID, from outside; in the sandbox it is process 1 */
     bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
     int status;            /**< of the supervisor: 0 if mpirun succeeded */
     int pid[MAX_RANKS];    /**< of the ranks, as seen from outside */

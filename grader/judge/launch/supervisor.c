@@ -146,7 +146,7 @@ static void forget_arguments(void)
 }
 
 /* If the judge ended before this process requested a signal at the judge's end, no signal will come.
- * But then nobody can read the pipe for errors any more. */
+ * But then the pipe `trouble` has no reader any more. */
 static bool judge_has_ended(const Start *start)
 {
     struct pollfd reader = {.fd = start->trouble};

@@ -109,7 +109,7 @@ static bool in_mpi(const Watch *watch, int rank)
 
 /* ---- the diagnosis ------------------------------------------------------------------------------------------------------ */
 
-/* What the rank is doing, according to itself. */
+/* Appends what the rank is doing, as its header says. */
 static void append_place(const RankHeader *header, char *diagnosis, size_t size)
 {
     char words[LABEL_SIZE];

@@ -225,7 +225,7 @@ static void append_place(char *text, size_t size, const Call *call)
         append(text, size, _(", in %s"), label_text(&call->where, words));
 }
 
-/* What a rank did instead, as far as known. */
+/* Appends the call that the other rank is in, or its last call in this group. */
 static void append_last(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     char other[400];

@@ -28,7 +28,7 @@ typedef struct Replay {
     int64_t multiplied[MAX_RANKS]; /* up to now */
     double time[MAX_RANKS];
     Pass since
-        [MAX_RANKS]; /* what the rank has waited since its last pass, and when it began to work */
+        [MAX_RANKS]; /* how long the rank has waited since its last pass, and when it began to work */
     double longest[MAX_RANKS];
 } Replay;
 
