@@ -41,8 +41,8 @@ typedef struct PoolUse {
 Pool *pool_new(int64_t limit, bool watched);
 /** Frees the pool and its free buffers. No buffer of it may be in use. */
 void pool_free(Pool *pool);
-/** Returns the requested size of a watched buffer with a damaged guard: something was written before
- *  or after its bytes. Returns 0 if there is none. */
+/** Returns the requested size of a watched buffer with a damaged guard: something was written
+ *  before or after its bytes. Returns 0 if there is none. */
 int64_t pool_damaged(Pool *pool);
 /** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
 PoolUse pool_use(const Pool *pool);
