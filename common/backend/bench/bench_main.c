@@ -86,7 +86,7 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
 
 /* ---- the kernels --------------------------------------------------------------------------------------- */
 
-/* Announces weights that may be rounded (see backend_set_products()). */
+/* The products of linear layers and of attention. */
 static void measure_products(const Bench *b)
 {
     float *const *x = b->buffer;
@@ -191,7 +191,8 @@ static void measure_all(Bench *b)
 static void *tensors[MOST_TENSORS];
 static int tensor_count;
 
-/* Allocates memory for kernels and copies these contents to it. */
+/* Moves `host`, from malloc(), to memory for kernels. Returns that memory, which measure_model()
+ * frees. */
 static void *given(void *host, int64_t bytes)
 {
     void *memory = backend_memory(bytes, DEVICE_MEMORY);

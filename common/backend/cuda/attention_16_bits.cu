@@ -108,7 +108,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
         float sum = lanes_sum(row[half].sum, 4);
-        if (sum == 0) { /* it sees no key */
+        if (sum == 0) { /* the query sees no key */
             row[half].most = 0;
             sum = 1;
         }

@@ -1,5 +1,5 @@
 /* Consecutive products: a matrix rounded for one is not rounded again for the next unless it has
- * changed. Also TF32, which rounds nothing itself. */
+ * changed. Also TF32, for which the kit rounds nothing. */
 #include "backend/tests/precisions.h"
 
 /* ---- copies outlive a product, but no change ---- */
@@ -73,7 +73,7 @@ static void change_where_kernels_wait(float value)
         ones[i] = value;
 }
 
-/* A product of `source` and ones overwrites a matrix. */
+/* The product of `source` and `weights`, which are 1, overwrites the matrix. */
 static void change_by_a_product(float value)
 {
     (void)value;
