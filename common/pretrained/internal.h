@@ -32,13 +32,13 @@ struct Pretrained {
  *  `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
 
-/** The same for from->path, a checkpoint of the kit, or a folder of checkpoints, of which it opens
- *  the newest. */
+/** Like llama_bin_open(), but from->path is a checkpoint of the kit, or a folder of checkpoints, of
+ *  which it opens the newest. */
 bool own_checkpoint_open(Pretrained *from, Problem *problem);
 
 /** Fills in the sizes that a checkpoint's index gives; not `architecture`. Returns false with
  *  `problem` if no model can have them. */
 bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, Problem *problem);
 
-/** Opens from->path, a folder in Hugging Face's format, as llama_bin_open() does a file. */
+/** Like llama_bin_open(), but from->path is a folder in Hugging Face's format. */
 bool hugging_face_open(Pretrained *from, Problem *problem);

@@ -171,7 +171,7 @@ static uint32_t guard_word(const uint32_t *place)
     return 0x7f800001u | (uint32_t)(mixed >> 42);
 }
 
-/* Writes guard words from `first` to `end`, or checks that they are unchanged. */
+/* Are the guard words from `first` to `end` unchanged? If `write`, writes them first. */
 __attribute__((no_sanitize("address"))) static bool
 words_are_guards(uint32_t *first, const uint32_t *end, bool write)
 {

@@ -93,7 +93,7 @@ static Tensor *net_attention(Tensor *const x[])
     return attention(x[0], x[1], x[2], mask(), 3, 0.7f);
 }
 
-/* Causal: the first query of the second sample sees padding alone. */
+/* Causal: the first query of the second sample sees only padding. */
 static Tensor *net_attention_causal(Tensor *const x[])
 {
     Tensor *padded = tape_ints(tape, SHAPE(2, 4), (int32_t[]){1, 1, 0, 1, 0, 1, 1, 0});

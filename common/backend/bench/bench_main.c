@@ -1,8 +1,8 @@
 /* build/bench-kernels [threads [hidden positions samples]...]: measures each kernel at the sizes of
  * some models (by default, of two), and products in each precision that the backend has. GB/s
  * counts once each number that must be read or written. On a GPU, measures several calls in a row,
- * until the last has ended; a product does not round a matrix again that the previous call has
- * rounded. Not a test: it compares nothing. */
+ * until the last has ended; a matrix that the previous call has rounded is not rounded again.
+ * Not a test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 

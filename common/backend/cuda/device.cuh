@@ -20,13 +20,13 @@ cudaStream_t device_stream(void);
 /** Ends the run if `error` is an error; the message names `what`. */
 void device_check(cudaError_t error, const char *what);
 
-/** Makes backend_wait() call `look` while it waits (with `begins` the first time), which may end
- *  the run. */
+/** Makes backend_wait() call `look` while it waits, in each wait with `begins` the first time.
+ *  `look` may end the run. */
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Exists while the host is in a CUDA call that may never return: a full stream accepts no more
- *  work if its current work waits forever. Another thread asks device_call_seconds() for how long.
- *  That thread must not call CUDA, because the call may hold CUDA's locks. */
+ *  work if its current work waits forever. Another thread calls device_call_seconds() to limit
+ *  the time. That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();
     ~DeviceCall();

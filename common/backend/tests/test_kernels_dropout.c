@@ -2,7 +2,7 @@
  * DropoutMask. */
 #include "backend/tests/comparison.h"
 
-static const double PROBABILITY = 0.3; /* of the comparisons */
+static const double PROBABILITY = 0.3; /* of dropping an element */
 
 static void call_dropout_apply(const Comparison *c, bool reference)
 {

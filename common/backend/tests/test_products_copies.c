@@ -130,7 +130,7 @@ START_TEST(copies_of_many_matrices_are_not_confused)
     }
     backend_wait_always(false);
     for (int i = 0; i < 4 * MATRICES; i++) {
-        const int which = (i * i + i / 3) % MATRICES; /* some repeat at once, some after others */
+        const int which = (i * i + i / 3) % MATRICES; /* repeats some immediately, some later */
         kernel_linear_forward(SIDE, SIDE, SIDE, each[which], weights, NULL, result);
         kernel_linear_backward_weight(SIDE, SIDE, SIDE, each[which], weights, ones, false);
         backend_wait();

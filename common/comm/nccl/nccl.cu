@@ -76,8 +76,8 @@ static void as_one(const Link *link, const std::function<ncclResult_t()> &operat
     });
 }
 
-/* An exchange moves at most `piece` numbers of each part at a time. piece_of(): how many of part k,
- * from its number i on. */
+/* An exchange moves at most `piece` numbers of each part at a time. piece_of() returns how many of
+ * part k, from its number i on. */
 static const int64_t piece = 1 << 22;
 static int64_t piece_of(const int64_t *begin, int k, int64_t i)
 {
