@@ -300,8 +300,8 @@ void stage_sends_finish(Stage *stage); /**< returns when every send that this st
 /** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
  * after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
-/** The same, with as few micro-batches as possible between their two passes: one forward and one backward in turn.
- * (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
+/** Both passes of all micro-batches, a forward and a backward pass in turn. So as few micro-batches as possible wait
+ * for their backward pass. All gradients are complete after it. (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
 void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
 /* ---- Lab 14: the grid in three dimensions ------------------------------------------------------------ */
@@ -397,8 +397,8 @@ void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, cons
 
 /* ---- Lab 18: sequence parallelism ---------------------------------------------------------------------- */
 
-/** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. What follows uses all positions on every rank. So
- * the gradient is a sum over the ranks, and each rank gets its positions of that sum. The runtime puts your pair on the
+/** This rank's positions -> all positions: x [B,S/tp,H] -> [B,S,H]. Every rank then computes with all positions. So the
+ * gradient is a sum over the ranks, and each rank gets its positions of that sum. The runtime puts your pair on the
  * tape. It does not keep the result: the backward pass gathers again. (The paper's g: V. Korthikanti and others,
  * arXiv:2205.05198, section 4.2.2.) */
 Tensor *gather_sequence(Tensor *x, const Mesh *mesh);

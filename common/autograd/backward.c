@@ -69,7 +69,7 @@ static void release_node(Node *node, const Tensor *y)
     node->compute = NULL; /* its inputs' numbers are gone */
 }
 
-/* Counts the operations on this tape that add to each parameter's gradient. Other micro-batches
+/* Counts the operations after `floor` that add to each parameter's gradient. Other micro-batches
  * have tapes of their own. */
 static void count_uses(const Tape *tape, const Node *floor)
 {

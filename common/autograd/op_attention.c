@@ -6,8 +6,8 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* saved[0] is the mask or NULL, saved[1] [2,B,A,S]: the largest score of each row, then the
- * sums. */
+/* saved[0] is the mask or NULL. saved[1] is [2,B*A*S]: the largest score of each row, then the sums
+ * of the exponentials. */
 static void attention_gradient(Node *node, Tensor *dy)
 {
     const AttentionShape *shape = &node->with.attention;

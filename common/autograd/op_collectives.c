@@ -1,4 +1,4 @@
-/* group_all_reduce() and the like: collectives on tensors, not on the tape. */
+/* Collectives on tensors, such as group_all_reduce(). They are not on the tape. */
 #include <stdlib.h>
 
 #include "autograd/parts.h"
@@ -7,10 +7,10 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* Over a group of one rank, every collective returns the numbers of x: a new tensor that shares x's
- * buffer until one of the two is written. Returns NULL if the caller must copy x: over several
- * ranks, if x is a parameter, whose buffer must not move, or if tensor_data() or slice() has given
- * out its memory. */
+/* For a group of one rank, returns the numbers of x in a new tensor, which shares x's buffer until
+ * either is written. Returns NULL if the caller must make the result itself: in a larger group, if
+ * x is a parameter (its buffer must not move), or if tensor_data() or slice() has given out x's
+ * memory. */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)
@@ -78,7 +78,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     return mine;
 }
 
-/* Do the parts of `count` numbers follow each other? */
+/* Ends the run unless the parts follow each other and cover all `count` numbers. */
 static void parts_must_follow(const char *function, int64_t count, int n, Partition *cut)
 {
     for (int64_t k = 0, end = 0; k < n; k++) {
@@ -131,7 +131,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
     return y;
 }
 
-/* A sum that a lab makes from messages: see group_sum_by(). */
+/* The function of a lab that sums by messages: see group_sum_by(). */
 static struct {
     Group *group;
     void (*sum)(Group *group, Tensor *x);

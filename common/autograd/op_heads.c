@@ -33,8 +33,8 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, double theta)
     return y;
 }
 
-/* The copies of a head are adjacent, and t numbers them. For the kernel, each head is a row of
- * x. */
+/* The copies of a head are adjacent; t is the number of a copy. For the kernel, each head is a row
+ * of x. */
 
 static void repeat_heads_gradient(Node *node, Tensor *dy)
 {

@@ -9,7 +9,7 @@ static int64_t rows_of(const Tensor *x)
     return tensor_count(x) / shape_last(x->shape);
 }
 
-/* All dimensions of a weight but the last one number its outputs. */
+/* The number of outputs: the product of all dimensions of the weight except the last. */
 static int64_t outputs_of(const Tensor *weight)
 {
     int64_t outputs = 1;
@@ -18,8 +18,8 @@ static int64_t outputs_of(const Tensor *weight)
     return outputs;
 }
 
-/* The rows of dy that are not zero. The others contribute nothing: rows of padding and, in the last
- * block, of all tokens but the first. */
+/* The rows of dy that are not zero. Zero rows contribute nothing. They belong to padding or, in the
+ * last block of a classifier, to any token but the first. */
 typedef struct RowsInUse {
     int64_t rows, count;  /* number of rows of dy; number of rows in use */
     const int32_t *index; /* indices of the rows in use, if some are skipped */
@@ -55,7 +55,7 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
                                      accumulate && !use->index);
     if (!use->index && use->count > 0)
         return;
-    if (!accumulate) /* also if the last rank holds no row of a vocabulary */
+    if (!accumulate) /* also without outputs: the last rank may hold no row of a vocabulary */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
     if (use->index)
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
@@ -65,7 +65,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied = ready(node->saved[0]); /* first: a profile shows its time apart */
+    Tensor *multiplied = ready(node->saved[0]); /* first, so a profile shows its time separately */
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;

@@ -1,13 +1,12 @@
-/* group_send() and the like: messages between two ranks, and the slices that they send. Not on the
- * tape. */
+/* Messages between two ranks, such as group_send(), and the slices that they carry. They are not on
+ * the tape. */
 #include "autograd/operations.h"
 #include "base/run.h"
 #include "comm/comm.h"
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* x and its slices share memory for good: `reached` keeps each from moving to a buffer of its
- * own. */
+/* x and its slices always share memory: `reached` prevents each from moving to its own buffer. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 {
     must_be_real("slice", x);
@@ -61,7 +60,7 @@ void group_send(Group *group, Tensor *x, int to)
     comm_send(group, exchanged("group_send", group, x, to), tensor_count(x), to);
 }
 
-/* The handle is a view of x, so x itself may be read, and sent to another rank too. */
+/* The handle is a view of x, so the lab may still read x, and send it to another rank too. */
 Pending *group_send_start(Group *group, Tensor *x, int to)
 {
     const real *numbers = exchanged("group_send_start", group, x, to);

@@ -144,7 +144,7 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
 {
     must_be_real("recompute", x);
     Tape *tape = tape_of("recompute", x, NULL);
-    if (!x->needs_gradient) /* the parameters need their gradients all the same */
+    if (!x->needs_gradient) /* the parameters still need their gradients */
         x = leaf(x);
     const RecomputeCall call = {*segment, draw, mesh}, *outer = tape->call;
     tape->call = &call;

@@ -189,8 +189,8 @@ Tensor *subtract(Tensor *x, Tensor *y)
 
 /* ---- the mean -------------------------------------------------------------------------------------------- */
 
-/* The divisor of the sum of losses. It is at least 1, so the loss of a batch without targets is
- * 0. */
+/* The divisor of the sum of losses: tape->batch.tokens, or the number of targets if that is 0. At
+ * least 1, so the loss of a batch without targets is 0. */
 static double divisor(const Tape *tape, const Tensor *targets)
 {
     double tokens = tape->batch.tokens;

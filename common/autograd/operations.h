@@ -17,11 +17,11 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
  *  y = x / sqrt(mean of x² + epsilon) · weight [H]. */
 Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
 
-/** Dropout. Seed and step of the batch and `name` key its mask, whose elements are drawn by sample,
- *  position and global column. */
+/** Dropout. The key of its mask is made from `name` and the batch's seed, step and draw. An element
+ *  of the mask depends on the key and on its sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
-/** y [B,S,H] = x [B,S,H] + row past + s of table [positions,H] for position s; `past` is that of
+/** y[b,s] = x[b,s] + table[past + s]: x [B,S,H], table [positions,H] -> [B,S,H]. `past` is that of
  *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
@@ -58,9 +58,9 @@ Tensor *gelu_tanh(Tensor *x);
 Tensor *swiglu(Tensor *gate, Tensor *up);
 
 /** The sum of -log softmax(logits)[label] over the rows, divided by `rows_per_step`: logits
- *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B, so this is the mean, or the
- *  number of rows in all micro-batches of the step. `losses` [B] receives each row's loss; it may
- *  be NULL. */
+ *  [B,classes], labels INT32 [B] -> [1]. `rows_per_step` is B (the result is then the mean), or
+ *  the number of rows in all micro-batches of the step. `losses` [B] receives each row's loss; it
+ *  may be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** Runs a segment by recompute_forward(), and again in the backward pass by recompute_backward(),

@@ -5,7 +5,7 @@
 
 #include "autograd/operations.h"
 
-/** The number of separate runs of numbers in a part along dimension `dim`. */
+/** The product of the sizes before `dim`: the number of contiguous runs of a part along `dim`. */
 int64_t rows_before(Shape shape, int dim);
 /** Ends the run unless `n` divides dimension `dim` of x. */
 void must_divide(const char *function, const Tensor *x, int dim, int64_t n);

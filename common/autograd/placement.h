@@ -2,8 +2,8 @@
  * The placement rules: which placements a function accepts, and which one its result has (DTensor's
  * Shard, Replicate and Partial, and the copied value of Megatron's f). A broken rule is reported to
  * misplaced(). If the run then continues (in grading), the function returns the placement that its
- * result would have had, so a shard stays a shard. If the tp group has one rank, everything is
- * whole and no rule applies.
+ * result would have had, so a shard stays a shard; or UNKNOWN if none fits. If the tp group has one
+ * rank, everything is whole and no rule applies.
  */
 #pragma once
 
@@ -16,16 +16,15 @@ bool is_split(const Tape *tape);
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight);
 
 /** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
- *  split in the same way; a weight split along another dimension gives columns. */
+ *  split in the same way; a weight split along another dimension gives this rank's columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
-/** The placement of x + bias: x has columns if the bias is split; otherwise x is whole, or holds
- *  this rank's rows (see place_rows()). */
+/** The placement of x + bias: x holds this rank's columns if the bias is split; otherwise x is
+ *  whole, or holds this rank's rows (see place_rows()). */
 Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);
-/** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) gives
- *  columns. */
+/** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) this
+ *  rank's columns. */
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result);
-/** The placement of a function that combines x and y element by element: both must have the same
- *  one. */
+/** The placement of an element-wise function of x and y: both must have the same placement. */
 Placement place_alike(const Tape *tape, const char *function, const Tensor *x, const Tensor *y);
 
 /** For a nonlinear element-wise function, which must not be applied to a partial sum. */
@@ -49,7 +48,7 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
 Placement place_row_max(const Tape *tape, const Tensor *x);
 /** The placement of sums over rows: a partial sum if x is split by columns. */
 Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x);
-/** Is x split along its last dimension, or may it be? */
+/** Is x split along its last dimension, or is its placement unknown? */
 bool may_be_columns(const Tensor *x);
 
 /** [B,S,H] -> [B,H] */

@@ -23,7 +23,7 @@ static Tensor *tensor_at(const Tape *tape, int64_t i)
     return (Tensor *)tape->tensors.chunks[i / CHUNK] + i % CHUNK;
 }
 
-/* Keeps the memory of a sum in progress from being reused. */
+/* If a sum is in progress, its memory does not return to the pool: the sum still writes to it. */
 void tape_release_value(Tensor *x)
 {
     if (!x->summing)

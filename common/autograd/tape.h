@@ -15,7 +15,7 @@ typedef struct Tape Tape;
 /** An operation on a tape, which owns it. */
 typedef struct Node Node;
 
-/** The properties of the batch that operations need. Dropout is keyed by them. */
+/** The properties of the batch that operations need. */
 typedef struct TapeBatch {
     uint64_t seed;          /**< of the run */
     int64_t step;           /**< of the run, from 0: masks differ from step to step */
@@ -34,12 +34,12 @@ typedef struct TapeBatch {
 typedef struct PairCall {
     Op op;            /**< the pair, and its name for messages */
     const Mesh *mesh; /**< the mesh of the call */
-    /** forward and backward of the gather and the scatter, which replace op's: they take a
+    /** forward and backward of the gather and the scatter; they replace op's, because they take a
      *  dimension */
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim;         /**< that dimension */
     bool resizes;    /**< the result of op's forward differs in shape from its argument */
-    bool runs_again; /**< the backward pass calls forward again, rather than keep its result */
+    bool runs_again; /**< the backward pass calls forward again; its result is not kept */
 } PairCall;
 
 /** The members of balise.h's Segment. */
@@ -90,7 +90,7 @@ struct Node {
         Rotary rotary;            /**< of rotary positions */
         Repetition repeat;        /**< of repeat_heads */
         double probability;       /**< of dropout */
-        PairCall pair;            /**< of f, g, the gather, the scatter and apply() */
+        PairCall pair;            /**< of call_pair() */
         RecomputeCall recompute;  /**< of recompute() */
         PartOf part;              /**< of part() and take() */
         double epsilon;           /**< of a layer norm or an RMS norm */
@@ -104,9 +104,9 @@ Tape *tape_new(Pool *pool, const Mesh *mesh);
 /** Frees the tape with its tensors and operations. */
 void tape_free(Tape *tape);
 
-/** Ends the run if a sum over one of the tape's tensors was started and not waited for. Call it
- *  before tape_reset(), which does not reuse such a tensor's memory, because the sum still writes
- *  to it. */
+/** Ends the run if a sum or a send of one of the tape's tensors was started and not waited for.
+ *  Call it before tape_reset(), which does not reuse such a tensor's memory, because the transport
+ *  may still use it. */
 void tape_must_be_summed(const Tape *tape);
 
 /** Drops all operations and tensors and begins a new pass over `batch`. */
@@ -180,13 +180,13 @@ TapeMark tape_mark(const Tape *tape);
  * recomputes those that are cheap to compute. */
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
-/** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and what
- *  tensor_data() has given out. */
+/** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and tensors
+ *  whose memory tensor_data() or slice() has given out. */
 void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors, gradients too: nothing reads them after the backward pass.
- *  Keeps `a` and `b`, which may be NULL, and what tensor_data() has given out, until
- *  tape_reset(). */
+ *  Keeps `a` and `b`, which may be NULL, and tensors whose memory tensor_data() or slice() has
+ *  given out, until tape_reset(). */
 void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 
 /* ---- for operations ---------------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ void unshare(Tensor *x);
  *  tensor shares. From now on, they are not released to be recomputed. */
 void begin_change(Tensor *x);
 
-/** Adds d to the gradient of x, if x needs one. May take over d's buffer. */
+/** Adds d to the gradient of x, if x needs one. The gradient may then share d's buffer. */
 void gradient_add(Tensor *x, Tensor *d);
 
 /** Returns where a kernel writes the gradient of x or, if *accumulate, adds to it; NULL if x needs

@@ -10,8 +10,8 @@
 
 /** The factors of one AdamW step, each rounded once. */
 typedef struct AdamWFactors {
-    real beta1, rest1; /**< rest1 = 1 - beta1, rounded once */
-    real beta2, rest2; /**< rest2 = 1 - beta2, likewise */
+    real beta1, rest1; /**< rest1 = 1 - beta1 */
+    real beta2, rest2; /**< rest2 = 1 - beta2 */
     real kept;         /**< 1 - rate · weight_decay */
     real rate;         /**< rate / (1 - beta1^step) */
     real root;         /**< 1 / √(1 - beta2^step) */

@@ -42,13 +42,13 @@ const char *backend_device(void);
  *  slow kernels) */
 bool backend_check(Problem *problem);
 
-/** "cpu (OpenBLAS 0.3.21, SkylakeX, 2 threads)" or the like, for the configuration that a run
- *  prints. Valid until the next call. */
+/** Describes the kernels for the configuration that a run prints: "cpu (OpenBLAS 0.3.21, SkylakeX,
+ *  2 threads)". Valid until the next call. */
 const char *backend_description(void);
 
-/** Measures for about 2 ms the floating-point operations per second that one core can do in single
- *  precision. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak from its
- *  data sheet. */
+/** Measures how many floating-point operations per second one core can do in single precision;
+ *  takes about 2 ms. Returns 0 if that is unknown, as on a GPU: `make bench` then needs the peak
+ *  from its data sheet. */
 double backend_peak(void);
 
 /** Opens every file and device that kernels will need, for a process that will lose the right to
@@ -67,8 +67,8 @@ typedef enum MemoryKind {
     HOST_MEMORY /**< kernels and the host access it, the host only while no kernel does (see backend_wait()) */
 } MemoryKind;
 
-/** Describes where this kind of memory is, for an out-of-memory message: "GPU 0 (NVIDIA H200) with
- *  143771 MB, 12 MB of them free". */
+/** Says where this kind of memory is, for an out-of-memory message: "GPU 0 (NVIDIA H200) with
+ *  143771 MB, 12 MB of them free". Valid until the next call. */
 const char *backend_memory_place(MemoryKind kind);
 
 /** Allocates uninitialised memory for tensors, 64-byte aligned; returns NULL if there is not
@@ -82,8 +82,8 @@ void backend_memory_free(void *memory, MemoryKind kind);
  *  their arguments. */
 void backend_wait(void);
 
-/** Makes every kernel call wait for its kernel (`always`), or not. Set while someone holds a
- *  pointer to a tensor's numbers. */
+/** Makes every kernel call wait for its kernel (`always`), or not. Set while a lab holds a pointer
+ *  to a tensor's numbers. */
 void backend_wait_always(bool always);
 
 /** Returns the host's address of this memory, or NULL if the host cannot access it. */
@@ -255,7 +255,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
  *  (with the global column), so the mask is the same at every layout. Kept elements are divided by
  *  1 - probability. */
 typedef struct DropoutMask {
-    PhiloxKey key;          /**< philox_key(seed, name of the layer, step) */
+    PhiloxKey key;          /**< from the seed, the name of the layer, the step and the draw */
     double probability;     /**< of dropping an element, in [0, 1) */
     const int64_t *samples; /**< [rows / positions] row numbers in the data set */
     int64_t positions;    /**< on this rank: S or its part of S; 1 for a tensor without positions */

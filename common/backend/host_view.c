@@ -1,4 +1,4 @@
-/* Host access to tensors' numbers. Memory of copies is reused. */
+/* Host access to tensors' numbers. Reuses the memory of copies. */
 #include "backend/host_view.h"
 
 #include "base/language.h"

@@ -17,8 +17,8 @@ typedef struct HostView {
  *  memory for a copy. */
 HostView host_view_read(const real *memory, int64_t count);
 
-/** Opens a view of `memory` [count] for writing: a copy starts uninitialised, and the host sets all
- *  its numbers. */
+/** Waits for kernels and opens a view of `memory` [count] for writing. A copy starts uninitialised:
+ *  the host must set all numbers. Ends the run if there is no memory for a copy. */
 HostView host_view_write(real *memory, int64_t count);
 
 /** Closes a view that was only read. */

@@ -9,7 +9,7 @@
 #define BEGIN_C extern "C" {
 /** Closes BEGIN_C. */
 #define END_C }
-/** C's keyword, by its name in C++. */
+/** C's keyword, defined as the attribute of C++. */
 #define _Noreturn [[noreturn]]
 #else
 /** Nothing, in C. */

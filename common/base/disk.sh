@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# disk.sh FOLDER: called after a step of the build has failed; says so if the disk of this folder is
-# full, once until the next make (setup/check.sh). Always fails. Sourced, it defines disk_is_full.
+# disk.sh FOLDER: make runs it after a build step has failed. It reports that the disk of this folder
+# is full, once until the next make (setup/check.sh removes FOLDER/.full). It always fails. Scripts
+# that source it get disk_is_full.
 # shellcheck source-path=SCRIPTDIR source=say.sh
 source "${BASH_SOURCE[0]%/*}/say.sh"
 
-# disk_is_full FOLDER MEGABYTES: can this much not be written? Writes it, because df ignores quotas.
+# disk_is_full FOLDER MEGABYTES: succeeds if the folder's disk has no room for this much. Tries to
+# write it, because df ignores quotas.
 disk_is_full() {
     local full=
     head -c "$2M" /dev/zero > "$1/.room.$$" 2> /dev/null || full=yes

@@ -22,8 +22,8 @@ static const char *asked_for(void)
 void language_begin(void)
 {
     const char *folder = getenv("TEXTDOMAINDIR"), *asked = asked_for();
-    /* gettext translates nothing while the locale is "C", and setting a locale that is not
-     * installed leaves it there. */
+    /* gettext translates nothing while the locale is "C". It stays "C" if the requested locale is
+     * not installed. */
     bool installed = setlocale(LC_MESSAGES, "") != NULL;
     if ((!installed || !asked) && setlocale(LC_MESSAGES, "C.UTF-8") && asked)
         setenv("LANGUAGE", asked, 0);

@@ -1,4 +1,4 @@
-/* Counts the memory of this process's tensors, and reports when no more is available. */
+/* Counts the memory of this process's tensors, and prints the error when no more is available. */
 #include "base/memory.h"
 
 #include <stdio.h>

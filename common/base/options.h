@@ -1,5 +1,5 @@
 /** @file
- * The options of a program, --name VALUE, which make passes on from its variables NAME=VALUE.
+ * The options of a program. make turns its variables NAME=VALUE into options --name VALUE.
  */
 #pragma once
 

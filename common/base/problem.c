@@ -1,4 +1,4 @@
-/* Errors, as three lines. */
+/* Errors in two or three lines. */
 #include "base/problem.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /** @file
- * An error for people, in three lines: what is wrong, where, and a HINT.
+ * An error for people: what is wrong, where (if known), and a HINT, each on a line.
  *
  * A function that can fail on bad input takes a `Problem *` last, fills it and returns false or
  * NULL. The program prints it once, on one rank, and exits with 2.
@@ -27,7 +27,8 @@ typedef struct Problem {
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** Prints `problem` as `error: what`, `  at where`, `  HINT: hint`, with one write. */
+/** Prints `problem` as `error: what`, `  at where` (unless it is empty), `  HINT: hint`, with one
+ *  write. */
 void problem_print(FILE *stream, const Problem *problem);
 
 END_C

@@ -37,7 +37,8 @@ static bool take_over(int fd, const char *name)
 }
 
 /* Opens `path.partial`. The name is fixed, so the next process reuses the file that a killed one
- * has left. Returns -1 if another process is writing it. */
+ * has left. If another process is writing that file, opens one with a unique name instead. Returns
+ * -1 with errno if it can open neither. */
 static int open_beside(Replacement *file)
 {
     if (asprintf(&file->beside, "%s.partial", file->path) < 0)

@@ -10,7 +10,8 @@
 #include "balise.h"
 #include "base/language.h"
 
-/* The linker defines these around the section into which the Makefile moves every lab's code. */
+/* The linker defines these at both ends of the section that holds the code of all labs
+ * (grader/lab-object.sh). */
 extern const char __start_balise_labs[] __attribute__((weak));
 extern const char __stop_balise_labs[] __attribute__((weak));
 

@@ -1,6 +1,7 @@
 /** @file
- * The handling of misused functions. Functions call misuse() and misplaced(); the program
- * (training, the grader's runner, a test) provides the three run_... functions.
+ * The handling of misused functions. Functions call misuse() and misplaced(). The program
+ * (training, the grader's runner, a test) provides run_ends() and run_todo(), and may provide
+ * run_noted() and run_place().
  */
 #pragma once
 
@@ -9,10 +10,10 @@
 
 BEGIN_C
 
-/** The innermost return address on the stack that is in a lab's object file, or NULL. Labs are
- *  linked into their own sections (see the Makefile), so their code can be recognised. */
+/** The innermost return address on the stack that is in a lab's code, or NULL. The code of labs has
+ *  a section of its own (grader/lab-object.sh), so its addresses can be recognised. */
 void *callsite(void);
-/** The outermost such address: the call that the lab function called by the kit is making. */
+/** The outermost such address: a call in the lab's function that the kit has called. */
 void *callsite_outermost(void);
 
 /** "attention.c:41" for an address of this program, by addr2line; empty if unknown. */
@@ -41,7 +42,7 @@ _Noreturn void run_ends(Problem *problem, void *address);
  *  run_ends(). */
 void run_noted(Problem *problem, void *address);
 /** Writes to `text` what the program is doing, such as "forward pass of the first layer, step 1".
- *  Writes an empty text if the program does not define this function. */
+ *  Without this function, the text is empty. */
 void run_place(char *text, size_t size);
 /** Ends the run or the case: `function`, called from `address`, reached a TODO of this lab. */
 _Noreturn void run_todo(int balise, const char *function, void *address);

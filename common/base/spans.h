@@ -1,6 +1,6 @@
 /** @file
- * Measures where the time of a run goes. One clock runs; each piece of work ends a span, which
- * began where the one before ended. Spans are of one thread and do not nest, so no time is counted
+ * Measures where the time of a run goes. There is one clock. When a piece of work is done, it ends a
+ * span, and the next span begins. Spans belong to one thread and do not nest, so no time is counted
  * twice.
  */
 #pragma once
@@ -32,7 +32,8 @@ void span_move(const char *from, const char *to, bool backward, double seconds);
 typedef void SpanListener(const char *what, bool backward, double seconds);
 enum { MAX_SPAN_LISTENERS = 2 }; /**< listeners at a time */
 
-/** Adds a listener. Adding one twice has no effect. */
+/** Adds a listener. Adding one twice has no effect. If there are MAX_SPAN_LISTENERS, it replaces the
+ *  last. */
 void spans_listen(SpanListener *listener);
 
 /** Removes a listener. */

@@ -26,7 +26,7 @@ typedef enum Operation {
 /** The cost of one kind of operation on this rank. */
 typedef struct Counter {
     int64_t calls;  /**< number of calls */
-    int64_t bytes;  /**< sent by this rank: for an all-reduce of N, its share of 2(n-1)N, ... */
+    int64_t bytes;  /**< sent by this rank; of a sum of N over n ranks, its share of 2(n-1)N */
     double seconds; /**< spent in it, waiting included */
 } Counter;
 
@@ -43,8 +43,8 @@ bool group_is_over_mpi(const Group *group);
 /** The cost of all operations since the group was made; zeros if it is NULL. */
 Counter group_total(const Group *group);
 
-/** Ends the run, with the line in the student's file, if the group does not exist until a later
- *  lab. */
+/** Ends the run, with the line in the student's file, if the group is NULL because only a later lab
+ *  makes it. */
 void group_must_exist(const Group *group, const char *function);
 
 /** Sums x [count] over the ranks; every rank gets the result. result may be x itself. */
@@ -81,16 +81,18 @@ void comm_receive(Group *group, real *x, int64_t count, int from);
 
 /** A sum or a message in progress; comm_wait() frees it. */
 typedef struct CommRequest CommRequest;
-/** Starts the sum of x [count] in place, on every rank. Until comm_wait(), x belongs to MPI.
- *  Collective. */
+/** Starts the sum of x [count] in place, on every rank. Until comm_wait(), x belongs to the
+ *  transport. Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
 /** Starts to send x [count] to a rank of the group, which must receive the same count, and returns
- *  at once. Until comm_wait(), x must not change. Never buffered: it is complete when the other
- *  rank has begun to receive. */
+ *  at once. Until comm_wait(), x must not change. Never buffered: the send is complete when the
+ *  other rank has begun to receive. */
 CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to);
-/** Returns when the sum is in x, or the message has been received, and frees the request. Call it
- *  once for each start. */
+/** Waits for the request and frees it. Over MPI, returns when the sum is in x, or when the other
+ *  rank has begun to receive the message. Over NCCL, only kernels called later wait. Call it once
+ *  for each start. */
 void comm_wait(CommRequest *request);
 
-/** Lets MPI progress the sums and messages that were started: it does so only inside its calls. */
+/** Lets MPI make progress with started sums and messages, because it does so only inside its
+ *  calls. */
 void comm_poke(Group *group);

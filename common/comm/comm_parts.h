@@ -14,7 +14,7 @@ typedef enum ReduceOp {
     MAXIMUM /**< takes the largest one */
 } ReduceOp;
 
-/** How a group communicates: the functions behind those of comm.h, which count and measure. */
+/** How a group communicates. The functions of comm.h count, measure and call these. */
 typedef struct Transport {
     /** see comm_all_reduce() and comm_all_max() */
     void (*all_reduce)(Group *group, ReduceOp how, const real *x, real *result, int64_t count);
@@ -32,7 +32,7 @@ typedef struct Transport {
     void (*receive)(Group *group, real *x, int64_t count, int from);   /**< see comm_receive() */
     /** see comm_all_reduce_start(); the transport allocates the request */
     CommRequest *(*all_reduce_start)(Group *group, real *x, int64_t count);
-    /** see comm_send_start(); likewise */
+    /** see comm_send_start(); the transport allocates the request */
     CommRequest *(*send_start)(Group *group, const real *x, int64_t count, int to);
     void (*wait)(CommRequest *request); /**< see comm_wait() */
     void (*poke)(Group *group);         /**< see comm_poke() */
@@ -52,11 +52,12 @@ struct Group {
 
 /** The first member of each transport's request. */
 struct CommRequest {
-    Group *group;        /**< the group that sums, or in which the message goes */
-    Operation operation; /**< which */
+    Group *group;        /**< the group that communicates */
+    Operation operation; /**< ALL_REDUCE or SEND */
 };
 
-/** The transport over MPI. Also serves groups that NCCL cannot, because their ranks share a GPU. */
+/** The transport over MPI. Groups whose ranks share a GPU use it too, because NCCL cannot serve
+ *  them. */
 extern const Transport over_mpi;
 
 /** Selects the group's transport and joins it. Collective. The linker selects the implementation:

@@ -20,8 +20,8 @@ static int64_t share_of_sum(const Group *group, int64_t numbers)
     return all * (group->rank + 1) / group->size - all * group->rank / group->size;
 }
 
-/* A group of one rank needs no communication, and asks no transport: MPI would copy a GPU's numbers
- * through the host. */
+/* A group of one rank needs no communication. It does not call its transport, because MPI would
+ * copy a GPU's numbers through the host. */
 static bool is_alone(const Group *group)
 {
     return group->size == 1;

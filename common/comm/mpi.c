@@ -43,7 +43,8 @@ static void mpi_all_reduce(Group *group, ReduceOp how, const real *x, real *resu
     host_view_store(&to);
 }
 
-/* A matrix inside a wider one, which MPI reads and writes in place, whatever its size. */
+/* The datatype of a matrix [rows,columns] inside a wider one, so MPI reads and writes it in place.
+ * The caller frees it. */
 static MPI_Datatype columns_of(int64_t rows, int64_t columns, int64_t stride)
 {
     if (rows > INT_MAX || columns > INT_MAX)
@@ -115,10 +116,10 @@ static void parts_must_fit(const Group *group, const int64_t *begin)
                (long long)begin[group->size]);
 }
 
-/* An exchange of numbers i to i + PIECE of each part: counts and offsets of each rank, to send and
- * to receive. */
+/* One round of an exchange, with numbers i to i + PIECE - 1 of each part: how many numbers each
+ * rank sends and receives, and their offsets. */
 typedef struct Exchange {
-    int *counts, *offsets, *blocks, *block_offsets; /* [size] */
+    int *counts, *offsets, *blocks, *block_offsets; /* [size] each: to send, then to receive */
 } Exchange;
 
 static void plan_exchange(const Exchange *e, const Group *group, const int64_t *begin, int64_t i)
@@ -142,8 +143,8 @@ static void add_blocks(const real *blocks, int ranks, int64_t count, real *sum)
             sum[j] += blocks[k * count + j];
 }
 
-/* Uses an all-to-all, which sends as much as a reduce-scatter: MPI's reduce-scatter may add in a
- * different order for each part. */
+/* Uses an all-to-all, which sends as many bytes as a reduce-scatter, because MPI's reduce-scatter
+ * may add in a different order for each part. */
 static void mpi_reduce_scatter_parts(Group *group, real *x, const int64_t *begin)
 {
     const int n = group->size;
@@ -231,8 +232,8 @@ static CommRequest *mpi_all_reduce_start(Group *group, real *x, int64_t numbers)
     return &mine->request;
 }
 
-/* Sends synchronously. Otherwise, a lab that works because MPI buffers small messages would hang
- * with larger ones. */
+/* Sends synchronously, so a deadlock shows at every message size. MPI buffers small messages, and a
+ * lab that relied on that would hang only with larger ones. */
 static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers, int to)
 {
     MpiRequest *mine = request_of(x, numbers);

@@ -1,4 +1,4 @@
-/* The labs' BERT, assembled from the layers in the slots. */
+/* The labs' BERT, assembled from their layers: the serial ones, the solutions, or the student's. */
 #include "autograd/operations.h"
 #include "model/sequence_block.h"
 #include "model/transformer.h"

@@ -1,7 +1,8 @@
 /** @file
- * Layers that the blocks of BERT and GPT-2 share: norms with the model's epsilon, and linear layers
- * with biases of attention and feed-forward, split over the tp ranks. Weak versions of the
- * functions of lab 20 are in parallel_linear.c, for training before that lab.
+ * Layers that the blocks of the published BERT and of GPT-2 share: norms with the model's epsilon,
+ * and the linear layers of attention and feed-forward, which have biases and are split over the tp
+ * ranks. Weak versions of the functions of lab 20 are in parallel_linear.c, for training before
+ * that lab.
  */
 #pragma once
 

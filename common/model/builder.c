@@ -4,7 +4,7 @@
 #include "base/run.h"
 #include "model/model.h"
 
-/* The record behind balise.h's Builder. */
+/* Every Builder of balise.h is the first member of such a record. */
 typedef struct NamedBuilder {
     Builder builder; /* must be first: a Builder * points to a NamedBuilder */
     Model *model;

@@ -8,9 +8,9 @@
 #include "model/transformer.h"
 
 /** Makes the parameter "weight" [V,H], a row for each token, split along V: each tp rank holds
- *  consecutive rows. `twin` is the other stage that holds it, or -1. */
+ *  consecutive rows. `twin` is the other stage that holds this parameter, or -1. */
 Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *config, int twin);
-/** The other stage that holds the embedding: the last one, if it is not this one and the head is
+/** The twin of the first stage's embedding: the last stage, if there are several and the head is
  *  tied; otherwise -1. */
 int vocabulary_twin(const Builder *b, const TransformerConfig *config);
 /** The table of a head: a new one if config->own_head; otherwise `embedding`, or a new copy of it
@@ -28,6 +28,7 @@ typedef struct KeyValueCache {
 /** A cache for this rank's `width` columns of keys; an empty one if config->cached is 0. */
 KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *config, int width);
 
-/** Stores k and v [1,S,width] after the tape->batch.past earlier ones, and replaces each by all
- *  that the cache then holds, [1,past+S,width]. Does nothing if there is no cache. */
+/** Appends the rows of k and v [1,S,width] to the tape->batch.past earlier ones in the cache. Sets
+ *  k and v to all rows that the cache then holds, [1,past+S,width]. Does nothing if there is no
+ *  cache. */
 void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v);

@@ -47,7 +47,7 @@ typedef struct Model {
     /** numbers in each arena: the parameters one after the other, each padded to 64 bytes with
      *  zeros */
     int64_t arena_size;
-    Buffer *rounded;      /**< the weights in 16 bits, or NULL */
+    Buffer *rounded;      /**< see model_keep_rounded(); or NULL */
     State *states;        /**< see model_state(), newest first */
     struct Piece *pieces; /**< memory of layers, names and builders, newest first */
 } Model;
@@ -58,7 +58,7 @@ Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed);
 /** Frees the model with all its layers, parameters and builders. */
 void model_free(Model *model);
 
-/** The same builder, but its parameters get an embedding table's initial values. */
+/** The same builder, but its parameters start like an embedding table. */
 Builder *for_embedding(Builder *b);
 
 /** parameter() of balise.h with explicit initial values. */
@@ -69,20 +69,22 @@ Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement plac
  *  as long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
 Tensor *model_state(Builder *b, Shape shape);
 
-/** The prefix of the names of parameters made with b. Dropout is keyed by it. */
+/** The prefix of the names of parameters made with b. It is also the name of a dropout layer's
+ *  masks. */
 const char *builder_path(Builder *b);
 
 /** Ends the making of layers: allocates the arenas and draws the initial values. */
 void model_finish(Model *model);
 
-/** Makes operations that start from a parameter record on `tape`. */
+/** Makes operations on parameters record on `tape`. */
 void model_use_tape(Model *model, Tape *tape);
 
 Parameter *model_parameter(Model *model, const char *name); /**< NULL if there is none */
 
-/** The number of elements that this rank holds. */
+/** The number of weights that this rank holds. */
 int64_t model_held(const Model *model);
-/** The number of elements of the full model. */
+/** The number of weights of this rank's stage, with its parameters in full. A copy of a tied
+ *  parameter does not count; see parameter_is_copy(). */
 int64_t model_full(const Model *model);
 
 /** Clears the gradients of the previous step. */
@@ -95,8 +97,8 @@ void model_complete_gradients(Model *model);
 real *model_weights(Model *model);   /**< the arena of the weights */
 real *model_gradients(Model *model); /**< the arena of the gradients */
 
-/** Allocates memory for the weights in bf16, so products in bf16 (see backend.h) round each
- *  weight once per step. The weights themselves stay as they are. */
+/** Allocates memory for a copy of the weights in 16 bits, so products in BF16 or FP16 (see
+ *  backend.h) round each weight once per step. The weights themselves stay as they are. */
 void model_keep_rounded(Model *model);
 
 /** Call this after each change of weights that were already used in products. */
@@ -108,8 +110,8 @@ void model_fill(Model *model, void (*begin)(void *context, const Parameter *para
                 double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);
 
-/** Does an earlier stage hold it, too? Then only that stage saves it, and counts it in sizes and
- *  norms. */
+/** Does an earlier stage hold this parameter too? Then only that stage saves it and counts it in
+ *  sizes and norms. */
 bool parameter_is_copy(const Parameter *parameter, const Mesh *mesh);
 
 /** Makes the gradient of each tied parameter the sum over the two stages that hold it. Call it once

@@ -1,4 +1,4 @@
-/* Recomputation of the attention of each block. */
+/* Recomputes the attention of each block in the backward pass. */
 #include "autograd/operations.h"
 #include "model/transformer.h"
 

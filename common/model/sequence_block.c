@@ -1,4 +1,4 @@
-/* Attention and feed-forward layers of a block without f and g, which lab 18 is given. */
+/* The layers that lab 18 uses: a block's attention and feed-forward layers, without f and g. */
 #include "model/sequence_block.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@ typedef struct MicroBatch {
     Tensor *input;  /**< the result of stage_embed() or stage_receive(), [B,S,H]; NULL before */
     Tensor *output; /**< the result of stage_run(); NULL before it and after the backward pass */
     Tensor *logits; /**< on the last stage, after the forward pass, [B,classes]; else NULL */
-    Tensor *loss;   /**< the same, [1] */
+    Tensor *loss;   /**< likewise, [1]; NULL without labels */
 } MicroBatch;
 
 /** Called with a stage and the micro-batch that passes through it. */
@@ -52,8 +52,8 @@ struct Stage {
     bool sequence_parallel;         /**< stages exchange shards of the positions */
     int alive;                      /**< micro-batches that have run forward, but not backward */
     int most_alive;                 /**< the largest value of `alive` so far */
-    double loss_scale;  /**< the gradient of the loss, for fp16; 0 for 1. The caller's to set */
-    StageWatch watch;   /**< observes each pass; the caller's to set */
+    double loss_scale;  /**< the gradient of the loss, in fp16; 0 means 1. Set by the caller */
+    StageWatch watch;   /**< observes each pass; set by the caller */
     StageSend *sends;   /**< [sent] the sends that stage_sends_finish() waits for */
     int sent;           /**< the number of these sends */
     void *finished;     /**< the line of the step's last stage_sends_finish(), or NULL */
@@ -76,8 +76,8 @@ void stage_free(Stage *stage);
  *  a lab that sends; `function` is its name. */
 void stage_must_have_sent(const Stage *stage, const char *function);
 
-/** Begins micro-batch `micro` with the rows of `batch`, and drops all tensors of its last pass.
- *  Returns its tape, for the tensors of stage_fill(). */
+/** Begins micro-batch `micro` with the rows of `batch`, and releases all tensors of its last pass.
+ *  Returns its tape, on which the caller makes the tensors for stage_fill(). */
 Tape *stage_begin(Stage *stage, int micro, TapeBatch batch);
 /** Sets the micro-batch's tokens ids [B,S], mask [B,S] and labels [B], all on its tape. The sum of
  *  its losses is divided by `rows_of_a_step`. If labels is NULL, there is no loss. */

@@ -17,7 +17,7 @@ typedef enum Recompute {
     RECOMPUTE_ATTENTION, /**< the attention of each block, with its linear layers */
 } Recompute;
 
-/** The sizes of a transformer. */
+/** The sizes and other properties of a transformer. */
 typedef struct TransformerConfig {
     const Architecture *architecture;      /**< which one; not NULL */
     int vocabulary, hidden, layers, heads; /**< V, H, blocks, A */
@@ -29,10 +29,10 @@ typedef struct TransformerConfig {
     double epsilon; /**< of the norms; the labs' BERT ignores it and has 1e-5 */
     int token_types; /**< the published BERT: rows of its table of token types; it uses row 0 */
     double theta;    /**< LLaMA: the base of the rotary angles */
-    bool own_head;   /**< a language model's head has a weight of its own, not the embedding's */
+    bool own_head;   /**< a language model's head has its own weight, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
-    Recompute recompute; /**< not a size: the parts that a backward pass computes again */
-    /** not a size: blocks take and return a shard of the positions (lab 18); tp divides S */
+    Recompute recompute; /**< the parts that a backward pass computes again */
+    /** blocks take and return a shard of the positions (lab 18); tp divides S */
     bool sequence_parallel;
 } TransformerConfig;
 
@@ -58,9 +58,9 @@ struct Architecture {
     /** `embedding` is NULL if another stage holds it. */
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
-    /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B], or in a
-     *  language model the tokens to predict [B,S], NO_ID where there is none; there, the tape's
-     *  batch gives the divisor. */
+    /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B]. In a
+     *  language model, they are the tokens to predict [B,S], NO_ID where there is none, and the
+     *  divisor is that of the tape's batch. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 
@@ -133,15 +133,15 @@ Tensor *transformer_loss(const Transformer *transformer, Tensor *logits, Tensor 
 Tensor *transformer_forward(const Transformer *transformer, Tensor *ids, Tensor *mask,
                             const Mesh *mesh);
 
-/** With sequence_parallel, between the embedding and the first block: x [B,S,H], whole -> this
- *  rank's positions [B,S/tp,H]. */
+/** Called with sequence_parallel, between the embedding and the first block: x [B,S,H], whole ->
+ *  this rank's positions [B,S/tp,H]. */
 Tensor *split_positions(Tensor *x, const Mesh *mesh);
-/** Between the last block and the head: this rank's positions [B,S/tp,H] -> [B,S,H], whole. */
+/** Called between the last block and the head: this rank's positions [B,S/tp,H] -> [B,S,H]. */
 Tensor *all_positions(Tensor *x, const Mesh *mesh);
 
 /** Runs the attention of a block: `run` is its function, x [B,S,H] its input. With
- *  RECOMPUTE_ATTENTION, it is a segment of lab 19; otherwise it is called as it is. The labs' BERT
- *  calls attention_forward() of lab 4, from lab 7: link it with --wrap=attention_forward. */
+ *  RECOMPUTE_ATTENTION, runs it as a segment of lab 19; otherwise calls `run` directly. In the
+ *  labs' BERT, lab 7 calls lab 4's attention_forward(): link it with --wrap=attention_forward. */
 Tensor *attention_segment(Tensor *(*run)(const void *layer, Tensor *x, Tensor *mask,
                                          const Mesh *mesh),
                           const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh);

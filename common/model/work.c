@@ -9,7 +9,7 @@ double transformer_work(const TransformerConfig *config, int64_t rows, int64_t s
     const double tokens = (double)rows * (double)seq, layers = config->layers;
     const double hidden = config->hidden, inner = config->inner ? config->inner : 4 * hidden;
     const double shared = is_llama ? (double)config->kv_heads / config->heads : 1;
-    /* multiplications per token: by the weights of a block, and in its attention's two products */
+    /* multiplications per token: with a block's weights, and in the two products of attention */
     const double keys_and_values = 2 * hidden * hidden * shared;
     const double weights =
         2 * hidden * hidden + keys_and_values + (is_llama ? 3 : 2) * hidden * inner;

@@ -6,8 +6,8 @@
 
 /* ---- clipping ---- */
 
-/* Adjacent gradients, whose squares are summed in one call, because the host waits for each sum on
- * a GPU. The padding between parameters is zero. */
+/* Adjacent gradients. One call sums their squares, because the host waits for each sum on a GPU.
+ * The padding between parameters is zero. */
 typedef struct Run {
     const real *begin, *end;
 } Run;
@@ -70,9 +70,9 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* The replicas of one shard may split its gradients at other places than those of another shard. So
-   the norms of different tp ranks may differ in the last bit, and then the weights that every rank
-   holds whole would differ too. Therefore all ranks take the norm of rank 0. */
+/* On different tp ranks, the replicas' parts may begin at different places, so their sums may round
+   differently. Then the norms of tp ranks would differ in the last bit, and so would the weights
+   that every tp rank holds whole. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

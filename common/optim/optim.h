@@ -9,7 +9,7 @@
 
 /* ---- the optimisers ---- */
 
-/** The rule of a step. */
+/** The rule by which a step changes the weights. */
 typedef enum OptimizerKind {
     SGD,   /**< PyTorch's, without momentum: see kernel_sgd_step() */
     ADAMW, /**< see kernel_adamw_step() */
@@ -32,8 +32,9 @@ struct Optimizer {
     Range part;
     bool is_sharded; /**< is `part` that of optimizer_part()? */
     Buffer *m, *v;   /**< AdamW's decaying means of g and g² of the part; NULL for SGD */
-    Buffer
-        *seen; /**< see struct AdamW; NULL if kernels do not look for zeros, or if it is sharded */
+    /** see struct AdamW; NULL for SGD, for a part of the weights, or if kernels do not look for
+     *  zeros */
+    Buffer *seen;
     int64_t steps; /**< steps done so far, including the one that has begun */
     double rate;   /**< of the step that has begun */
     bool is_due;   /**< has a step begun that optimizer_update() has not completed yet? */
@@ -62,11 +63,12 @@ void optimizer_begin(Optimizer *optimizer, double rate);
  *  part is empty. */
 void optimizer_end(const Optimizer *optimizer);
 
-/** Makes the model's gradients those of the whole batch in this replica's part, by lab 17. `tape`
- *  is that of the step's tensors. Collective over the replicas. */
+/** Calls lab 17's reduce_scatter_gradients(): in this replica's part, the model's gradients become
+ *  the mean over the replicas. `tape` is that of the step's tensors. Collective over the
+ *  replicas. */
 void sharded_reduce(Model *model, Tape *tape);
-/** Makes one step with the gradients of this replica's part; all replicas then have all weights, by
- *  lab 17. Collective over the replicas. */
+/** Makes one step by lab 17's sharded_step(): each replica updates its part, and then all replicas
+ *  have all updated weights. Collective over the replicas. */
 void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape);
 
 /** Continues after `steps` steps, from values that were written to m and v. */
@@ -79,8 +81,8 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps);
  *  sums of squares. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
 double model_gradient_norm(Model *model);
-/** The same norm, from the squares of each replica's own part of the gradients: lab 17 adds them
- *  up. Every rank of the world gets the same number. Collective over the world. */
+/** The same norm, from the sums of squares of the replicas' parts of the gradients, which lab 17
+ *  adds up. Every rank of the world gets the same number. Collective over the world. */
 double sharded_gradient_norm(const Optimizer *optimizer);
 
 /** PyTorch's clip_grad_norm_: multiplies all gradients that the optimiser reads by \f$ \mathrm{most} / (\mathrm{norm} +

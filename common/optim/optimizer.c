@@ -72,7 +72,7 @@ static void clear_tables(Model *model, const uint8_t *seen)
     }
 }
 
-/* One step of the optimiser's part, with its state. */
+/* Makes one step on the optimiser's part of the weights. */
 static void step(const Optimizer *optimizer, real *weights, const real *gradients)
 {
     const OptimizerConfig *config = &optimizer->config;

@@ -13,7 +13,7 @@
 
 enum { BAD_INPUT = 2 };
 
-/* common/tensor needs this function. No lab that could misuse a function is linked here. */
+/* common/tensor needs this function. Labs, which may misuse functions, are not linked here. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {
     problem_print(stderr, problem);
@@ -148,7 +148,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
-/* The same, but writes a folder in Hugging Face's format. */
+/* Writes a folder in Hugging Face's format instead. */
 static bool merge_hf(const char *folder, const char *out, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);

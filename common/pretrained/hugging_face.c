@@ -19,7 +19,7 @@ typedef struct Folder {
 
 enum { NAME_SIZE = 256 };
 
-/* Their name for a parameter in this block; -1: outside the blocks. */
+/* Writes their name for a parameter; `block` is -1 for one outside the blocks. */
 static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
                     char text[NAME_SIZE])
 {
@@ -74,7 +74,7 @@ static const HuggingFaceName *name_in_kit(const HuggingFaceModel *model, const c
 
 /* ---- do the tensors match config.json? ----------------------------------------------------------------- */
 
-/* The tensors that do not match: their numbers, and the first one. */
+/* How many tensors do not match in each way, and the first of them. */
 typedef struct Mismatch {
     int missing, left_over, misshapen;
     char first[2 * NAME_SIZE];
@@ -180,8 +180,8 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* Returns where this rank's part of a parameter, or of the third of it that a name has, is in their
- * tensor. */
+/* Returns the place in their tensor of this rank's part of a parameter, or of the third of it that
+ * `name` names. `third` is the shape of that parameter or third in the kit. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;
@@ -192,7 +192,7 @@ static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
         box.range[COLUMNS] = rows;
     }
     const int64_t first = strchr(name->shape, '3') ? name->third * third.size[0] : 0;
-    box.range[COLUMNS].begin += first; /* thirds are of columns only */
+    box.range[COLUMNS].begin += first; /* their thirds are side by side, along the columns */
     box.range[COLUMNS].end += first;
     return box;
 }
@@ -204,8 +204,8 @@ static void transpose(const real *x, int64_t rows, int64_t columns, real *y)
             y[c * rows + r] = x[r * columns + c];
 }
 
-/* Reads this rank's part of the parameter, or of the third of it that `name` has, to *values. Moves
- * *values past the numbers. */
+/* Reads this rank's part of the parameter, or of the third of it that `name` names, to *values.
+ * Moves *values past the numbers. */
 static bool read_part(const Pretrained *from, const HuggingFaceName *name, int block,
                       const Parameter *p, real **values, Problem *problem)
 {

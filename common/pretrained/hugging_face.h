@@ -15,10 +15,10 @@ typedef struct HuggingFaceName {
      *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
     bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    bool in_thirds;      /**< the kit's parameter is [3,..], and this name has one third of it */
-    int third;           /**< the number of this third, 0 to 2; also the H of their 3 H outputs, if
-                            their tensor holds all three */
-    bool has_no_prefix;  /**< the model's prefix is never before it */
+    bool in_thirds;      /**< the kit's parameter is [3,..], and this name is that of one third */
+    int third;           /**< the number of this third, 0 to 2, in the kit's parameter, and in their
+                            tensor if it holds all three */
+    bool has_no_prefix;  /**< it never begins with the model's prefix */
     bool may_be_missing; /**< a model that was trained for another task may lack it; the kit's
                             parameter then keeps its initial values */
 } HuggingFaceName;
@@ -47,7 +47,7 @@ extern const HuggingFaceModel *const hugging_face_models[];
 /** The size of dimension `dim` of their tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** The shape in the kit of what `name` names, a whole parameter or a third of one. Their tensor has
+/** The shape in the kit of the parameter, or third of one, that `name` names, if their tensor has
  *  the shape `theirs`. */
 Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 

@@ -56,7 +56,7 @@ static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwi
     return value ? json_is_true(value) : otherwise;
 }
 
-/* Checks a key of which the kit supports only the value `one`, or its synonym `same`. */
+/* Checks a key for which the kit supports only the value `one` and its synonym `same`. */
 static bool has_only(const HuggingFaceConfig *from, const char *key, const char *one,
                      const char *same, Problem *problem)
 {
@@ -137,7 +137,7 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            is_false(from, "add_cross_attention", problem);
 }
 
-/* Newer versions of the library write rope_parameters, which includes the base. */
+/* Reads the rotary angles' base, which newer versions of the library write in rope_parameters. */
 static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     const char *const keys[] = {"rope_scaling", "rope_parameters"};

@@ -10,7 +10,7 @@
         .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
     }
 
-/* Marks one of three consecutive names, which have the thirds of a parameter in order. */
+/* Marks one of three consecutive names: those of a parameter's thirds, in order. */
 #define THIRD(number) .in_thirds = true, .third = (number)
 
 /* ---- BERT ---------------------------------------------------------------------------------------------- */

@@ -107,7 +107,8 @@ static void list(Export *e, const HuggingFaceName *name, int block)
     free(theirs);
 }
 
-/* Copies a parameter x of the kit, or a third of it, to its place in their tensor y. */
+/* Copies a parameter x of the kit, or a third of one, to its place in their tensor y. `shape` is
+ * that of x. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
     const bool has_all = strchr(name->shape, '3');
@@ -118,7 +119,8 @@ static void place(const HuggingFaceName *name, Shape shape, const real *x, real 
             y[name->is_transposed ? i * width + first + o : (first + o) * in + i] = x[o * in + i];
 }
 
-/* Adds one parameter, or a third of it, to their tensor y of this shape. */
+/* Reads a parameter, or a third of one, and copies it to its place in their tensor y, whose shape
+ * is `theirs`. */
 static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, Shape theirs,
                           real *y)
 {

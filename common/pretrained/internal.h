@@ -9,7 +9,8 @@
 /** A format of files. */
 typedef struct PretrainedFormat {
     /** Does the model have this parameter? A model that was trained for another task has no
-     *  classifier, whose parameters then keep their initial values. NULL if a model has all. */
+     *  classifier; the kit's then keeps its initial values. NULL if models of this format have all
+     *  parameters. */
     bool (*has)(const Pretrained *from, const Parameter *parameter);
     /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is
      *  missing, of another shape, or cannot be read. */
@@ -31,13 +32,13 @@ struct Pretrained {
  *  `problem`. */
 bool llama_bin_open(Pretrained *from, Problem *problem);
 
-/** The same for from->path, a checkpoint of the kit, or a folder of which it opens the newest
- *  one. */
+/** Like llama_bin_open(), but from->path is a checkpoint of the kit, or a folder of checkpoints, of
+ *  which it opens the newest. */
 bool own_checkpoint_open(Pretrained *from, Problem *problem);
 
 /** Fills in the sizes that a checkpoint's index gives; not `architecture`. Returns false with
  *  `problem` if no model can have them. */
 bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, Problem *problem);
 
-/** The same for from->path, a folder in Hugging Face's format. */
+/** Like llama_bin_open(), but from->path is a folder in Hugging Face's format. */
 bool hugging_face_open(Pretrained *from, Problem *problem);

@@ -20,7 +20,7 @@ typedef struct Header {
 typedef struct Kind {
     const char *name; /* of the parameter, after "blocks.N." */
     int64_t layers, rows, columns;
-    bool is_rotated;     /* its rows are of queries or keys, which the file orders differently */
+    bool is_rotated;     /* for queries or keys, whose rows the file orders differently */
     const float *values; /* in the file */
 } Kind;
 

@@ -19,8 +19,8 @@ void pretrained_close(Pretrained *from);
 /** The sizes of the model; dropout is 0. The record belongs to `from`. */
 const TransformerConfig *pretrained_config(const Pretrained *from);
 
-/** The path of the tokenizer that it was trained with, which belongs to `from`; NULL if its files
- *  do not record it. */
+/** The path of the tokenizer that the model was trained with; NULL if its files do not record it.
+ *  The text belongs to `from`. */
 const char *pretrained_tokenizer(const Pretrained *from);
 
 /** Fills this rank's part of every parameter of `model`, which was made with this config and is

@@ -1,4 +1,4 @@
-/* Buffers, handed out and kept by size. */
+/* Hands out buffers, and keeps released ones by size. */
 #include "tensor/pool.h"
 
 #include <sanitizer/asan_interface.h>
@@ -19,9 +19,9 @@ typedef struct SizeClass {
 } SizeClass;
 
 struct Pool {
-    int64_t limit, held, reserved; /* held by tensors; allocated from the system */
+    int64_t limit, held, reserved; /* bytes: the limit or 0, those in use, those allocated */
     bool watched;
-    int64_t damaged; /* size of a released buffer with a damaged guard */
+    int64_t damaged; /* requested size of a buffer with a damaged guard, or 0 */
     Buffer *lent;    /* of a watched pool: the buffers in use */
     SizeClass *classes;
     PoolUse use;
@@ -163,15 +163,15 @@ static void count(Pool *pool, Category category, int64_t bytes)
 
 /* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
 
-/* A signalling NaN that depends on the position. Arithmetic makes a signalling NaN quiet, and one
- * copied from elsewhere differs, so writes of either are detected. */
+/* A signalling NaN that depends on the address. Arithmetic turns it into a quiet NaN, and a guard
+ * word copied from another address differs. So the pool detects both kinds of write. */
 static uint32_t guard_word(const uint32_t *place)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
     return 0x7f800001u | (uint32_t)(mixed >> 42);
 }
 
-/* Writes guard words from `first` to `end`, or checks that they are unchanged. */
+/* Are the guard words from `first` to `end` unchanged? If `write`, writes them first. */
 __attribute__((no_sanitize("address"))) static bool
 words_are_guards(uint32_t *first, const uint32_t *end, bool write)
 {

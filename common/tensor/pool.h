@@ -41,13 +41,13 @@ typedef struct PoolUse {
 Pool *pool_new(int64_t limit, bool watched);
 /** Frees the pool and its free buffers. No buffer of it may be in use. */
 void pool_free(Pool *pool);
-/** Returns the size in bytes of a watched buffer with a damaged guard: something was written before
- *  or after it. Returns 0 if there is none. */
+/** Returns the requested size of a watched buffer with a damaged guard: something was written
+ *  before or after its bytes. Returns 0 if there is none. */
 int64_t pool_damaged(Pool *pool);
 /** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
 PoolUse pool_use(const Pool *pool);
 
-/** Restarts the measurement of peaks from the bytes now in use. */
+/** Measures peaks anew, beginning with the bytes now in use. */
 void pool_begin_peak(Pool *pool);
 
 /** Returns an uninitialised buffer with one reference. If the pool's limit or the machine's memory
@@ -57,8 +57,8 @@ Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
 /** The same for an activation; the error then shows its shape. */
 Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
 
-/** The same for a buffer that the host writes or reads. Kernels called before may still be reading
- *  its previous contents. */
+/** The same for a buffer that the host writes or reads. Call backend_wait() before the host writes:
+ *  kernels called before may still be reading the buffer's previous contents. */
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
 Buffer *buffer_hold(Buffer *buffer); /**< adds a reference; returns its argument */

@@ -48,11 +48,11 @@ struct Tensor {
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
     int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
-    struct CommRequest *sum; /**< the sum or the send that was started */
-    void *summing;           /**< the line that started it, until it is waited for; or NULL */
+    struct CommRequest *sum; /**< the sum or the send in progress */
+    void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
-    bool may_be_uneven;      /**< of a parameter: the results of its shards are never joined */
+    bool may_be_uneven;      /**< of a parameter: no operation joins the results of its shards */
     bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
     /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
      *  the terms of its own positions */

@@ -50,8 +50,8 @@ static Tensor *input_and_layer(void)
 
 /* Computes the gradients of two linear layers that read the result of cheap[way / 4]. If way & 1,
  * the result first goes through passed_on(); if way & 2, it is changed in place. If `release`, the
- * result is released before the backward pass. Returns whether its numbers were kept all the
- * same. */
+ * result is released before the backward pass. Returns whether its numbers were still there
+ * then. */
 static bool released_between(int way, bool release, real dx[30], real dweight[20])
 {
     next_step(1);

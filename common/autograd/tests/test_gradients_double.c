@@ -51,7 +51,7 @@ static Tensor *net_tanh(Tensor *const x[])
     return tanh_of(x[0]);
 }
 
-/* The rows of two positions that follow one that is cached. */
+/* Two positions that follow a cached one. */
 static Tensor *net_later_positions(Tensor *const x[])
 {
     tape->batch.past = 1;
@@ -93,7 +93,7 @@ static Tensor *net_attention(Tensor *const x[])
     return attention(x[0], x[1], x[2], mask(), 3, 0.7f);
 }
 
-/* Causal: the first query of the second sample sees padding alone. */
+/* Causal: the first query of the second sample sees only padding. */
 static Tensor *net_attention_causal(Tensor *const x[])
 {
     Tensor *padded = tape_ints(tape, SHAPE(2, 4), (int32_t[]){1, 1, 0, 1, 0, 1, 1, 0});
@@ -120,8 +120,8 @@ static Tensor *net_repeat_heads(Tensor *const x[])
     return repeat_heads(x[0], 3, 4);
 }
 
-/* part() of a tensor that another operation reads too, and take() of elements once, twice and
- * never. */
+/* Here part() reads a tensor that another operation reads too. In net_slice(), take() reads
+ * elements once, twice and never. */
 static Tensor *net_part(Tensor *const x[])
 {
     return add(part(x[0], LAST, 1, 3), part(gelu(x[0]), LAST, 2, 3));

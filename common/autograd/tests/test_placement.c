@@ -1,6 +1,6 @@
 /* Every placement rule, on rank 1 of 2: the placements that an operation accepts, that of its
- * result, and its message about other placements. Nothing is communicated: of f, g and the gather,
- * only the rules are tested. */
+ * result, and its message about other placements. The tests call only the rules of f, g and the
+ * other pairs, so the ranks do not communicate. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"

@@ -32,7 +32,7 @@ static Tensor *upstream_of(const char *name, const Tensor *y)
     return normal(name, y->shape, whole());
 }
 
-/* The result of one pass over the sample called `name`, alone. */
+/* Runs one pass over the sample `name` only. Writes the gradients of x and of the weight. */
 static void alone(const char *name, real *dx, real *dweight)
 {
     next_step(1);
@@ -224,8 +224,8 @@ START_TEST(the_result_can_be_read_after_the_backward_pass)
 }
 END_TEST
 
-/* The observer's record: how often the weight's gradient was complete, its values at that point,
- * and the number of operations before it and in all. */
+/* The observer's record: how often the weight's gradient was reported complete, its values then,
+ * and the number of operations before that report and in all. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];

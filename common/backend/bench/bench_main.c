@@ -1,8 +1,8 @@
 /* build/bench-kernels [threads [hidden positions samples]...]: measures each kernel at the sizes of
  * some models (by default, of two), and products in each precision that the backend has. GB/s
  * counts once each number that must be read or written. On a GPU, measures several calls in a row,
- * until the last has ended; a product does not round a matrix again that the previous call has
- * rounded. Not a test: it compares nothing. */
+ * until the last has ended; a matrix that the previous call has rounded is not rounded again.
+ * Not a test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -86,7 +86,7 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
 
 /* ---- the kernels --------------------------------------------------------------------------------------- */
 
-/* Announces weights that may be rounded (see backend_set_products()). */
+/* The products of linear layers and of attention. */
 static void measure_products(const Bench *b)
 {
     float *const *x = b->buffer;
@@ -191,7 +191,8 @@ static void measure_all(Bench *b)
 static void *tensors[MOST_TENSORS];
 static int tensor_count;
 
-/* Allocates memory for kernels and copies these contents to it. */
+/* Moves `host`, from malloc(), to memory for kernels. Returns that memory, which measure_model()
+ * frees. */
 static void *given(void *host, int64_t bytes)
 {
     void *memory = backend_memory(bytes, DEVICE_MEMORY);

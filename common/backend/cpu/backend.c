@@ -9,8 +9,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-/* The library multiplies with one thread (kernel_linear.c says why). It must be told first, because
- * with OpenMP it also sets the number of our threads. */
+/* OpenBLAS multiplies with one thread (kernel_linear.c says why). Its function comes first, because
+ * in an OpenBLAS built with OpenMP, it also sets the number of our threads. */
 void backend_set_threads(int threads)
 {
     if (openblas_set_num_threads)

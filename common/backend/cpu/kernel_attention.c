@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/vector_math.h"
 
-/* Computes scores for a tile of queries at a time, against every visible key. The backward pass
+/* Computes the scores of a tile of queries at a time, with every visible key. The backward pass
  * recomputes them (Dao et al., arXiv:2205.14135), so memory grows with the number of positions, not
  * its square. With smaller tiles, the library packs keys and values too often; larger ones do not
  * fit the cache. */
@@ -131,10 +131,10 @@ typedef struct Head {
     const int32_t *mask;
 } Head;
 
-/** Returns the number of keys to compute with, at least 1: the keys after them are all hidden, like
- *  padding. In causal attention, returns the number of all keys. It decides in which order the
- *  library adds, so with fewer keys, a mask of the future would change the last bits of the
- *  past. */
+/** Returns the number of keys to compute with, at least 1: all keys after them are hidden, like
+ *  padding. In causal attention, returns the number of all keys. The number decides in which order
+ *  the library adds, so with fewer keys, a mask that hides future keys would change the last bits
+ *  of past results. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
     int64_t keys = attention_keys(shape);
@@ -190,8 +190,7 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
     }
 }
 
-/** Writes zeros for positions begin..end-1 of one head: keys that are hidden, or queries on which
- *  nothing depends. */
+/** Writes zeros for positions begin..end-1 of one head: hidden keys, or queries with a zero dy. */
 static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t end, real *dx)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;
@@ -199,8 +198,8 @@ static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t 
         memset(dx + j * width, 0, (size_t)size * sizeof *dx);
 }
 
-/** The queries from here on have zero dy: padding or, in a classifier's last block, all but the
- *  first. */
+/** Returns the end of the queries with a nonzero dy. The others are padding or, in a classifier's
+ *  last block, all but the first. */
 static int64_t queries_used(const AttentionShape *shape, const real *dy)
 {
     const int64_t size = shape->head_size, width = shape->heads * size;

@@ -83,7 +83,7 @@ KERNEL_HELPER float highest_shown(bool all, int64_t count, const int32_t *shown,
     return number_of_order(highest);
 }
 
-/** The parts of GELU and its slope, of either form. */
+/** The parts of GELU and its slope, exact or by tanh. */
 typedef struct Normal {
     float tail;    /**< Φ(-|x|) */
     float density; /**< φ(x) */
@@ -130,7 +130,7 @@ KERNEL_HELPER Normal logistic_at(float a)
     return (Normal){e * inverse, e * inverse * inverse};
 }
 
-/** GELU by tanh in place of Φ: Φ(-a) is σ(-2u) with 2u = √(8/π) (a + 0.044715 a³).
+/** The approximation of GELU by tanh replaces Φ(-a) by σ(-2u), 2u = √(8/π) (a + 0.044715 a³).
  *  @param a |x|, at most FAR */
 KERNEL_HELPER Normal normal_by_tanh_at(float a)
 {
@@ -153,7 +153,7 @@ KERNEL_HELPER Silu silu_at(float x)
     return (Silu){x * open, open * (1.0f + x * shut)};
 }
 
-/** Φ(-13) is 6e-39: beyond it, x counts as infinite, and ∞ · 0 is avoided. */
+/** A larger |x| counts as FAR, because Φ(-13) is only 6e-39. This also avoids ∞ · 0. */
 static const float FAR = 13.0f;
 
 /** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */

@@ -4,8 +4,8 @@
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
 
 /* The parts of GELU and its slope at a = |x|. The tail stays exact for small values, where 1 +
- * erf(x/√2) would cancel. Φ(-13) is 6e-39: beyond it, x counts as infinite, and ∞ · 0 is
- * avoided. */
+ * erf(x/√2) would cancel. A larger |x| counts as 13, because Φ(-13) is only 6e-39. This also avoids
+ * ∞ · 0. */
 typedef struct Normal {
     float a, tail, density; /* a, Φ(-a), φ(a) */
 } Normal;

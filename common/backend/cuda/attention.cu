@@ -76,7 +76,7 @@ static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
     return tiles * tile * (size + 1) + squares * tile * (tile + 1);
 }
 
-/* More than 48 KiB of shared memory must be requested; not every GPU has it. */
+/* Requests the shared memory if it is more than 48 KiB; not every GPU has so much. */
 template <typename... P, typename... A>
 static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape,
                          int tile, int tiles, int squares, A... arguments)
@@ -274,8 +274,8 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: the grid's second dimension */ };
 
-/* Selects the smallest tile that holds a head: the longer its rows, the fewer fit in shared
- * memory. */
+/* Selects the kernel with the smallest SIZE that holds a head. The longer the rows of a tile, the
+ * fewer of them fit in shared memory. */
 static void launch_by_size(Arguments a, bool backward)
 {
     const int64_t size = a.shape->head_size;

@@ -108,7 +108,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
         float sum = lanes_sum(row[half].sum, 4);
-        if (sum == 0) { /* it sees no key */
+        if (sum == 0) { /* the query sees no key */
             row[half].most = 0;
             sum = 1;
         }
@@ -123,8 +123,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
 
-/* Queries stay, keys are streamed: first the row's sum of p dp (delta), then ds = p (dp - delta)
- * and dq = factor ds k. */
+/* A block keeps a tile of queries and streams the keys: first the row's sum of p dp (delta), then
+ * ds = p (dp - delta) and dq = factor ds k. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     query_gradient(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
@@ -189,7 +189,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     }
 }
 
-/* Keys stay, queries are streamed: dv = p^T dy, dk = factor ds^T q, from transposed scores. */
+/* A block keeps a tile of keys and streams the queries: dv = p^T dy, dk = factor ds^T q, from
+ * transposed scores. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
     key_gradients(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,

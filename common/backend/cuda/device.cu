@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 
-/* The process's only handle. */
+/* The device that this process has opened. */
 static struct {
     bool open, waits_always;
     int number;
@@ -54,7 +54,7 @@ static bool driver_suffices(Problem *problem)
     return true;
 }
 
-/* The number of GPUs that this process sees; none is an error. */
+/* Counts the GPUs that this process sees. Returns false with `problem` if there are none. */
 static bool count_gpus(int *count, Problem *problem)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -94,7 +94,7 @@ bool backend_ready(Problem *problem)
 cudaStream_t device_stream(void)
 {
     Problem problem;
-    if (!backend_ready(&problem)) { /* the program has not called it, and may not use MPI */
+    if (!backend_ready(&problem)) { /* the program has not called it, and may run without MPI */
         if (local_rank() == 0)
             problem_print(stderr, &problem);
         exit(2);

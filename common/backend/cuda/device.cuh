@@ -20,13 +20,13 @@ cudaStream_t device_stream(void);
 /** Ends the run if `error` is an error; the message names `what`. */
 void device_check(cudaError_t error, const char *what);
 
-/** Makes backend_wait() call `look` while it waits (with `begins` the first time), which may end
- *  the run. */
+/** Makes backend_wait() call `look` while it waits, in each wait with `begins` the first time.
+ *  `look` may end the run. */
 void device_look_while_waiting(void (*look)(bool begins));
 
 /** Exists while the host is in a CUDA call that may never return: a full stream accepts no more
- *  work if its current work waits for ever. Another thread asks device_call_seconds() for how long.
- *  That thread must not call CUDA, because the call may hold CUDA's locks. */
+ *  work if its current work waits forever. Another thread calls device_call_seconds() to limit
+ *  the time. That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();
     ~DeviceCall();
@@ -49,7 +49,7 @@ uint64_t device_changes(void);
 /** The number of times the host has waited; after each, it may have written to its memory. */
 uint64_t device_waits(void);
 
-/** Call this before something else may write to tensors: a collective. */
+/** Call this before anything other than a kernel may write to tensors, such as a collective. */
 void device_changed(void);
 
 /** Device memory that device_room() makes at least `bytes` large and never frees; growing it loses
@@ -64,9 +64,9 @@ void *device_room(DeviceRoom *room, int64_t bytes);
  *  function: kernels on one stream use it in turn. It grows during the first training step. */
 void *device_work(int64_t bytes);
 
-/** x [count], or a copy on the device if x is in the host's pinned memory: a batch's ids, and the
- *  mask, which each layer reads twice. The copy is ordered on the stream like a kernel called now.
- *  It is renewed only if the host has waited since, and so may have written. */
+/** x [count], or a copy on the device if x is in the host's pinned memory, as are a batch's ids,
+ *  and its mask, which each layer reads twice. The copy is ordered on the stream like a kernel
+ *  called now. It is renewed only if the host has waited since, and so may have written. */
 const int32_t *brought_near(const int32_t *x, int64_t count);
 
 /** sums [columns] += the column sums of x [rows,columns], always in the same order: first within
@@ -131,13 +131,13 @@ template <typename T> __device__ inline T lanes_sum(T x, int width = WARP)
     return x;
 }
 
-/** The larger number; NaN counts as larger than all. */
+/** The larger number; NaN if one is NaN. */
 __device__ inline float higher(float x, float y)
 {
     return x != x || x > y ? x : y;
 }
 
-/** The same for the maximum. */
+/** The maximum over the threads of a warp, or over `width` neighbours in it, on each of them. */
 __device__ inline float lanes_highest(float x, int width = WARP)
 {
     for (int other = width / 2; other > 0; other /= 2)

@@ -8,7 +8,7 @@
 #include "base/language.h"
 #include "base/run.h"
 
-/* cuBLAS stores matrices by columns, as the transposes of ours: y^T = W x^T. */
+/* cuBLAS stores matrices by columns, so it sees the transposes of ours: y^T = W x^T. */
 
 static Precision precision = FP32;
 
@@ -55,7 +55,7 @@ Precision products_precision(void)
 /* ---- matrices in 16 bits -------------------------------------------------------------------------------- */
 
 /* Weights are rounded once per step. Copies of other matrices are kept, because a product of the
- * same matrix usually follows: x is multiplied with the weights of q, k and v, dy by W and by x. */
+ * same matrix usually follows: x times the weights of q, k and v; dy times W, and dy times x. */
 
 static struct {
     const real *begin, *end;

@@ -92,7 +92,7 @@ void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, 
            columns, brought_near(ids, count), dy, dtable);
 }
 
-/* Looking at the numbers would require waiting. */
+/* To look at the numbers, the host would have to wait for the kernels. */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index)
 {
     return rows;

@@ -25,7 +25,7 @@ __device__ static float lanes_in_order(float mine, float *shared)
     return sum;
 }
 
-/* The number of a row after the layer norm or, without a mean, the RMS norm. */
+/* Number `at` of x, in row `row`, after the layer norm or, without a mean, the RMS norm. */
 __device__ static float normed_at(const float *x, int64_t at, const float *mean, const float *rstd,
                                   int64_t row)
 {

@@ -21,12 +21,12 @@ typedef struct Product {
 typedef enum Bf16Support {
     BF16_NONE, /**< oneDNN cannot multiply in bf16 here */
     BF16_SLOW, /**< no instructions for it: oneDNN emulates them */
-    BF16_FAST, /**< AVX-512 BF16, AMX or the like */
+    BF16_FAST, /**< it has instructions, such as AVX-512 BF16 or AMX */
 } Bf16Support;
 
 /** c [rows,columns] = a · b + factor · c, row-major, in single precision. A flag is 'T' if the
  *  matrix is stored as its transpose, otherwise 'N'. Steps are distances between stored rows. Uses
- *  as many threads as OpenMP would; one in a parallel region. */
+ *  as many threads as OpenMP would: one, if called in a parallel region. */
 typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
                             const float *a, int64_t a_step, const float *b, int64_t b_step,
                             float factor, float *c, int64_t c_step);
@@ -34,14 +34,14 @@ typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t colu
 /** The functions of the shared object. */
 typedef struct OneDnn {
     char version[16]; /**< "2.6.3" */
-    /** Call this first. Reports whether this processor has instructions for bf16 (FAST), others
-     *  with which oneDNN emulates them (SLOW), or neither. */
+    /** Call this first. Returns how well this processor supports bf16. */
     Bf16Support (*start)(void);
     /** a and b are in bf16, bias and c in single precision. Keeps what oneDNN prepares for each
-     *  size. */
+     *  kind of product. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
-    /** Is oneDNN faster here than a BLAS for large matrices in single precision? */
+    /** Does this processor have AVX-512? With it, oneDNN multiplies large matrices in single
+     *  precision faster than OpenBLAS. */
     bool (*has_avx512)(void);
     SingleMultiply *multiply_single; /**< products in single precision */
 } OneDnn;

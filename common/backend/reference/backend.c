@@ -18,7 +18,7 @@ double backend_peak(void)
 
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
-    /* Plain loops can do both. */
+    /* Plain loops need no special instructions. */
     reference_set_products(precision);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Emulates single precision, in drawn orders. */
+/* Emulates single precision; draws the order of each sum. */
 #include "backend/reference/rounding.h"
 
 #include <string.h>

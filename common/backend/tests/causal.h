@@ -49,7 +49,8 @@ static inline void fill_matrix(Causal *c, int matrix, const char *name)
         c->x[matrix][i] = (real)philox_normal_at(key, (uint64_t)i);
 }
 
-/** No padding and no mask; padding on the left, where some queries see no key; on the right. */
+/** Fills the mask. `padding` is 0 (none, no mask), 1 (on the left, so some queries see no key) or 2
+ *  (on the right). */
 static inline void fill_padding(Causal *c, int padding)
 {
     const int64_t keys = attention_keys(&c->shape);

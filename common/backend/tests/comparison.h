@@ -56,7 +56,7 @@ typedef struct Comparison {
     int twin_count;
 } Comparison;
 
-/** Adds a tensor: normal numbers, uniform ones in [0, 1), or NaN for a result. */
+/** Adds a tensor. `content` is NORMAL, UNIFORM (in [0, 1)) or JUNK (NaN, for a result). */
 static inline Twin *add_twin(Comparison *comparison, int64_t count, int content)
 {
     ck_assert_int_lt(comparison->twin_count, TWINS);
@@ -161,8 +161,8 @@ static const int64_t ROWS[] = {1, 3, 17, 301};
 static const int64_t COLUMNS[] = {5, 1, 24, 36, 127, 128, 768};
 enum { ROW_SIZES = 4, COLUMN_SIZES = 7, SIZES = ROW_SIZES * COLUMN_SIZES };
 
-/** Patterns of gradients: only the first position of each text, texts followed by padding, nothing,
- *  every other row, only the last row. */
+/** Patterns of nonzero rows: the first position of each text, texts followed by padding, none,
+ *  every other position, only the last row. */
 enum { ZERO_PATTERNS = 5 };
 static inline bool is_in_use(int pattern, int64_t rows, int64_t positions, int64_t row)
 {
@@ -174,7 +174,7 @@ static inline bool is_in_use(int pattern, int64_t rows, int64_t positions, int64
                           : row == rows - 1;
 }
 
-/** Sets rows of a tensor to zero, some of them to negative zero. */
+/** Sets the rows of a tensor that are not in use to zero, and some of their numbers to -0. */
 static inline void make_zeros(Twin *twin, int pattern, int64_t rows, int64_t positions)
 {
     const int64_t columns = twin->count / rows;

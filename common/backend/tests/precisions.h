@@ -7,7 +7,8 @@
 
 static Precision precision;
 
-/** Makes `precision` that of products; if the backend does not have it, the test is skipped. */
+/** Sets the precision of products. If the backend does not have it, reports a skipped test and
+ *  returns false. */
 static inline bool choose(void)
 {
     Problem problem;

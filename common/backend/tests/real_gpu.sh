@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Tests that need a real GPU.
+# Reports that the tests on a real GPU are skipped.
 echo "skip - kernels, exchanges, labs and training on a real GPU: make test BACKEND=cuda runs them, where there is one"

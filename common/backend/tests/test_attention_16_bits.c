@@ -4,16 +4,8 @@
  * times the sum of the magnitudes of the rounded terms. CPUs stay in single precision. */
 #include "backend/tests/precisions.h"
 
-enum {
-    SHAPES = 13,
-    MASKS = 5,
-    CAUSAL = 3,
-    /* the first causal pattern */ Q = 0,
-    K,
-    V,
-    DY,
-    ARGUMENTS
-};
+/* From pattern CAUSAL of the masks on, attention is causal. */
+enum { SHAPES = 13, MASKS = 5, CAUSAL = 3, Q = 0, K, V, DY, ARGUMENTS };
 typedef struct Attention {
     AttentionShape shape;
     int64_t rows, count;   /* of a matrix */
@@ -98,7 +90,7 @@ static void run_kernels(Attention *a)
                               a->x[DY], a->dx[Q], a->dx[K], a->dx[V], a->work);
 }
 
-/* A sum of products, and of the magnitudes of those whose left factor is rounded. */
+/* A sum of products whose left factors are rounded, and the sum of their magnitudes. */
 typedef struct Sum {
     double value, size;
 } Sum;
@@ -122,7 +114,7 @@ static void must_be(const char *name, const Attention *a, int64_t at, const floa
                   (double)single[at], sum.value, tolerance);
 }
 
-/* The offset of position i, number d of one head of one sample. */
+/* One head of one sample. index_of() is the offset of its number d at a position. */
 typedef struct Head {
     const Attention *a;
     int64_t sample, head;
@@ -213,7 +205,7 @@ START_TEST(the_error_of_attention_is_within_that_of_its_roundings)
 }
 END_TEST
 
-/* Tiles of queries on which nothing depends are skipped; the result must be the same. */
+/* The kernels skip tiles of queries whose dy is zero; the result must be the same. */
 START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
 {
     if (!choose())

@@ -147,7 +147,7 @@ START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 }
 END_TEST
 
-/** Does query i of all samples see a key? */
+/** Does query i, counted over all samples, see a key? */
 static bool sees_a_key(const AttentionShape *shape, const int32_t *mask, int64_t i)
 {
     const int64_t query = i % shape->positions;

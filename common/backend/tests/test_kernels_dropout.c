@@ -2,7 +2,7 @@
  * DropoutMask. */
 #include "backend/tests/comparison.h"
 
-static const double PROBABILITY = 0.3; /* of the comparisons */
+static const double PROBABILITY = 0.3; /* of dropping an element */
 
 static void call_dropout_apply(const Comparison *c, bool reference)
 {
@@ -37,7 +37,8 @@ static void call_gelu_dropout_backward(const Comparison *c, bool reference)
                        t[0].single, t[1].single, t[2].single);
 }
 
-/* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
+/* A mask for texts of 7 positions, with sample numbers of up to 44 bits, from column `column_begin`
+ * on. */
 enum { POSITIONS = 7, SAMPLES = 43 };
 
 static DropoutMask mask_of(double probability, int64_t column_begin, int64_t samples[SAMPLES])

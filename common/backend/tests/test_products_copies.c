@@ -1,5 +1,5 @@
 /* Consecutive products: a matrix rounded for one is not rounded again for the next unless it has
- * changed. Also TF32, which rounds nothing itself. */
+ * changed. Also TF32, for which the kit rounds nothing. */
 #include "backend/tests/precisions.h"
 
 /* ---- copies outlive a product, but no change ---- */
@@ -73,7 +73,7 @@ static void change_where_kernels_wait(float value)
         ones[i] = value;
 }
 
-/* A product of `source` and ones overwrites a matrix. */
+/* The product of `source` and `weights`, which are 1, overwrites the matrix. */
 static void change_by_a_product(float value)
 {
     (void)value;
@@ -130,7 +130,7 @@ START_TEST(copies_of_many_matrices_are_not_confused)
     }
     backend_wait_always(false);
     for (int i = 0; i < 4 * MATRICES; i++) {
-        const int which = (i * i + i / 3) % MATRICES; /* some repeat at once, some after others */
+        const int which = (i * i + i / 3) % MATRICES; /* repeats some immediately, some later */
         kernel_linear_forward(SIDE, SIDE, SIDE, each[which], weights, NULL, result);
         kernel_linear_backward_weight(SIDE, SIDE, SIDE, each[which], weights, ones, false);
         backend_wait();

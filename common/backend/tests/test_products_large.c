@@ -5,8 +5,8 @@
 
 #include "backend/tests/products.h"
 
-/* rows and columns of the result, inner size: on both sides of the limit for large products; the
- * last ones are below it. */
+/* rows and columns of the result, inner size: on both sides of the limit for large products; only
+ * the last one is below it. */
 static const int64_t PRODUCTS[][3] = {
     {384, 384, 384}, {401, 387, 385}, {384, 515, 384}, {384, 384, 383}};
 enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS, WIDE = 768 };

@@ -69,7 +69,7 @@ START_TEST(outside_a_lab_no_line_is_found)
 }
 END_TEST
 
-/* Code in the labs' section, where compile-lab.sh puts it. */
+/* This function is in the section into which lab-object.sh moves the code of labs. */
 __attribute__((section("balise_labs"), noinline)) static void *
 line_of_a_lab(void *(*function)(void))
 {

@@ -24,7 +24,7 @@ static void check(const Link *link, ncclResult_t result)
                link->group->name, link->last, (long long)link->calls, ncclGetErrorString(result));
 }
 
-static const double usual_patience = 600; /* seconds; NCCL itself would wait for ever */
+static const double usual_patience = 600; /* seconds; NCCL itself would wait forever */
 
 static double patience(void)
 {
@@ -32,7 +32,7 @@ static double patience(void)
     return set && atof(set) > 0 ? atof(set) : usual_patience;
 }
 
-/* Called by this thread or the watching one; the first to find an error reports it. */
+/* Reports a wait that takes too long. If both threads call it, only the first reports. */
 [[noreturn]] static void waited_in_vain(const Link *link, double waited, const char *where)
 {
     static std::atomic_flag said = ATOMIC_FLAG_INIT;
@@ -109,7 +109,7 @@ static void note_inside(const Link *link)
     inside.since = std::chrono::steady_clock::now();
 }
 
-/* Once per process. */
+/* Starts to watch, once per process. */
 static void begin(void)
 {
     static bool begun;

@@ -76,7 +76,8 @@ static void as_one(const Link *link, const std::function<ncclResult_t()> &operat
     });
 }
 
-/* Numbers i to i + piece of each part. */
+/* An exchange moves at most `piece` numbers of each part at a time. piece_of() returns how many of
+ * part k, from its number i on. */
 static const int64_t piece = 1 << 22;
 static int64_t piece_of(const int64_t *begin, int k, int64_t i)
 {
@@ -152,12 +153,12 @@ static void nccl_broadcast(Group *group, real *x, int64_t count, int root)
         });
 }
 
-/* A completed request is kept, with its event, for the next operation that is started. */
+/* A completed request and its event are kept for the next operation that is started. */
 typedef struct NcclRequest {
     CommRequest request;
     cudaEvent_t done;
     struct NcclRequest *next;
-    const real *x; /* of a started send: what is sent, and to whom */
+    const real *x; /* of a started send: the numbers, their count and the receiver */
     int64_t count;
     int to;
 } NcclRequest;
@@ -232,8 +233,8 @@ static cudaStream_t side_stream(void)
     return side;
 }
 
-/* Work added to `later` from now on runs after the current work on `earlier`. The event may then be
- * reused. */
+/* Makes work that is added to `later` from now on run after the current work on `earlier`. Each
+ * call can reuse the event. */
 static void order(cudaStream_t earlier, cudaStream_t later)
 {
     static cudaEvent_t event;
@@ -333,7 +334,7 @@ static int check_version(void)
     return version;
 }
 
-/* A GPU's identifier, among all machines. */
+/* A rank's GPU: an identifier that is unique over all machines, and whether kernels can run. */
 typedef struct Place {
     char gpu[16];
     bool ready;
@@ -386,7 +387,7 @@ void transport_join(Group *group, Group *parent, int color, int key)
 {
     const bool split = parent && parent->transport == &over_nccl;
     char text[128];
-    /* The parts of a group that uses MPI use MPI too: ranks of different parts may share a GPU. */
+    /* The parts of a group over MPI use MPI too: ranks of different parts may share a GPU. */
     const int gpus = split ? group->size : parent ? 0 : gpus_of(group);
     if (gpus < group->size) {
         group->transport = &over_mpi;

@@ -40,7 +40,8 @@ static inline void ranks_down(void)
     MPI_Finalize();
 }
 
-/** The ranks below `size` form one group, the others another: with 4 ranks, every size occurs. */
+/** Makes one group of the ranks below `size`, and another of the rest. Returns this rank's
+ * group. */
 static inline Group *group_of_first(int size)
 {
     return group_split(world, group_rank(world) < size ? 0 : 1, group_rank(world));

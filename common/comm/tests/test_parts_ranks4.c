@@ -20,8 +20,7 @@ static void cut(const Group *group, int64_t count, bool lopsided, int64_t begin[
     begin[n] = count;
 }
 
-/* In single precision, the sum over the ranks depends on their order: 2^25 + 1 - 2^25 and the
- * like. */
+/* In single precision, the sum over the ranks depends on their order, as in 2^25 + 1 - 2^25. */
 static real number(int rank, int64_t i)
 {
     const real large = (real)(1 << 25);

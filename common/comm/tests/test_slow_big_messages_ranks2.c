@@ -23,7 +23,7 @@ static double available_gigabytes(void)
     return kilobytes / 1e6;
 }
 
-/* The first rank decides for both. */
+/* Is there enough memory? Rank 0 decides for both. */
 static bool fits(void)
 {
     double available = group_rank(world) == 0 ? available_gigabytes() : 0;

@@ -1,4 +1,4 @@
-/* Splitting and gathering positions on one rank, which has all of them. */
+/* One rank has all positions, so it neither splits nor gathers them. */
 #include "model/transformer.h"
 
 Tensor *split_positions(Tensor *x, const Mesh *mesh)

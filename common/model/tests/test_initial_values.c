@@ -12,7 +12,7 @@ typedef struct Cut {
     int dim;
 } Cut;
 
-/* Splits by rows and columns, even and uneven, and an empty part; for ranks 1, 2 and 3. */
+/* Even and uneven splits of tensors with one to three dimensions; some parts are empty. */
 static const Cut CUTS[] = {{SHAPE(12, 5), 0},   {SHAPE(5, 12), 1},   {SHAPE(13, 3), 0},
                            {SHAPE(3, 13), 1},   {SHAPE(2, 7), 0},    {SHAPE(7, 2), 1},
                            {SHAPE(3, 5, 7), 1}, {SHAPE(3, 5, 7), 2}, {SHAPE(10), 0},

@@ -105,8 +105,7 @@ static double its_index(void *context, const Parameter *p, int64_t index)
 
 START_TEST(a_fill_uses_the_index_in_the_full_parameter)
 {
-    Model *model =
-        model_of_rank(2, 3); /* rows 8 and 9 of 10; columns 4 and 5 of 5: chunk gives 2, 2, 1 */
+    Model *model = model_of_rank(2, 3); /* rows 8 and 9 of 10; column 4 of 5: chunk gives 2, 2, 1 */
     Tensor *rows = parameter(model->builder, "rows", SHAPE(10, 3), shard(0));
     Tensor *columns = parameter(model->builder, "columns", SHAPE(2, 5), shard(1));
     Tensor *all = parameter(model->builder, "all", SHAPE(7), whole());
@@ -180,9 +179,9 @@ START_TEST(a_parameter_is_whole_or_a_shard_and_is_created_before_use)
 }
 END_TEST
 
-/* Counted by hand for H=8, 4 heads, F=12, V=30, 2 rows of 6 tokens and 3 blocks. Each weight of the
-   blocks and the head takes 6 operations, and so does each of the 2 S H = 96 multiplications of
-   attention. */
+/* Counted by hand for H=8, 4 heads, F=12, V=30, 2 rows of 6 tokens and 3 blocks. For each token,
+   each weight of the blocks and the head takes 6 operations, and so does each of the 2 S H = 96
+   multiplications of attention. */
 START_TEST(grouped_heads_have_fewer_operations_and_recomputation_adds_none)
 {
     TransformerConfig llama = {.architecture = &architecture_llama,

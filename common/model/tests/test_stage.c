@@ -17,7 +17,7 @@ static const TransformerConfig SMALL = {.architecture = &architecture_bert,
                                         .classes = 2,
                                         .dropout = 0.1};
 
-static Range wrong_blocks; /* returned by stage_blocks(), if begin < end */
+static Range wrong_blocks; /* returned by stage_blocks(), unless end is 0 */
 
 Range stage_blocks(int blocks, const Mesh *of)
 {
@@ -26,7 +26,7 @@ Range stage_blocks(int blocks, const Mesh *of)
                                            blocks * (of->pp_rank + 1) / of->pp_degree};
 }
 
-/* Rows first to first + count - 1 of a batch of B. */
+/* Fills a micro-batch with rows first to first + count - 1 of a batch of B. */
 static void fill(Stage *stage, int micro, int first, int count)
 {
     static int64_t samples[B] = {3, 1, 4, 2};

@@ -1,6 +1,6 @@
 /** @file
- * Runs the model of a folder in Hugging Face's format, and measures how far its results are from
- * those of another program, which the folder holds too:
+ * Runs the model in a folder in Hugging Face's format, and measures how far its results are from
+ * those of another program. The folder holds both:
  *
  *     FOLDER/config.json, model.safetensors   the model
  *           /expected.safetensors             ids and mask [B,S]; logits, or hidden (after the last

@@ -1,5 +1,5 @@
 /* Small models made by make_models.py give the results of Hugging Face's library, split over 1, 2
- * and 4 ranks; wrong folders are rejected. */
+ * and 4 ranks. */
 #include "tests/run_for_tests.h"
 #include "comm/tests/ranks.h"
 #include "pretrained/tests/comparison.h"

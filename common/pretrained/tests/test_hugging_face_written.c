@@ -1,5 +1,5 @@
-/* A checkpoint with a model's tensors in Hugging Face's format is written in this format with the
- * same tensors; one whose index does not fit its tensors is rejected. */
+/* A model is read in Hugging Face's format, saved as a checkpoint, and written in that format
+ * again, with the same tensors. A checkpoint whose index does not fit its tensors is rejected. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -6,14 +6,14 @@
  * It is strict: work on a stream runs as late as possible, so a host that does not wait reads old
  * contents. The host cannot access device memory except while kernels run. Kernels accept only
  * pointers to the runtime's memory. A block's shared memory starts as NaN and has exact bounds
- * (AddressSanitizer detects what exceeds them); threads that wait at different barriers end the
- * run. It cannot show races or speed.
+ * (AddressSanitizer detects an access outside them). Threads that wait at different barriers end
+ * the run. It cannot show races or speed.
  *
  * The environment describes it. There are EMULATED_GPUS GPUs (default 1), with EMULATED_MEMORY MiB
- * each (default 1024). EMULATED_MIXED=1 makes odd ones a different type, and EMULATED_TAKEN=1 gives
- * that of the last rank to another process. EMULATED_DRIVER is the driver's version (default 13000;
- * 0: no driver). A process has at most EMULATED_EVENTS events and EMULATED_PINNED pieces of pinned
- * memory (default: no limit).
+ * each (default 1024). EMULATED_MIXED=1 makes odd ones a different type. With EMULATED_TAKEN=1,
+ * another process has taken that of the last rank. EMULATED_DRIVER is the driver's version (default
+ * 13000; 0: no driver). A process has at most EMULATED_EVENTS events and EMULATED_PINNED pieces of
+ * pinned memory (default: no limit).
  */
 #pragma once
 
@@ -75,7 +75,7 @@ static inline int __syncthreads_or(int mine)
     return emulated_any(mine != 0);
 }
 
-/** Each lane's word, visible to the whole warp. */
+/** Returns the value of lane `from` of this warp. Every lane must call it. */
 template <typename T> static inline T emulated_exchange(T value, int from)
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle takes words");
@@ -173,7 +173,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory);
 
-/** For more than 48 KiB of shared memory, which a kernel must request. */
+/** Allows a kernel `bytes` of shared memory; without this call, it may have up to 48 KiB. */
 cudaError_t emulated_allow_shared(const void *kernel, int bytes);
 
 template <typename F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute, int bytes)

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* Successful calls do not clear it. */
+/* The error of the last call that failed. Successful calls do not clear it. */
 static thread_local cudaError_t last_error;
 
 cudaError_t emulated_error(cudaError_t error)
@@ -92,7 +92,7 @@ void emulated_later(cudaStream_t stream_or_none, std::function<void()> work)
         run_until(stream, stream->begun);
 }
 
-/* ---- limits, those of every GPU from compute capability 5.0 on ---- */
+/* ---- limits that every GPU has from compute capability 5.0 on ---- */
 
 static std::map<const void *, size_t> &allowed_shared()
 {

@@ -1,4 +1,4 @@
-/* The memory of the device, which the host cannot reach unless work runs, and pinned memory. */
+/* The memory of the device, which the host can access only while work runs; and pinned memory. */
 #include "emulated_parts.h"
 
 #include <map>

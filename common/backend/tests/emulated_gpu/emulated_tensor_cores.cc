@@ -23,7 +23,7 @@ static uint16_t half_of(uint64_t word, int which)
     return static_cast<uint16_t>(word >> 16 * which);
 }
 
-/* Shows two words of each lane to all lanes: of[i] holds those of lane i. */
+/* Shows two words of each lane to all lanes: of[i] and of[32 + i] are those of lane i. */
 static void show(uint64_t *of, uint64_t low, uint64_t high)
 {
     uint64_t *lanes = emulated_lanes();

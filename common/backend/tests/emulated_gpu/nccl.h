@@ -1,5 +1,5 @@
 /** @file
- * NCCL for the emulated GPU, over MPI. A result appears no earlier than its stream reaches it.
+ * NCCL for the emulated GPU, over MPI. A result appears only when its stream reaches the call.
  * EMULATED_NCCL_VERSION=21700 sets the version that the library reports.
  */
 #pragma once
