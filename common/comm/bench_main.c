@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 {
     backend_start(argv);
     MPI_Init(&argc, &argv);
+    comm_share_memory(true);
     Group *world = group_of(MPI_COMM_WORLD, "world");
     const int64_t largest = argc > 1 ? atol(argv[1]) : LARGEST;
     real *x = backend_memory(largest, DEVICE_MEMORY),

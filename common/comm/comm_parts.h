@@ -60,6 +60,10 @@ struct CommRequest {
  *  them. */
 extern const Transport over_mpi;
 
+/** Lets a group whose ranks are all on one node sum through shared memory, if comm_share_memory()
+ *  asked for it. Returns false if it must use MPI. Collective. */
+bool shared_join(Group *group);
+
 /** Selects the group's transport and joins it. Collective. The linker selects the implementation:
  *  common/comm/only_mpi or common/comm/nccl. `parent` is the group from which this one was split
  *  with `color` and `key`, or NULL. */

@@ -51,6 +51,7 @@ export SLURM_PMIX_FENCE=${SLURM_PMIX_FENCE:-ring}
 # Open MPI names shared memory after the job, and a requeued job keeps its number. So each start has
 # its own folder: processes of the last start that are still ending would remove its files.
 export OMPI_MCA_btl_vader_backing_directory=${OMPI_MCA_btl_vader_backing_directory:-/dev/shm}/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
+export OMPI_MCA_osc_sm_backing_directory=$OMPI_MCA_btl_vader_backing_directory
 END
 }
 

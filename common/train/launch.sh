@@ -60,7 +60,8 @@ if [ "${free:-0}" -ge $((8 * ranks)) ]; then
 else
     tell 'warning: /dev/shm has %s MB free of the %s MB that the ranks share: they share files in %s, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
 fi
-bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}")
+bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
+    --mca osc_sm_backing_directory "${shared:-$session}")
 
 # Removes mpirun's banners about a rank that ended, and stores which one was killed. Uses sed,
 # because mawk would hold back messages of ranks until the run ends.

@@ -84,6 +84,7 @@ Group *program_begin(int argc, char **argv)
     MPI_Comm_create_errhandler(mpi_failed, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* and of all groups made from it */
     signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */
+    comm_share_memory(true);
     return group_of(MPI_COMM_WORLD, "world");
 }
 

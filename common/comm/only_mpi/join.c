@@ -1,7 +1,8 @@
-/* All groups use MPI. */
+/* All groups use MPI, or memory that their ranks share. */
 #include "comm/comm_parts.h"
 
 void transport_join(Group *group, Group *parent, int color, int key)
 {
-    group->transport = &over_mpi;
+    if (!shared_join(group))
+        group->transport = &over_mpi;
 }

@@ -107,6 +107,59 @@ START_TEST(all_reduce_started_early_adds_too)
 }
 END_TEST
 
+/* Every second rank waits for the sums in the other order. */
+START_TEST(sums_of_two_groups_may_be_waited_for_in_any_order)
+{
+    Group *group[] = {group_of_first(_i), group_of_first(_i)};
+    const int first = group_rank(world) % 2, order[] = {first, 1 - first};
+    real *x[2];
+    CommRequest *request[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = numbers_of(group_rank(group[k]), MOST);
+        request[k] = comm_all_reduce_start(group[k], x[k], MOST);
+    }
+    comm_wait(request[order[0]]);
+    comm_wait(request[order[1]]);
+    const bool right = is_sum(group[0], x[0], MOST) && is_sum(group[1], x[1], MOST);
+    give_back(x[0]);
+    give_back(x[1]);
+    ck_assert(right);
+}
+END_TEST
+
+/* The other ranks send only after their sum, which needs this rank. */
+START_TEST(a_sum_continues_while_a_rank_waits_for_a_message)
+{
+    Group *group = group_of_first(_i);
+    real *x = numbers_of(group_rank(group), MOST), message = -1;
+    CommRequest *request = comm_all_reduce_start(group, x, MOST);
+    for (int from = 1; group_rank(group) == 0 && from < group_size(group); from++)
+        comm_receive(group, &message, 1, from);
+    comm_wait(request);
+    if (group_rank(group) > 0)
+        comm_send(group, x, 1, 0);
+    const bool right = is_sum(group, x, MOST);
+    give_back(x);
+    ck_assert(right);
+}
+END_TEST
+
+/* Where MPI sees a message of another size, or nothing. */
+START_TEST(ranks_that_sum_arrays_of_different_sizes_are_reported)
+{
+    comm_share_memory(true);
+    Group *group = group_of(MPI_COMM_WORLD, "all");
+    comm_share_memory(false);
+    const int64_t count = group_rank(group) == 3 ? 7 : 8;
+    real *x = numbers_of(group_rank(group), 8);
+    if (group_is_over_mpi(group)) /* NCCL reports nothing */
+        ASSERT_MISUSE(comm_all_reduce(group, x, x, count), "all_reduce: this rank has");
+    give_back(x);
+    MPI_Barrier(MPI_COMM_WORLD);
+    group_free(group);
+}
+END_TEST
+
 /* One matrix [rows, columns] per rank, side by side. */
 static const int64_t SHAPES[][2] = {{1, 12}, {5, 1},    {3, 4},       {1, 0},
                                     {0, 3},  {7, 1000}, {1, MOST / 4}};
@@ -348,20 +401,25 @@ Suite *suite(void)
     TCase *tcase = tcase_create("comm");
     tcase_set_timeout(tcase, 120);
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
-    tcase_add_loop_test(tcase, all_reduce_adds_on_every_rank, 1, 5);
-    tcase_add_loop_test(tcase, all_max_takes_the_largest_number_on_every_rank, 1, 5);
-    tcase_add_loop_test(tcase, all_reduce_started_early_adds_too, 1, 5);
-    tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, 5);
-    tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1, 5);
-    tcase_add_loop_test(tcase, broadcast_gives_all_ranks_the_numbers_of_the_root, 1, 5);
-    tcase_add_loop_test(tcase, a_message_arrives, 1, 5);
-    tcase_add_loop_test(tcase, sends_that_are_started_may_cross, 1, 5);
-    tcase_add_loop_test(tcase, a_few_numbers_are_added_in_place, 1, 5);
+    tcase_add_loop_test(tcase, all_reduce_adds_on_every_rank, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, all_max_takes_the_largest_number_on_every_rank, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, all_reduce_started_early_adds_too, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, sums_of_two_groups_may_be_waited_for_in_any_order, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, a_sum_continues_while_a_rank_waits_for_a_message, 1, GROUPS_TRIED);
+    tcase_add_test(tcase, ranks_that_sum_arrays_of_different_sizes_are_reported);
+    tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1,
+                        GROUPS_TRIED);
+    tcase_add_loop_test(tcase, broadcast_gives_all_ranks_the_numbers_of_the_root, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, a_message_arrives, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, sends_that_are_started_may_cross, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, a_few_numbers_are_added_in_place, 1, GROUPS_TRIED);
     tcase_add_test(tcase, ranks_of_a_split_are_ordered_by_key);
     tcase_add_test(tcase, a_communicator_of_the_caller_becomes_a_group_of_its_parent);
-    tcase_add_loop_test(tcase, counters_follow_the_formulas, 1, 5);
+    tcase_add_loop_test(tcase, counters_follow_the_formulas, 1, GROUPS_TRIED);
     tcase_add_test(tcase, sending_counts_and_receiving_does_not);
-    tcase_add_loop_test(tcase, the_bytes_of_all_ranks_are_the_formula_of_the_group, 1, 5);
+    tcase_add_loop_test(tcase, the_bytes_of_all_ranks_are_the_formula_of_the_group, 1,
+                        GROUPS_TRIED);
     tcase_add_test(tcase, before_balise_8_the_world_splits_the_model);
     suite_add_tcase(suite, tcase);
     return suite;

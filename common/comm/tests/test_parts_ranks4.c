@@ -123,8 +123,8 @@ Suite *suite(void)
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
     tcase_add_loop_test(
         tcase, a_rank_gets_the_sum_of_its_part_in_the_order_of_the_ranks_wherever_it_begins, 1, 5);
-    tcase_add_loop_test(tcase, every_rank_gets_all_parts, 1, 5);
-    tcase_add_loop_test(tcase, all_ranks_together_send_two_all_gathers, 1, 5);
+    tcase_add_loop_test(tcase, every_rank_gets_all_parts, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, all_ranks_together_send_two_all_gathers, 1, GROUPS_TRIED);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -73,6 +73,7 @@ def of_the_layout(slurm):
     has("other jobs cannot", slurm.submitted("sbatch", "SAVE=a", *TINY), "#SBATCH --no-requeue\n", without=["scontrol requeue"])
     check("--save 'a b' --resume 'a b'" in again, "values keep their blanks", again)
     has("a job that starts again shares memory in another folder", again, "export OMPI_MCA_btl_vader_backing_directory=",
+        "export OMPI_MCA_osc_sm_backing_directory=$OMPI_MCA_btl_vader_backing_directory\n",
         'blind=$(on_each_node sh -c \'mkdir -p "$1"; ', 'on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"\n')
     folders = [exported(again, "OMPI_MCA_btl_vader_backing_directory", SLURM_JOB_ID="7", **count)
                for count in ({}, {"SLURM_RESTART_COUNT": "1"}, {"SLURM_RESTART_COUNT": "2"})]
