@@ -21,14 +21,27 @@ void sharded_gradient_key(char key[KEY_SIZE], int which, int step)
     snprintf(key, KEY_SIZE, "gradients, run %d, step %d", which, step);
 }
 
+/* Zeros in one step of the run that does not clip: weight decay and AdamW's moments still move the
+ * weights, and a replica whose gradients are zero still takes part in the sums. */
+static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
+{
+    enum { RUN_WITH_ZEROS = SHARDED_RUNS - 1, STEP_OF_ZEROS = 1 };
+    if (which == RUN_WITH_ZEROS && step == STEP_OF_ZEROS)
+        kernel_vector_fill(tensor_count(x), 0, reals(x));
+    return x;
+}
+
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
 {
-    return input(run, "gradients", rank, which, step);
+    Tensor *gradient = input(run, "gradients", rank, which, step);
+    const bool is_last = rank >= run->c.world - run->c.tp;
+    return is_last && replicas_of(&run->c) > 1 ? zeros_in_a_step(gradient, which, step) : gradient;
 }
 
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
 {
-    return input(run, "mean", first_with_pieces(&run->c, rank), which, step);
+    return zeros_in_a_step(input(run, "mean", first_with_pieces(&run->c, rank), which, step), which,
+                           step);
 }
 
 /* Weights away from zero. The steps move a weight by less than 1/2 in all, and one near zero would
