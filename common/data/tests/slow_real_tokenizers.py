@@ -93,8 +93,8 @@ def verdict(sentence, wrong):
 
 
 def peers():
-    """Pairs of a tokenizer's path and a function that gives a text's ids and their text. The last two have the largest
-    vocabularies that are here."""
+    """Pairs of a tokenizer's path and a function that gives a text's ids and their text. The last
+    two have the largest vocabularies available."""
     from sentencepiece import SentencePieceProcessor
     from tokenizers import ByteLevelBPETokenizer
     folders = [(ROOT + "/data/stories/gpt2/", ("vocab.json", "merges.txt"), ROOT + "/data/stories/llama/tokenizer.model")]
