@@ -58,7 +58,7 @@ LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c %/serial_positio
                              solutions/$(call lab_file,1)) \
                $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
-# The judge's files about calls and streams, which need nothing else of it.
+# The judge's files about calls and streams, which need no other file of the judge.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
         report/call_table report/silent_passes report/paint)
