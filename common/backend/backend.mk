@@ -1,5 +1,5 @@
-# Selects the kernels. BACKEND=cpu (the default); BACKEND=cuda: those of common/backend/cuda,
-# compiled by nvcc; BACKEND=emulated: the same kernels on the host, for tests
+# Selects the kernels. BACKEND=cpu (the default); BACKEND=cuda: the kernels in
+# common/backend/cuda, compiled by nvcc; BACKEND=emulated: the same kernels on the host, for tests
 # (common/backend/tests/emulated_gpu). TRANSPORT=mpi (the default) or, on GPUs, nccl. Everything
 # else is compiled once: the linker selects (libbalise-*.a). Included by the Makefile.
 

@@ -1,5 +1,5 @@
-"""make bench ONLY=transformers: a step of a GPT-2 and of the course's LLaMA on one rank, alternating
-with that of Hugging Face's transformers, eager and compiled. make bench ONLY=story: the tokens per
+"""make bench ONLY=transformers: steps of a GPT-2 and of the course's LLaMA on one rank, alternating
+with steps of Hugging Face's transformers, eager and compiled. make bench ONLY=story: the tokens per
 second of make story, alternating with the library's generate. Both start from the same weights, so
 losses and texts must agree."""
 import os
@@ -102,8 +102,8 @@ def ids_of(build, folder, text):
 
 
 def of_kit(build, folder, total):
-    """Runs make story. Returns the seconds from the arrival of the prompt to that of the last
-    token, and the text.
+    """Runs make story. Returns the seconds from the prompt's arrival to the last token's, and
+    the text.
 
     @param total the number of tokens of the text, without the begin token"""
     command = ["common/train/launch.sh", "1", *map(str, steps.ALL_LABS), f"{build}/story", "--model", folder, "--prompt", PROMPT, "--steps", str(total)]

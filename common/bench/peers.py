@@ -99,7 +99,7 @@ def with_module(pythons, module, why, hint=None):
 
 
 def find_on_gpu(given):
-    """{version: its Python}: those of TORCH=, or the first that sees a GPU."""
+    """{version: its Python}, for the Pythons in TORCH=, or else for the first that sees a GPU."""
     found = {}
     for python in given or ("python3", DISTRIBUTION):
         version, trouble = version_of(python, "torch.cuda.init();")

@@ -204,7 +204,7 @@ def curve_runs(build, work, layouts, count, pythons):
 
 
 def curves(build, work, layouts, count, pythons):
-    """Shows the curves, and how far each is from that of one rank."""
+    """Shows the curves, and how far each is from one rank's."""
     lines, rows, runs = [], [], curve_runs(build, work, layouts, count, pythons)
     for name, (losses, run) in runs.items():
         rows.append(tokens_per_second(f"LLaMA {name}", [run], CURVE))

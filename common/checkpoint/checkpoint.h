@@ -20,7 +20,7 @@
 
 /* ---- checkpoint_index.c: the contents of index.json ---------------------------------------------------- */
 
-/** Integers that must equal those of the run that resumes. */
+/** Integers that must be the same in a checkpoint and in the run that resumes from it. */
 typedef enum Fitting {
     FIT_LAYERS,     /**< LAYERS */
     FIT_HIDDEN,     /**< HIDDEN_DIM */

@@ -138,7 +138,7 @@ bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *v
 /** The tensors of a folder in Hugging Face's format: model.safetensors, or the files that
  *  model.safetensors.index.json names. */
 typedef struct SafetensorsFolder {
-    int count;          /**< how many files */
+    int count;          /**< number of files */
     Safetensors **file; /**< [count] */
 } SafetensorsFolder;
 

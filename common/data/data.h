@@ -163,7 +163,7 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
  *  tokens, and NO_ID at other positions. The choice depends only on the key, the row and the
  *  position, so it is the same at every layout. `set` must have a mask token. */
 void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
-/** How many of a text's targets are not NO_ID. */
+/** The number of targets that are not NO_ID. */
 int64_t batch_targets(const Batch *batch);
 
 /* permutation(), which draws an epoch's order, is in balise.h because a lab calls it too. */

@@ -53,7 +53,7 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
 /* ---- vocabulary.c ---- */
 
 enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
-enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes of a word that is not longer */
+enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that so many characters have */
 
 /** A slot of the vocabulary's hash table. */
 typedef struct Slot {
@@ -144,8 +144,8 @@ typedef enum CharacterClass {
 /** The class of a character, in the Unicode version of Hugging Face's tokenizers. */
 CharacterClass character_class(int32_t c);
 
-/** Writes the canonical decomposition of a character to `parts` [DECOMPOSED_MAX]. @return how
- *  many */
+/** Writes the canonical decomposition of a character to `parts` [DECOMPOSED_MAX].
+ *  @return the number of its characters */
 int character_decompose(int32_t c, int32_t *parts);
 enum { DECOMPOSED_MAX = 8 }; /**< the most characters in a decomposition */
 

@@ -98,7 +98,7 @@ def timeline_of(rows_of_spans, steps):
 
 
 def with_passes(rank):
-    """The spans of a rank, with one span in place of all those of a micro-batch's pass."""
+    """The spans of a rank, with all spans of a micro-batch's pass replaced by one."""
     passes = [{**one, "cat": "backward" if one["name"].startswith("B") else "forward"} for one in rank.passes]
     begins = [one["ts"] for one in passes]
 

@@ -132,8 +132,8 @@ bool is_same_over(Group *group, uint64_t x);
  *  @return true if so; false with `problem` on every rank */
 bool agree_on_device(Group *group, Problem *problem);
 
-/** Compares checksums of weights: of those that every rank of a tp group holds in full, over that
- *  group; of all weights, over the replicas. Collective over the world.
+/** Compares checksums. Within each tp group, it compares the weights that every rank of the group
+ *  holds in full; between the replicas, all weights. Collective over the world.
  *  @return false with `problem`, on every rank, naming the first parameter that differs */
 bool weights_are_equal(Model *model, int64_t step, Problem *problem);
 

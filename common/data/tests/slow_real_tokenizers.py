@@ -2,7 +2,7 @@
 """build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer and
 ByteLevelBPETokenizer and as SentencePiece, on real texts and on all of Unicode.
 
-Their packages come from PyPI, into an environment of their own below the build folder.
+Installs their packages from PyPI in an environment of their own below the build folder.
 """
 
 import csv

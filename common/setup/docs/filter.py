@@ -37,7 +37,7 @@ TYPES = set(os.environ.get("DOCS_TYPES", "").split())
 PAGES = os.environ.get("DOCS_PAGES", "").split()
 FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
 VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
-# A capitalised word at the start of a sentence, which is no type, although Doxygen would link it.
+# A capitalised word at the start of a sentence. It names no type, although Doxygen would link it.
 SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
                       r"([A-Z][A-Za-z]*)(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
 

@@ -108,7 +108,7 @@ check("every target belongs to a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_P
 
 
 def fake_torch(version, seconds, resident):
-    """A fake Python that reports these figures as those of PyTorch."""
+    """A fake Python that reports these figures as PyTorch's."""
     path = os.path.join(work, f"fake-torch-{version}")
     said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
     with open(path, "w", encoding="utf-8") as file:
