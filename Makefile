@@ -58,8 +58,8 @@ as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))
 option = $(if $(2),$(1) $(call quoted,$(2)))
 comma := ,
 
-# In a recipe that compiles: on a terminal, says how many files it compiles, since a first build
-# takes half a minute.
+# In a recipe that compiles: on a terminal, shows the number of compiled files, because a first
+# build takes half a minute.
 ON_TERMINAL = $(call answer,ON_TERMINAL,[ ! -t 2 ] || echo yes)
 LACKED = $(eval LACKED := $(words $(filter-out $(wildcard $(OF_GRADING)),$(OF_GRADING))))$(LACKED)
 OF_GRADING = $(call float,$(RUNTIME) $(SCENARIOS) $(RUNNER)) $(call double,$(DOUBLE) $(JUDGE) $(SERIAL) $(SCENARIOS))
@@ -67,7 +67,7 @@ COMPILED =
 tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += \
                     x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
 
-# After a command: if it failed, removes what it left, and says whether the disk is full.
+# After a command: if it failed, removes what it left behind, and reports a full disk.
 or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill 
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
-# A first build compiles hundreds of files: as many at a time as there are cores.
+# A first build compiles hundreds of files. It runs as many compilers at a time as there are cores.
 MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,-j$(shell nproc))
 
 .PHONY: build all always
@@ -191,7 +191,7 @@ $(ONEDNN_OBJECT): CFLAGS += -fPIC
 $(BUILD)/balise-onednn.so: $(ONEDNN_OBJECT)
 	$(CC) $(filter-out -no-pie,$(LDFLAGS)) -shared $^ -o $@ -ldnnl $(or_full)
 
-# Grading does not wait for grader/stack.py to determine what would train.
+# Grading skips grader/stack.py, which determines the parts of the training program.
 ifneq ($(filter-out grade runners trace tape report measure start,$(or $(MAKECMDGOALS),all)),)
 $(TRAIN).list: LINKED_OF = $(TRAIN_PARTS)
 $(TRAIN): $(TRAIN).list $(TRAIN_PARTS) $(BUILD)/float/common/train/train_main.o $(LIBRARY) grader/link-train.sh \

@@ -44,7 +44,7 @@ LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter 
     -fno-omit-frame-pointer -fno-optimize-sibling-calls $(OF_COMPILER) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
-# Without sanitizers: their memory is more than the compiler may take.
+# Has no sanitizers: they need more address space than grader/limits.sh allows.
 $(BUILD)/enclose: grader/enclose.c
 	mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 $(WARNINGS) -D_GNU_SOURCE $< -o $@ $(or_full)
@@ -180,8 +180,8 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 
 # Commands about one case. trace: its MPI calls, with ranks as columns. tape: the operations of a
 # pass. report: a page that shows who holds what, which elements are wrong, and the calls. measure:
-# the number that students predict. An earlier page stays if the command is refused (status 2), and
-# does not outlive a lab that no longer builds.
+# the number that students predict. An earlier page stays if the command is refused (status 2). It
+# is removed if the lab no longer builds.
 .PHONY: trace tape report measure
 trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.json \
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))

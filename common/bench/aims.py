@@ -1,7 +1,7 @@
 """The kit's performance targets."""
 
-# The kit's tokens per second divided by those of PyTorch 1.13. For newer versions, the target is 1
-# in every row.
+# The kit's tokens per second divided by PyTorch 1.13's. For newer versions, the target is 1 in
+# every row.
 RATIOS = {"2x128 serial": 2.2, "2x128 tp2": 3.7, "2x128 2x2": 4, "6x256 serial": 1.6, "6x256 tp2": 2.4, "6x256 dp2": 2,
           "base serial": 1.15, "base tp2": 1.45, "base dp2": 1.9, "base tp2 bf16": 1.5}
 PER_CENT_OF_PEAK = {"base serial": 85}

@@ -49,8 +49,8 @@ def kernel_lines(program, *sizes):
 
 
 def most_of(lines):
-    """{unit: the highest rate of one core}: of arithmetic, and of memory. The memory's rate is that
-    of the larger table, which fits no cache."""
+    """{unit: the highest rate of one core}, for arithmetic and for memory. The rate of memory is
+    measured on the larger table, which fits no cache."""
     return {unit: float([line for line in lines if line[0].startswith(name)][-1][4]) for name, unit in (("peak", "GFLOP/s"), ("memory", "GB/s"))}
 
 

@@ -29,7 +29,7 @@ PRESETS = {"base": (12, 768, 12), "large": (24, 1024, 16)}
 def kind_asked_for(name, languages):
     """The kind of language model that the environment's MODEL and TASK name, or None.
 
-    @param languages whether language models are known here"""
+    @param languages whether the caller can use language models"""
     task = os.environ.get("TASK") or ""
     if task and (task != "mlm" or name in language_cost.AUTHORS):
         fail(f"there is no TASK={task}" + (f" of MODEL={name}" if name else ""), "TASK=mlm pretrains the BERT: without MODEL, or with base or large")
@@ -58,8 +58,9 @@ def take_settings(model, name, kind):
 
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
-    """The model of the environment's MODEL, or of LAYERS, HIDDEN_DIM and HEADS, which are `usual`; a
-    batch has `batch` rows unless BATCH_SIZE says otherwise. RECOMPUTE, ZERO, SP and AVERAGE are those of make train."""
+    """The model that the environment's MODEL names, or one of LAYERS, HIDDEN_DIM and HEADS, whose
+    defaults are `usual`. `batch` is the default of BATCH_SIZE. RECOMPUTE, ZERO, SP and AVERAGE are
+    those of make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)

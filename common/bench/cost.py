@@ -88,8 +88,8 @@ class Model:
 
     def summed(self, tp, pp, stage):
         """Numbers of a stage that the replicas sum in a step: its gradients. If they average
-        weights instead, the mean per step: its weights and, in double precision, the number of rows
-        by which a replica's count."""
+        weights instead, the mean per step: its weights and, as one number in double precision, the
+        rows of the replica, which are its weight in the average."""
         if self.average:
             return (self.held(tp, pp, stage) + 2) / self.average
         return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
@@ -181,7 +181,7 @@ class Model:
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
-        releases its own only at its end. They are the results of two norms; the outputs of both
+        releases its tensors only at its end. They are the results of two norms; the outputs of both
         layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
         layer after GELU, split; and the input of the first block. A recomputed attention has
         already released its output before the all-reduce."""

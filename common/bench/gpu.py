@@ -2,8 +2,8 @@
 lab, ranks that share the GPU, NCCL, and PyTorch.
 
 The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
-sheet's dense peak for the precision of the products. It counts the operations that
-the model needs, not multiplications by zero or recomputation.
+sheet's dense peak for the precision of the products. It counts the operations that the model needs,
+not multiplications by zero or recomputation.
 """
 import glob
 import os

@@ -1,5 +1,5 @@
-"""make bench ONLY=transformers: a step of a GPT-2 and of the course's LLaMA on one rank, alternating
-with that of Hugging Face's transformers, eager and compiled. make bench ONLY=story: the tokens per
+"""make bench ONLY=transformers: steps of a GPT-2 and of the course's LLaMA on one rank, alternating
+with steps of Hugging Face's transformers, eager and compiled. make bench ONLY=story: the tokens per
 second of make story, alternating with the library's generate. Both start from the same weights, so
 losses and texts must agree."""
 import os
@@ -36,7 +36,7 @@ def wanted(part):
 
 
 def compare(build, work, rounds, pythons, kinds):
-    """{kind: {who: [run, ...]}}, in turns."""
+    """{kind: {who: [run, ...]}}. The runs alternate."""
     found = {kind: {} for kind in kinds}
     for turn in range(rounds):
         for kind, runs in found.items():
@@ -83,8 +83,9 @@ def measure_steps(build, work, rounds, pythons, part):
 
 
 def taught(build, work):
-    """The folder of a LLaMA that knows one window by heart: its text has many words, its most
-    probable token is no near tie, and no text ends early, because none begins in that window."""
+    """The folder of a LLaMA that knows one window by heart. So its text has many words, rounding
+    does not change its most probable token, and no text ends early, because no story begins in that
+    window."""
     saved, folder, text = f"{work}/story-run", f"{work}/story", f"{work}/story.txt"
     with open(stories.STORIES, encoding="utf-8") as file, open(text, "w", encoding="utf-8") as copy:
         copy.write(file.read().replace("<|endoftext|>", "").replace("\n", " ")[:LETTERS] + "\n")
@@ -101,10 +102,10 @@ def ids_of(build, folder, text):
 
 
 def of_kit(build, folder, total):
-    """The text of make story, of which the tokens after the prompt are timed: from the prompt's
-    arrival to that of the last token.
+    """Runs make story. Returns the seconds from the prompt's arrival to the last token's, and
+    the text.
 
-    @param total how many tokens the text has, without the begin token"""
+    @param total the number of tokens of the text, without the begin token"""
     command = ["common/train/launch.sh", "1", *map(str, steps.ALL_LABS), f"{build}/story", "--model", folder, "--prompt", PROMPT, "--steps", str(total)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, OMP_NUM_THREADS="1")) as story:
         arrived, text = [], b""
@@ -119,14 +120,14 @@ def of_kit(build, folder, total):
 
 
 def same_text(build, folder, mine, ids, who):
-    """Ends with an error if the texts differ: a longer or another text takes another time."""
+    """Ends with an error if the texts differ, because the time depends on the text."""
     its = said(f"{build}/tokenize", "--vocab", folder, "--decode", input=" ".join(map(str, ids)), errors="replace")
     if mine.strip() != its.strip():
         fail(f"PyTorch {who} continues '{PROMPT}' otherwise than make story", f"compare the texts: '{mine[-60:]}' and '{its[-60:]}'")
 
 
 def measure_story(build, work, rounds, pythons):
-    """Measures the tokens per second of a text in turns."""
+    """Measures the tokens per second of a text. The runs alternate."""
     stories.write_vocabularies(work)
     pythons, folder = with_transformers(pythons), taught(build, work)
     ids = [BEGIN, *ids_of(build, folder, PROMPT)]

@@ -7,9 +7,9 @@
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
 compares predictions and measurements for 1, 2 and 4 ranks, then predicts NTASKS ranks of this
 machine. BACKEND=cuda measures its GPU. CLUSTER=file.json describes another machine, like
-clusters/*.json; with BACKEND=cuda, its links and the compute rate of this GPU. WEAK=1 predicts the
-weak scaling of Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside the published figures)
-or with the kit's communication on another.
+clusters/*.json; with BACKEND=cuda, the prediction combines its links with the compute rate of this
+GPU. WEAK=1 predicts the weak scaling of Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside
+the published figures) or with the kit's communication on another.
 """
 import dataclasses
 import os
@@ -58,9 +58,9 @@ def named(tp, dp, pp, micro):
 
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
-    """Measures as steps.measured() does; if the replicas average weights, they do so after every
-    second step. On a GPU, takes the profile from a second run, because profiling makes each call
-    wait for its kernel."""
+    """Trains, and returns the figures of steps.measured(). If the replicas average weights, they do
+    so after every second step. On a GPU, takes the profile from another run, because profiling
+    makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)
     data = f"{build}/bench-data"
@@ -78,7 +78,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
 
 
 def time_of_step(model, measured):
-    """The milliseconds of a step, with its part of an average of weights."""
+    """The milliseconds of a step, with its share of the time of an average of weights."""
     times = steps.times([measured])
     if model.average < 2:
         return statistics.median(times)

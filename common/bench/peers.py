@@ -30,9 +30,9 @@ def version_of(python, first="", module="torch"):
 
 
 def install(folder):
-    """Installs PyTorch into an environment; returns the error, or an empty text. Without
-    transformers, which is installed last, only the rows beside it are missing (with_module says
-    so). On a terminal, pip shows its progress."""
+    """Installs PyTorch, then transformers, into an environment; returns the error, or an empty
+    text. It is no error if transformers cannot be installed: only the rows beside it are then
+    missing, and with_module() says so. On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]
     torch = [*pip, "torch", "numpy"]
@@ -99,7 +99,7 @@ def with_module(pythons, module, why, hint=None):
 
 
 def find_on_gpu(given):
-    """{version: its Python}: those of TORCH=, or the first that sees a GPU."""
+    """{version: its Python}, for the Pythons in TORCH=, or else for the first that sees a GPU."""
     found = {}
     for python in given or ("python3", DISTRIBUTION):
         version, trouble = version_of(python, "torch.cuda.init();")

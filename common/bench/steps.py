@@ -11,7 +11,7 @@ import peers
 from rows import Row, fail, number, said, show, table
 
 VOCABULARY = cost.VOCABULARY
-REVIEWS, LONGEST = 320, 1030  # words
+REVIEWS, LONGEST = 320, 1030  # reviews, and the words of each
 WARM_UP = 2  # these steps fill the pool and the caches
 
 # name: layers, hidden, heads, sequence, batch, steps a run

@@ -1,7 +1,7 @@
-"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's, or with STEPS=300
-its curve at several layouts and in PyTorch. Also the text and the vocabularies of language models,
-for make model. Anybody can repeat a measurement, because all come from the kit's stories, unless
-DATA and VOCAB name other ones for a curve."""
+"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's, or with
+STEPS=300 its curve at several layouts and in PyTorch. Also the text and the vocabularies of
+language models, for make model. All measurements use the kit's stories, so anybody can repeat them.
+For a curve, DATA and VOCAB can name others."""
 import glob
 import json
 import os
@@ -20,9 +20,9 @@ ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and tho
 CLOSE = 1e-5  # the largest allowed difference between losses of the kit and of PyTorch, which are near 10
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
-RATE = 3e-4  # of build/train
+RATE = 3e-4  # the default of build/train
 # The model of a curve is small, so that six runs of 300 steps finish in reasonable time. Its
-# gradients are clipped, because training without that enlarges rounding.
+# gradients are clipped, because training without clipping amplifies rounding.
 CURVE, WARMUP, CLIP = (*LLAMA[:3], 128, 2), 30, 1
 
 
@@ -48,7 +48,7 @@ def read_varint(content, at):
 
 
 def pieces_in(content):
-    """The number of pieces of a SentencePiece model: its fields 1."""
+    """The number of pieces of a SentencePiece model: the entries of its field 1."""
     at = count = 0
     while at < len(content):
         tag, at = read_varint(content, at)
@@ -60,8 +60,8 @@ def pieces_in(content):
 
 def write_vocabularies(work):
     """Pads the vocabularies with unused entries. In a SentencePiece model, a repeated field may
-    continue at the end of the file. The fields of a piece are 1, its text, 2, its score, and 3, its
-    type (5 means unused)."""
+    continue at the end of the file. The fields of a piece are its text (1), its score (2) and
+    its type (3), which is 5 for an unused piece."""
     os.makedirs(f"{work}/llama", exist_ok=True)
     os.makedirs(f"{work}/gpt2", exist_ok=True)
     with open("data/stories/llama/tokenizer.model", "rb") as file:
@@ -204,7 +204,7 @@ def curve_runs(build, work, layouts, count, pythons):
 
 
 def curves(build, work, layouts, count, pythons):
-    """Shows the curves, and how far each is from that of one rank."""
+    """Shows the curves, and how far each is from one rank's."""
     lines, rows, runs = [], [], curve_runs(build, work, layouts, count, pythons)
     for name, (losses, run) in runs.items():
         rows.append(tokens_per_second(f"LLaMA {name}", [run], CURVE))

@@ -47,7 +47,7 @@ class RmsNorm(nn.Module):
 
 
 def rotated(x, cosine, sine):
-    """The pairs of a head are half a head apart."""
+    """Rotates pairs of numbers, which are half a head apart."""
     a, b = x.chunk(2, -1)
     return x * cosine + torch.cat((-b, a), -1) * sine
 
@@ -105,7 +105,7 @@ class Llama(nn.Module):
         return mine, torch.where(mine, ids - self.begin, torch.zeros_like(ids))
 
     def forward(self, ids, targets):
-        """The loss. With one rank, PyTorch's own embedding and cross-entropy."""
+        """The loss. On one rank, uses PyTorch's own embedding and cross-entropy."""
         alone = self.split.tp == 1
         mine, rows = self.own(ids)
         x = functional.embedding(rows, self.table)
@@ -135,8 +135,8 @@ def rate_of(step, rate, warmup):
 
 
 def clip_gradients(gradients, most):
-    """As clip_grad_norm_(), except that the squares are summed in double precision: PyTorch's norm of the table's 9 million
-    gradients has an error of 5e-5; the kit's does not."""
+    """Like clip_grad_norm_(), except that the squares are summed in double precision: PyTorch's
+    norm of the table's 9 million gradients has an error of 5e-5; the kit's does not."""
     norm = math.sqrt(sum(g.double().square().sum().item() for g in gradients))
     for gradient in gradients:
         gradient.mul_(min(1, most / (norm + 1e-6)))

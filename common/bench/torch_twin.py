@@ -32,7 +32,7 @@ class Split:
         self.tp, self.group = tp, group
 
     def sum(self, x):
-        """Sums x over the group, in place. gloo can sum bf16 only since PyTorch 2."""
+        """Sums x over the group, in place. Before PyTorch 2, gloo cannot sum bf16."""
         if x.dtype == torch.bfloat16 and torch.__version__ < "2":
             wide = x.float()
             dist.all_reduce(wide, group=self.group)

@@ -1,5 +1,5 @@
-"""Compares the bytes that a step sends, summed over the ranks, with those of cost.py; and measures
-the memory of a rank."""
+"""Compares the bytes that a step sends, summed over the ranks, with the prediction of cost.py, and
+measures the memory of a rank."""
 import cost
 from rows import Row, table
 from steps import train

@@ -20,7 +20,7 @@
 
 /* ---- checkpoint_index.c: the contents of index.json ---------------------------------------------------- */
 
-/** Integers that must equal those of the run that resumes. */
+/** Integers that must be the same in a checkpoint and in the run that resumes from it. */
 typedef enum Fitting {
     FIT_LAYERS,     /**< LAYERS */
     FIT_HIDDEN,     /**< HIDDEN_DIM */
@@ -51,10 +51,10 @@ enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator
 /** The contents of index.json: a whole checkpoint except its tensors' numbers. */
 typedef struct CheckpointIndex {
     int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
-    int tp, pp;   /**< the number of parts that shards are split into; the number of stages */
+    int tp, pp;   /**< the number of shards of a split parameter; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char architecture[16];          /**< "BERT", "LLaMA" */
-    double epsilon, theta;          /**< of a LLaMA; otherwise 0 */
+    double epsilon, theta;          /**< of the norms; of a LLaMA's rotary positions; or 0 */
     char *tokenizer;                /**< path of the tokenizer that made the ids, or NULL */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */
@@ -70,7 +70,7 @@ typedef struct CheckpointIndex {
 /** The checksum of the index, except read_checksum. Each shard of a checkpoint repeats it. */
 Checksum checkpoint_index_checksum(const CheckpointIndex *index);
 
-/** Writes FOLDER/index.json. When it returns true, the file is on disk. */
+/** Writes FOLDER/index.json. Returns true once the file is on disk, or false with `problem`. */
 bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Problem *problem);
 
 /** Fills `index` from FOLDER/index.json; the caller frees its contents with
@@ -80,8 +80,8 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
 /** Frees the index's contents, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Does `run` equal `saved`, apart from step, layout, parameters and sums? Otherwise returns false
- *  with `problem`. */
+/** Do `run` and `saved` have the same architecture, `fitting`, optimiser and training data?
+ *  Otherwise returns false with `problem`. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem);
 
@@ -105,16 +105,17 @@ Path checkpoint_path(const char *folder, int64_t step, bool partial);
 /** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
 int64_t checkpoint_newest(const char *folder, int64_t limit);
 
-/** The newest checkpoint in FOLDER, FOLDER itself if it is one, or an empty path. */
+/** The newest checkpoint in FOLDER; if there is none, FOLDER itself if it is one; or an empty
+ *  path. */
 Path checkpoint_find(const char *folder);
 
 /** The newest complete checkpoint before this one (DIR/step-000120) in the same folder, or an empty
  *  path. */
 Path checkpoint_before(const char *checkpoint);
 
-/** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes what a
- * killed run left half-written.
- *  @return the lock, to be closed at the end of the run; NULL with `problem` */
+/** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes the
+ * partial folders of killed runs.
+ *  @return the lock, which the caller closes at the end of the run; or NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, Problem *problem);
 
 /** Creates the empty partial folder of this step. Returns false with `problem` on failure. */
@@ -150,8 +151,8 @@ int saved_states(const CheckpointIndex *index);
 Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
- *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it; otherwise a
- * record that the caller frees with saved_model_close */
+ *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it, if there is
+ *  one; otherwise a record that the caller frees with saved_model_close */
 SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);

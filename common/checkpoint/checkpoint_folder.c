@@ -41,7 +41,7 @@ static bool folder_sync(const char *folder)
     return good;
 }
 
-/* The step in a name in FOLDER, or -1. */
+/* The step of a (partial) checkpoint with this name, or -1 for other names. */
 static int64_t step_of(const char *name, bool partial)
 {
     int64_t step = -1;
@@ -138,7 +138,7 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
     if (!prove_writable(folder, problem))
         return NULL;
     FILE *lock = fopen(path_in(folder, ".lock").text, "we");
-    /* On a file system without locks, saves all the same. */
+    /* On a file system without locks, the run saves without one. */
     if (!lock || (flock(fileno(lock), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
         problem_set(problem, folder, "wait until it has ended, or name another SAVE folder",
                     lock ? N_("another run is saving its checkpoints here")
@@ -160,8 +160,8 @@ bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)
                        "the checkpoint cannot be written: %s", strerror(errno));
 }
 
-/* Renames a checkpoint before it removes the files, so named checkpoints are always
- * complete. */
+/* Renames a checkpoint to a partial one before removing its files, so checkpoints with a final name
+ * are always complete. */
 static void remove_older(const char *folder)
 {
     int kept = 0;

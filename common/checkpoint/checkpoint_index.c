@@ -13,7 +13,7 @@ enum { VERSION = 1 };
 static const char format[] = "balise checkpoint";
 static const char index_name[] = "index.json";
 
-/* The key of a number in index.json, and its name for people. */
+/* The key of an integer in index.json, and its name in messages. */
 static const struct {
     const char *section, *key, *title;
 } fitting[FITTINGS] = {
@@ -155,7 +155,7 @@ static bool is_intact(json_t *all, Checksum *sum)
     return good;
 }
 
-/* An older kit had only the BERT. */
+/* Older kits had only the BERT, and wrote no architecture. */
 static bool read_model(const json_t *all, CheckpointIndex *index)
 {
     const char *architecture = "BERT", *tokenizer = NULL;

@@ -43,8 +43,7 @@ static const Safetensors *file_with(const SavedModel *saved, const SavedParamete
     return saved->file[p->stage * saved->index.tp + rank];
 }
 
-/* This tp rank's part of a parameter, which must begin where the previous rank's ends. NULL if it
- * is missing. */
+/* This tp rank's part of a parameter's state, or NULL if it is missing. */
 static const SafeTensor *part_in(const SavedModel *saved, int rank, int state,
                                  const SavedParameter *p)
 {

@@ -1,6 +1,6 @@
 /** @file
- * Files in the safetensors format (https://huggingface.co/docs/safetensors), which PyTorch users
- * read:
+ * Files in the safetensors format (https://huggingface.co/docs/safetensors), common among PyTorch
+ * users:
  *
  *     8 bytes    N, little-endian
  *     N bytes    JSON: {"__metadata__": {"key": "text", "xxh3:name": "0123456789abcdef", ...},
@@ -16,12 +16,12 @@
 #include "base/replacement.h"
 #include "tensor/tensor.h"
 
-/** A checksum as files have it. */
+/** A checksum in the form that files contain. */
 typedef struct Checksum {
     char digits[17]; /**< 64 bits in hexadecimal */
 } Checksum;
 
-/** XXH3 with 64 bits. */
+/** The 64-bit XXH3 checksum of `count` bytes. */
 Checksum checksum_of(const void *bytes, size_t count);
 
 /** A tensor of a file. */
@@ -40,8 +40,8 @@ typedef struct SafeTensor {
 
 /** A shape as JSON, [2,3]; the caller owns it. */
 struct json_t *shape_to_json(Shape shape);
-/** Reads a shape into *shape. @return the number of elements, or -1 if it is not a shape or too
- *  large for a file */
+/** Reads a shape into *shape. @return the number of elements, or -1 if `sizes` is not a shape or is
+ *  too large for a file */
 int64_t shape_from_json(const struct json_t *sizes, Shape *shape);
 
 /* ---- safetensors_write.c ------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ typedef struct Safetensors {
 
 /** Opens a file and checks its header against the format and the file's size. Rejects truncated
  *  files, tensors that overlap or lie outside the file, duplicate names, and files in which only
- *  some tensors have a checksum. Tensors may be of any type: only reading one needs numbers.
+ *  some tensors have a checksum. Tensors may be of any type, but not all can be read.
  *  @return NULL with `problem`; otherwise a record that the caller frees with
  *  safetensors_close() */
 Safetensors *safetensors_open(const char *path, Problem *problem);
@@ -99,7 +99,8 @@ const char *safetensors_metadata(const Safetensors *file, const char *key);
 /** The checksum that the file has for the tensor of this name, or NULL. */
 const char *safetensors_checksum(const Safetensors *file, const char *name);
 
-/** Reads `count` bytes from offset `from` of the file. */
+/** Reads `count` bytes from offset `from` of the file. Returns false with `problem` if that
+ *  fails. */
 bool safetensors_bytes(const Safetensors *file, void *bytes, int64_t count, int64_t from,
                        Problem *problem);
 
@@ -116,7 +117,7 @@ typedef struct Box {
     Range range[4]; /**< the last one belongs to the last dimension */
 } Box;
 
-/** The part of a tensor of this shape that has only `held` along dimension `dim`; -1: all of it. */
+/** The part `held` along dimension `dim` of a tensor of this shape. If `dim` is -1, all of it. */
 Box box_of(Shape shape, int dim, Range held);
 
 /** Reads part of a tensor of this file. The tensor is itself the part `place` of a larger one; the
@@ -137,7 +138,7 @@ bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, real *v
 /** The tensors of a folder in Hugging Face's format: model.safetensors, or the files that
  *  model.safetensors.index.json names. */
 typedef struct SafetensorsFolder {
-    int count;          /**< how many files */
+    int count;          /**< number of files */
     Safetensors **file; /**< [count] */
 } SafetensorsFolder;
 

@@ -89,13 +89,13 @@ static int64_t extent(const Box *box, int from)
     return count;
 }
 
-/* Copies numbers of a tensor to a part. */
+/* What copy_common() copies: elements of a tensor, to a part. */
 typedef struct Copy {
     const Safetensors *file;
     const SafeTensor *tensor;
     const Type *type;
     const Box *from, *to;
-    const char *bytes; /* all of the tensor, or NULL: they are in the file */
+    const char *bytes; /* of the whole tensor; NULL: read them from the file */
     real *values;      /* [to] */
     Problem *problem;
 } Copy;

@@ -67,7 +67,7 @@ typedef struct Merger {
     Symbol *symbols;
     Candidate *heap; /* a binary heap: the next merge is first */
     int64_t candidates;
-    size_t room; /* the longest word so far */
+    size_t room; /* bytes of the longest word that fits */
     KnownWords *known;
 } Merger;
 
@@ -82,7 +82,7 @@ Merge *bpe_slot(const Bpe *bpe, int32_t left, int32_t right)
     }
 }
 
-/* Orders merges as in the list of merges; equal ones are made from left to right. */
+/* Orders merges as in the list of merges, and equal merges from left to right. */
 static bool comes_first(const Candidate *a, const Candidate *b)
 {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;

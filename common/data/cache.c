@@ -21,13 +21,13 @@ typedef struct Header {
     int64_t rows, tokens;
     int64_t seq, vocabulary, pad; /* seq: 0 for a text */
     int64_t unused;               /* keeps begin at a multiple of 16 */
-    XXH128_hash_t checksum;       /* checksum of the header before it and of all that follows */
+    XXH128_hash_t checksum;       /* of the fields above and of all bytes after the header */
 } Header;
 
 static const char MAGIC[8] = "BALISE\r\n";
 enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
 
-/* Everything that the tokens depend on. */
+/* A file, and how to tokenize it. */
 typedef struct Source {
     const char *path;        /* the file of the reviews, or of the text */
     const char *what, *hint; /* for a message about this file */
@@ -236,8 +236,8 @@ static TokenSet *build_and_open(const char *folder, const Source *from, Problem 
     return set;
 }
 
-/* If there is a cache file already, a rank only reads the text for its checksum, and does not hold
- * it. */
+/* If the cache file exists, a rank reads the source only for its checksum, without keeping it in
+ * memory. */
 static TokenSet *open_or_build(const char *folder, const Source *from, Problem *problem)
 {
     XXH128_hash_t sum;

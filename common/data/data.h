@@ -14,7 +14,7 @@
 #include "base/problem.h"
 
 enum { SEQ_MIN = 2 };       /**< the smallest SEQ: [CLS] and [SEP] must fit */
-enum { SEQ_MAX = 1 << 20 }; /**< the largest: a row with more ids is not a text */
+enum { SEQ_MAX = 1 << 20 }; /**< the largest SEQ */
 
 /* ---- Tokenizers ---- */
 
@@ -33,8 +33,8 @@ typedef enum SpecialToken {
     SPECIAL_TOKENS, /**< the number of special tokens */
 } SpecialToken;
 
-/** Opens a tokenizer. `path` is one of these files, told apart by their contents, or a folder with
- *  them under the names of Hugging Face:
+/** Opens a tokenizer. `path` is one of these files, recognised by its contents whatever its name,
+ *  or a folder with them under the names of Hugging Face:
  *    WordPiece      vocab.txt: UTF-8, one token per line; the line's number, from 0, is the id
  *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` is
  *                   either
@@ -45,7 +45,7 @@ Tokenizer *tokenizer_open(const char *path, Problem *problem);
 /** Frees a tokenizer. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);
 
-/** The number of ids: they are 0 to this number - 1. */
+/** The number of ids. They range from 0 to this number - 1. */
 int32_t tokenizer_size(const Tokenizer *tokenizer);
 /** The id of a special token, or -1 if the tokenizer has none. */
 int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
@@ -54,13 +54,13 @@ int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
  *  text's pieces, the end token (each if there is one), truncated to `seq` ids (SEQ_MIN to
  *  SEQ_MAX), not padded. The text is valid UTF-8 (see utf8_valid_length) and may contain zero
  *  bytes.
- *  @return how many ids were written, at most seq */
+ *  @return the number of ids written, at most seq */
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
                          int32_t *ids);
 
 /** The ids of a text's pieces alone. The text is valid UTF-8. BPE and SentencePiece read the name
  *  of a special token as text; WordPiece, like Hugging Face's, as that token.
- *  @return how many there are; the caller frees *ids */
+ *  @return the number of ids; the caller frees *ids */
 int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
                               int32_t **ids);
 
@@ -121,7 +121,9 @@ TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t
  *
  *  Window r, a row, is the tokens r*seq to r*seq + seq - 1 of the stream; the targets are the next
  *  tokens, r*seq + 1 to r*seq + seq. So windows do not overlap, and every token but the first is a
- *  target once, up to the last window that is complete. */
+ *  target once, up to the last window that is complete.
+ *  @return NULL with `problem` on bad input, if the text is shorter than a window, or if the cache
+ *  cannot be written; otherwise a set that the caller frees with token_set_close */
 TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
                               const char *cache_folder, Problem *problem);
 /** Unmaps the file and frees the set. NULL is allowed. */
@@ -161,7 +163,7 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
  *  tokens, and NO_ID at other positions. The choice depends only on the key, the row and the
  *  position, so it is the same at every layout. `set` must have a mask token. */
 void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
-/** How many of a text's targets are not NO_ID. */
+/** The number of targets that are not NO_ID. */
 int64_t batch_targets(const Batch *batch);
 
 /* permutation(), which draws an epoch's order, is in balise.h because a lab calls it too. */

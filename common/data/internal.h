@@ -17,7 +17,7 @@
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
 
-enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< of a location, with its terminator */
+enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< bytes of a location, with its terminator */
 
 /** Writes `path` and a location in it; a path that is too long loses its beginning. `row` is left
  *  out if it is 0. `place` has room for [PLACE_SIZE]. */
@@ -45,7 +45,7 @@ void reviews_free(Reviews *reviews);
 
 /* ---- documents.c ---- */
 
-/** Appends the ids of a text's documents, in the order of token_set_open_text. Returns false with
+/** Appends the ids of a text's documents as token_set_open_text() describes. Returns false with
  *  `problem` if the text is not UTF-8 or has no document. */
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem);
@@ -53,7 +53,7 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
 /* ---- vocabulary.c ---- */
 
 enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
-enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that such a word takes */
+enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that so many characters have */
 
 /** A slot of the vocabulary's hash table. */
 typedef struct Slot {
@@ -77,14 +77,16 @@ typedef struct Vocabulary {
 extern const char *const special_token[SPECIAL_TOKENS];
 
 /** Parses a vocabulary, and gives the tokenizer its pieces and special tokens. Takes over
- * file.bytes; on failure, too, the caller clears the vocabulary. */
+ * file.bytes. The caller calls vocabulary_clear(), even after a failure.
+ *  @return false with `problem` on bad input */
 bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
                       FileBytes file, Problem *problem);
 /** Frees the vocabulary's contents, but not the record itself. */
 void vocabulary_clear(Vocabulary *vocabulary);
 
-/** The hash of zero bytes, at the start of a word or within one. Two pieces with the same bytes
- * never share a hash, because each step of hash_add is one-to-one. */
+/** The hash of an empty piece, at the start of a word or within one. A piece at the start of a word
+ * and one with the same bytes within a word never share a hash, because each step of hash_add() is
+ * one-to-one. */
 static inline uint64_t hash_begin(bool continues)
 {
     return continues ? 0x2545F4914F6CDD1Du : 0x9E6C63D0876A9A47u;
@@ -101,13 +103,13 @@ static inline uint64_t hash_add(uint64_t hash, char byte)
  *  @return the piece's id, or -1 */
 int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char *piece, int length);
 
-/* ---- bpe.c: the model, and its merges; bpe_files.c: the files that it is read from ---- */
+/* ---- bpe.c: the model and its merges; bpe_files.c: reading them from files ---- */
 
 /** Two neighbours that become one symbol: a slot of a hash table. */
 typedef struct Merge {
     int32_t left, right; /**< ids; left is -1 in an empty slot */
     int32_t rank;        /**< its place in the list of merges: lower ones come first */
-    int32_t id;          /**< of the symbol that they become */
+    int32_t id;          /**< id of the merged symbol */
 } Merge;
 
 /** Byte-level BPE: the merges, and the ids of single bytes. */
@@ -116,14 +118,14 @@ typedef struct Bpe {
     int shift;                 /**< the slot of a hash is hash >> shift */
     int32_t of_byte[256];      /**< id of each byte */
     struct Splitter *splitter; /**< of texts into words */
-    struct Merger *merger;     /**< memory to merge a word in, and known words */
+    struct Merger *merger;     /**< memory for merging a word, and known words */
 } Bpe;
 
 /** The slot of a pair, or the empty one where it belongs. */
 Merge *bpe_slot(const Bpe *bpe, int32_t left, int32_t right);
 
-/** Reads vocabulary and merges into tokenizer->model, a Bpe of zeros, and gives the tokenizer its
- * pieces and special tokens. See bpe_read. */
+/** Reads vocabulary and merges into tokenizer->model, which is a Bpe that has neither yet, and
+ * gives the tokenizer its pieces and special tokens. See bpe_read(). */
 bool bpe_parse(Tokenizer *tokenizer, const char *path, FileBytes vocabulary,
                const char *merges_path, FileBytes merges, Problem *problem);
 
@@ -142,8 +144,8 @@ typedef enum CharacterClass {
 /** The class of a character, in the Unicode version of Hugging Face's tokenizers. */
 CharacterClass character_class(int32_t c);
 
-/** Writes the canonical decomposition of a character to `parts` [DECOMPOSED_MAX]. @return how
- *  many */
+/** Writes the canonical decomposition of a character to `parts` [DECOMPOSED_MAX].
+ *  @return the number of its characters */
 int character_decompose(int32_t c, int32_t *parts);
 enum { DECOMPOSED_MAX = 8 }; /**< the most characters in a decomposition */
 

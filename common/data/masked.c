@@ -1,4 +1,4 @@
-/* Hides tokens of a text, for a model to predict them. */
+/* Hides tokens of a text that a model must predict. */
 #include "balise.h"
 #include "data/internal.h"
 

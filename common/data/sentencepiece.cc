@@ -62,7 +62,7 @@ static void free_model(void *model)
     delete static_cast<Model *>(model);
 }
 
-/* The text of a piece in the middle of a text; that of a byte piece, <0x0A>, is the byte. */
+/* What a piece adds to the middle of a text. A byte piece, such as <0x0A>, adds its byte. */
 static std::string text_of(const SentencePieceProcessor *processor, int id)
 {
     std::string piece = processor->IdToPiece(id);

@@ -1,5 +1,6 @@
 /** @file
- * The parts that all kinds of tokenizers share, and reading their files. C++ includes it too.
+ * The parts that all kinds of tokenizers share, and functions that read their files. C++ includes
+ * this file too.
  */
 #pragma once
 
@@ -34,10 +35,10 @@ bool file_read(const char *path, const char *what, const char *hint, FileBytes *
 bool file_checksum(const char *path, const char *what, const char *hint, XXH128_hash_t *sum,
                    Problem *problem);
 
-/** Allocates memory, or ends the program with a message: this folder's allocations are small
- *  compared with the files that it has read, so nothing sensible is left to do. */
+/** Allocates memory, or ends the program with a message. Allocations in this folder are small
+ *  compared with the files that it has read, so a caller could do nothing better. */
 void *allocate(size_t bytes);
-/** The same for realloc(). */
+/** Like allocate(), for realloc(). */
 void *reallocate(void *memory, size_t bytes);
 
 /* ---- tokenizer.c ---- */
@@ -45,7 +46,7 @@ void *reallocate(void *memory, size_t bytes);
 /** A growing array of ids. */
 typedef struct Ids {
     int32_t *ids;     /**< [capacity] */
-    int64_t count;    /**< how many there are */
+    int64_t count;    /**< the number of ids */
     int64_t capacity; /**< room in `ids`, which grows */
     int64_t limit;    /**< further ids are dropped */
 } Ids;
@@ -93,11 +94,11 @@ void known_word_keep(KnownWords *known, const char *word, size_t length, const i
 /** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
  *  messages. Takes over file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
-/** See wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are
+/** Like wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are
  *  lines. */
 bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
               FileBytes merges, Problem *problem);
-/** See wordpiece_read(), but does not take over file.bytes. */
+/** Like wordpiece_read(), but does not take over file.bytes. */
 bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
 
 /** The hint for a tokenizer that cannot be read. */

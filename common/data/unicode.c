@@ -9,9 +9,9 @@ typedef struct Range {
     int32_t first, last;
 } Range;
 
-/* Hugging Face uses the categories of Unicode 8 and the decompositions of Unicode 9. Later accents,
- * punctuation, format characters and compositions are in these ranges, and count as plain letters
- * there. */
+/* Hugging Face uses the categories of Unicode 8 and the decompositions of Unicode 9. It treats
+ * accents, punctuation, format characters and compositions that were added later as plain letters.
+ * These ranges contain them. */
 static const Range plain[] = {
     {0x5C8, 0x5C9},     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},
     {0x9FD, 0x9FE},     {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB53, 0xB55},

@@ -6,13 +6,13 @@
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world`: calls lab 14. Before it, splits the world into `pp` stages and calls
- *  labs 8 and 10, which make the tp and dp groups of each stage. All groups belong to `world`.
- *  Collective. `tp` times `pp` must divide the size of the world; before lab 8, `tp` is the size
- *  of a stage. */
+/** Fills `mesh` for `world` by lab 14. In a program without lab 14, splits the world into `pp`
+ *  stages and calls labs 8 and 10, which make the tp and dp groups of each stage. group_free() of
+ *  `world` frees all groups. Collective. `tp` times `pp` must divide the size of the world; before
+ *  lab 8, `tp` is the size of a stage. */
 void mesh_open(Mesh *mesh, Group *world, int tp, int pp);
 
-/** The ranks that split one model: the world before lab 8. */
+/** The ranks that split one model. Before lab 8, all ranks do. */
 static inline Group *mesh_tp_group(const Mesh *mesh)
 {
     return mesh->tp ? mesh->tp : mesh->world;

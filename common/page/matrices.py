@@ -206,7 +206,7 @@ def capitalised(text):
 
 
 def matrices_text(found):
-    """One section per check. Those with errors are open; if there is none, the first one is."""
+    """One section per check. Sections with errors are open; without errors, the first one is."""
     sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}

@@ -149,7 +149,7 @@ const timeline = (figure, data, onView) => {
         event.preventDefault();
         actions[event.key]();
     });
-    canvas.addEventListener("wheel", event => { // without a click before or Ctrl, the page scrolls
+    canvas.addEventListener("wheel", event => { // the page scrolls unless the timeline was clicked or Ctrl is held
         if (document.activeElement !== canvas && !event.ctrlKey) return;
         event.preventDefault();
         if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(event.deltaX / width());

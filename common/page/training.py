@@ -13,13 +13,13 @@ KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), 
          "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
 CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
               "activations": [_("activations"), "sky", "dots"]}
-# Spans that are not operations.
+# Names of spans that are not operations.
 WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 
-# The shares of a rank's time, in a bar: the words and the colour of each; then the kinds of spans
-# in it.
+# The parts of the bar of a rank's time, each with its words and its colour; then the part to which
+# each kind of span belongs.
 SHARES = {"computing": (_("computing"), "blue"), "exchanging": (_("exchanging"), "orange"), "waiting": (_("waiting"), "ground"), "reading": (_("reading the batch"), "grey")}
 SHARE_OF = {"forward": "computing", "backward": "computing", "optimiser": "computing", "tp": "exchanging", "dp": "exchanging", "dp under way": "exchanging", "waiting": "waiting",
             "pp": "waiting", "reading": "reading"}
@@ -98,7 +98,7 @@ def timeline_of(rows_of_spans, steps):
 
 
 def with_passes(rank):
-    """The spans of a rank, with one span in place of all those of a micro-batch's pass."""
+    """The spans of a rank, with all spans of a micro-batch's pass replaced by one."""
     passes = [{**one, "cat": "backward" if one["name"].startswith("B") else "forward"} for one in rank.passes]
     begins = [one["ts"] for one in passes]
 

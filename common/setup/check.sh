@@ -8,7 +8,7 @@ set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 source common/base/say.sh
 
-# These messages are printed before make has built the catalogues, so they are built here.
+# make builds the catalogues only after these messages, so this script builds them.
 make_catalogues() {
     local file folder
     case ${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} in
@@ -39,8 +39,8 @@ goal() {
     return 1
 }
 
-# Removes the build if another handout was unpacked over this one. Its sources may be older than
-# files that were built before, so make would not build those again.
+# Removes the build if another handout was unpacked over this one. The new sources may be older than
+# the files built from the earlier ones, so make would not rebuild these.
 forget_other_handout() {
     mkdir -p "$BUILD" 2> /dev/null && ! cmp -s grader/kit.sums "$BUILD/kit.sums" || return
     (cd "$BUILD" && rm -rf float double labs runners generated locale libbalise*.a grade hand-in train stacks checked)
@@ -258,8 +258,8 @@ else:
         print("no GPU")'
 }
 
-# Reports a missing GPU before the kernels are compiled, because that takes minutes. Once they are,
-# the programs report it. Skips this check for jobs, which run on other machines.
+# Reports a missing GPU before make compiles the kernels, which takes minutes. If they are compiled
+# already, the programs report it. Skips this check for jobs, which run on other machines.
 check_gpu() {
     local why
     [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return

@@ -8,8 +8,8 @@ nvcc_path() {
     if [[ -n $nvcc ]]; then readlink -f "$nvcc"; fi
 }
 
-# ask_driver OPTIONS...: the output of nvidia-smi; nothing if it fails, as with a driver without a
-# device. Under WSL2, nvidia-smi is not on the PATH.
+# ask_driver OPTIONS...: the output of nvidia-smi; nothing if it fails, for example because the
+# driver finds no device. Under WSL2, nvidia-smi is not on the PATH.
 ask_driver() {
     local smi
     smi=$(type -P nvidia-smi || compgen -G '/usr/lib/wsl/lib/nvidia-smi' || true)

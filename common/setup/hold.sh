@@ -7,8 +7,8 @@ set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 [ -w "$build" ] || exit 0
-# If an outer make already holds the lock, its holder is enough. A holder that has ended has no open
-# files, even if it is still in the process table.
+# If an outer make already holds the lock, this make needs no holder of its own. A holder that has
+# ended has no open files, even if it is still in the process table.
 if [ -n "${BUILD_HOLDER:-}" ] && [ -e "/proc/$BUILD_HOLDER/fd/9" ]; then
     echo "$BUILD_HOLDER"
     exit

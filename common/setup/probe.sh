@@ -25,7 +25,7 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# is_there KIND NAME: does this single probe succeed? Headers are searched by mpicc, which knows
+# is_there KIND NAME: does this single probe succeed? mpicc searches for headers, because it knows
 # where mpi.h is. Python modules are not imported, because importing torch takes seconds.
 is_there() {
     case $1 in

@@ -5,8 +5,8 @@ option() {
     [ -z "$2" ] || printf '#SBATCH --%s=%s\n' "$1" "$(words "$2" | cut -c 2-)"
 }
 
-# write_head AUTHOR OPTIONS...: writes the start of both kinds of job. AUTHOR is the command that
-# writes the script; each option gets a #SBATCH line.
+# write_head AUTHOR OPTIONS...: writes the start of a script, for both kinds of job. AUTHOR is the
+# command that writes the script; each option gets a #SBATCH line.
 write_head() {
     local line word
     printf '#!/bin/bash\n# Written by %s; sbatch %s submits it as it is.\n' "$1" "${SCRIPT#"$ROOT"/}"
@@ -30,7 +30,7 @@ write_site() {
     [ -z "$SITE_SETUP" ] || printf '%s\n' "$SITE_SETUP"
 }
 
-# Quotes each word for a shell, if it needs quotes.
+# Prints each word, with a blank before it and quoted for a shell if necessary.
 words() {
     local word
     for word; do
@@ -41,12 +41,12 @@ words() {
 write_environment() {
     cat << 'END'
 
-unset OPENBLAS_CORETYPE # a preset one forces kernels that are not the node's
+unset OPENBLAS_CORETYPE # a preset value may select the kernels of another processor
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Rabenseifner's algorithm: Open MPI's own choice for sums that are started is slower.
+# Rabenseifner's algorithm. For nonblocking sums, Open MPI's default is slower.
 export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
-# Slurm's tree lets a rank leave MPI_Init before another has entered its barrier: the first message
-# then ends that one with signal 11 (Slurm 22.05: 8 of 500 starts; none of 500 with the ring).
+# With Slurm's tree, a rank may leave MPI_Init before another has entered its barrier. The first
+# message then kills the other with signal 11 (Slurm 22.05: 8 of 500 starts; with the ring, none).
 export SLURM_PMIX_FENCE=${SLURM_PMIX_FENCE:-ring}
 # Open MPI names shared memory after the job, and a requeued job keeps its number. So each start has
 # its own folder: processes of the last start that are still ending would remove its files.

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Waits for a job: shows the queue's state, then the job's output. The first Ctrl-C asks; a second
-# one within five seconds cancels the job. Part of submit.sh; uses its give_up.
+# Waits for a job: shows the queue's state, then the job's output. Five seconds after a Ctrl-C, this
+# command ends, but not the job. A second Ctrl-C within this time asks the job to end, a third
+# cancels it. Part of submit.sh; uses its give_up.
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 
@@ -54,7 +55,7 @@ reason_in_words() {
     esac
 }
 
-# The state of a job that is not pending, in words. Other states than these two are brief.
+# The state of a job that is not pending, in words. Only these two states last long.
 state_in_words() {
     case $(field JobState) in
     RUNNING) say 'running' ;;
@@ -73,7 +74,7 @@ shown_path() {
     printf '%s' "${1#"$PWD"/}"
 }
 
-# Is this a reason for which the job would wait for ever?
+# Would a job that is pending for this reason wait forever?
 is_hopeless() {
     case $1 in
     Partition*Limit | *NotAllowed | BadConstraints | Invalid* | *PerJob* | *MaxWallDuration* | DependencyNeverSatisfied | \

@@ -16,7 +16,7 @@ typedef struct StoryConfig {
     const char *prompt;    /**< how the text begins; may be "" */
     int64_t steps;         /**< tokens of the text, including those of the prompt */
     double temperature;    /**< divides the logits; 0: always the most probable token */
-    double top_p;          /**< probability of the most probable tokens, from which it samples */
+    double top_p;          /**< samples from the fewest tokens with at least this probability */
 } StoryConfig;
 
 /** Fills `config` from the arguments. Returns false with `problem` on an invalid option. */
@@ -26,7 +26,7 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem);
  *  @return true; or false with `problem`, on every rank, on bad input */
 bool story_write(const StoryConfig *config, Group *world, Problem *problem);
 
-/** Draws the next token of a text from logits [vocabulary], by the seed and the position.
+/** Draws the next token of a text from `logits` [vocabulary]; seed and position determine the draw.
  *  (Nucleus sampling: Holtzman et al., arXiv:1904.09751.) */
 int32_t story_sample(const StoryConfig *config, const real *logits, int vocabulary,
                      int64_t position);

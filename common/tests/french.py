@@ -81,8 +81,8 @@ COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|
 
 
 def nothing_is_unmarked(said):
-    """Each text of several words in these sources is in the catalogue, unless it is one of
-    COMPARED."""
+    """Each text of several words in these sources is in the catalogue, except the arguments of
+    COMPARED and texts like NO_SENTENCE."""
     unmarked = []
     for path in sorted(path for pattern in ("grader/judge/*.c", "grader/judge/*/*.c", "grader/gradebook/*.c", "common/data/*.c") for path in glob.glob(pattern)):
         for before, literal, line in literals_of(path):

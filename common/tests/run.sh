@@ -41,7 +41,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # A request for more memory than exists returns NULL, as it does without sanitizers.
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-# Waiting ranks leave the core to the test that runs beside them.
+# Waiting ranks yield the core to the tests that run beside them.
 export OMPI_MCA_mpi_yield_when_idle=1
 
 tools='memcheck racecheck initcheck synccheck' first_launches=400

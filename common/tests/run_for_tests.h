@@ -32,7 +32,7 @@ extern Expectation expectation;
         assert_says(&expectation.problem, (const char *const[]){__VA_ARGS__, NULL});               \
     } while (0)
 
-/** Fails unless `call` reaches a TODO or a placement that is undecided. */
+/** Fails unless `call` reaches a TODO, or an undecided placement, of lab `balise`. */
 #define ASSERT_TODO(call, balise)                                                                  \
     do {                                                                                           \
         expectation.misuse = true;                                                                 \

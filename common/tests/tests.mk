@@ -58,7 +58,7 @@ LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c %/serial_positio
                              solutions/$(call lab_file,1)) \
                $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
-# The judge's files about calls and streams, which need nothing else of it.
+# The judge's files about calls and streams, which need no other file of the judge.
 CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
         report/call_table report/silent_passes report/paint)
@@ -154,7 +154,7 @@ run-tests-on-gpu:
 	$(RELEASE)
 	BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' $(RUN_TESTS) gpu '$(TESTS)'
 
-# All compiled sources, for the test that another compiler gives no warnings.
+# All compiled sources, for the test that no other compiler gives warnings.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
 objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(SCENARIOS)) \

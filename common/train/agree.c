@@ -52,8 +52,8 @@ static uint64_t add_to(uint64_t checksum, const Parameter *p)
     return checksum;
 }
 
-/* Are the parameters from `first` up to `end` (NULL: all others) the same on all ranks of this
- * stage that hold them? */
+/* Are the parameters from `first` up to, but not including, `end` (NULL: through the last one) the
+ * same on all ranks of this stage that hold them? */
 static bool are_equal(Model *model, const Parameter *first, const Parameter *end)
 {
     const Mesh *mesh = model->mesh;
@@ -86,7 +86,7 @@ bool weights_are_equal(Model *model, int64_t step, Problem *problem)
 
 /* ---- where ranks run ----------------------------------------------------------------------------------- */
 
-/* The node of one rank. */
+/* The node of one rank, and its place in the mesh. */
 typedef struct Seat {
     char node[MPI_MAX_PROCESSOR_NAME];
     int tp_rank, dp_rank, pp_rank;

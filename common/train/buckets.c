@@ -1,4 +1,4 @@
-/* Gradients in buckets, each of which is handed to the labs when it is complete. */
+/* Collects gradients in buckets, and hands each complete bucket to the labs. */
 #include "train/buckets.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 /* ---- rows of a table in use ----------------------------------------------------------------------------- */
 
-/* Numbers of a table. For a smaller one, asking which rows are in use takes as long as sending
- * all. */
+/* The kit looks for the used rows of a table only if it has at least this many elements. In a
+ * smaller table, that takes as long as sending all rows. */
 enum { WORTH_IT = 1 << 20 };
 
 struct TableRows {
@@ -107,7 +107,7 @@ void table_rows_unpack(TableRows *t)
 
 /* Data about a bucket that lab 11 does not see. */
 typedef struct Filling {
-    Tensor gradients; /* a range of the arena, or only its front, with the used rows of a table */
+    Tensor gradients; /* a range of the arena, or its front, which holds the used rows of a table */
     int64_t range;    /* numbers in the whole range */
     int parameters, missing;
     TableRows *table; /* if the bucket is a large table: its rows in use */
@@ -118,7 +118,7 @@ struct BucketSet {
     int count;
     Bucket *bucket;   /* in order of completion: the last parameters first */
     Filling *filling; /* in the order of the parameters; for bucket i, filling[count - 1 - i] */
-    int pass, passes; /* the number of the current backward pass, and the passes of a step */
+    int pass, passes; /* the current backward pass, from 0; the number of passes in a step */
 };
 
 static int filling_of(const BucketSet *set, const Tensor *parameter)
@@ -174,7 +174,7 @@ void bucket_set_free(BucketSet *set)
     free(set);
 }
 
-/* Stands in for lab 14 before it: the last pass completes the gradients. */
+/* A program without lab 14 uses this function: the last pass completes the gradients. */
 __attribute__((weak)) void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
     const int passes_left = passes - 1 - pass;

@@ -1,9 +1,9 @@
 /** @file
  * A model's gradients in buckets, reduced over the replicas during the backward pass (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2). A bucket is a range of the gradient arena, so no
- * copy is needed. A large embedding table has its own bucket, which is complete last and holds the
- * rows that some replica has used. Lab 14 decides after which backward pass a bucket is reduced,
- * and lab 11 how.
+ * copy is needed. A large embedding table has its own bucket, which is complete last. Of such a
+ * bucket, the replicas sum only the rows that some replica has used. Lab 14 decides after which
+ * backward pass a bucket is reduced, and lab 11 reduces it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ BucketSet *bucket_set_new(Model *model, int64_t bytes);
 void bucket_set_free(BucketSet *set);
 
 /** Makes the next backward pass, on `tape`, hand complete buckets to bucket_filled(), in the same
- *  order on every rank. It is number `pass`, from 0, of the `passes` of a step. */
+ *  order on every rank. `pass` is the number of this pass, from 0; a step has `passes` of them. */
 void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
 
 /** Call this after the last backward pass, which was on `tape`. Hands over the buckets of

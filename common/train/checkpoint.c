@@ -24,7 +24,7 @@ static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }
 
-/* A parameter in the message with which a stage lists its parameters for the others. */
+/* One parameter in the list that a stage broadcasts to the other stages. */
 typedef struct Listed {
     char name[200]; /* "" after the last one */
     Shape shape;

@@ -7,7 +7,8 @@
 
 #include "backend/host_view.h"
 
-/* The numbers of this rank's shard of a parameter that are in `part` of the arena. */
+/* The part of this rank's shard of a parameter that lies in `part` of the arena, counted from the
+ * shard's first element. */
 static Range numbers_in(const Trainer *t, const Parameter *p, Range part)
 {
     const int64_t first = reals(p->value) - model_weights(t->model), count = tensor_count(p->value);
@@ -23,7 +24,7 @@ static Range numbers_with(const Trainer *t, const Parameter *p, int state)
     return state == 0 ? (Range){0, tensor_count(p->value)} : numbers_in(t, p, t->optimizer->part);
 }
 
-/* This rank's numbers of a parameter's state, from the first that it has. */
+/* The first of this rank's elements of a parameter's state. */
 static real *state_of(const Trainer *t, const Parameter *p, int state)
 {
     const Buffer *arena = state == 0   ? t->model->weights
@@ -47,8 +48,8 @@ static void put(SafetensorsWriter *writer, const real *memory, int64_t count)
     host_view_end(&view);
 }
 
-/* With ZERO=1, gathers the replicas' parts of AdamW's state, a parameter at a time, so the
-   checkpoint is the same as without it. Collective over the replicas. */
+/* With ZERO=1, gathers the replicas' parts of a parameter's m or v, so a checkpoint has the same
+   format as without ZERO. Collective over the replicas. */
 static void put_parts(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state)
 {
     const int n = t->mesh.dp_degree;
@@ -77,8 +78,6 @@ void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, 
         put(writer, state_of(t, p, state), tensor_count(p->value));
 }
 
-/* Reads this rank's shard of a parameter's state; with ZERO=1, keeps only this rank's part of
- * AdamW's m and v. */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem)
 {

@@ -10,11 +10,11 @@
 /** Are all of this rank's numbers of a parameter's state finite? */
 bool state_is_finite(const Trainer *t, const Parameter *p, int state);
 
-/** Writes this rank's shard, unless `writer` is NULL. Gathers the replicas' parts first, so it is
- *  collective over the replicas. */
+/** Writes this rank's shard of a parameter's state, unless `writer` is NULL. With ZERO=1, gathers
+ *  the replicas' parts first, so it is collective over the replicas. */
 void state_put(const Trainer *t, SafetensorsWriter *writer, const Parameter *p, int state);
 
 /** Reads this rank's shard of `found`; with ZERO=1, keeps only its replica's part of m and v.
- *  @return true; or false with `problem`, as saved_model_read() does */
+ *  @return false with `problem` if saved_model_read() fails */
 bool state_read(Trainer *t, const SavedModel *saved, const Parameter *p, int state,
                 const SavedParameter *found, Problem *problem);

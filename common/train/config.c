@@ -7,8 +7,7 @@
 #include "base/options.h"
 #include "pretrained/pretrained.h"
 
-/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of the course's last
- * lab. */
+/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of lab 21. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;
@@ -179,7 +178,8 @@ static bool complete_model(TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* Sets the files that were not named to those of the kit. TEST= means no test set. */
+/* Uses the kit's files in place of those that were not named. With an empty TEST, there is no test
+ * set. */
 static void complete_files(TrainConfig *config)
 {
     const bool is_language = config->model.architecture->is_language;

@@ -6,7 +6,7 @@
 #include "model/transformer.h"
 #include "optim/optim.h"
 
-/** How micro-batches go through a pipeline (lab 13). */
+/** The order in which micro-batches run through a pipeline (lab 13). */
 typedef enum Pipeline {
     ONE_F_ONE_B, /**< PipeDream-Flush (arXiv:2104.04473, section 2.2) */
     GPIPE,       /**< arXiv:1811.06965 */
@@ -31,16 +31,15 @@ typedef struct TrainConfig {
     uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
     Schedule schedule;               /**< LR, WARMUP, DECAY */
     double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
-    int64_t check; /**< compare weights that should be equal every so many steps; 0: never */
-    /** the replicas' weights are averaged every so many steps, in place of their gradients; 0:
-     *  never */
+    int64_t check; /**< steps between comparisons of weights that should be equal; 0: never */
+    /** steps between averages of the replicas' weights; 0: the replicas average gradients */
     int64_t average;
     int zero;    /**< 1: the optimiser's state is sharded over the replicas (lab 17) */
     int map;     /**< print where each rank runs */
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */
     /** if not 0, this seed moves each initial weight up or down by one unit in the last place. The
-     *  distance of such runs shows how much rounding may change (tests of layouts). */
+     *  distance between such runs shows how much rounding may change (tests of layouts). */
     uint64_t perturb;
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
@@ -67,6 +66,6 @@ bool train_config_grid(TrainConfig *config, int ranks, Problem *problem);
  *  Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
-/** The same for config->ranks ranks, before any is started. Also checks that the data can be
- *  read. */
+/** Checks the same as train_config_check(), for config->ranks ranks, before any of them starts.
+ *  Also checks that the data can be read. */
 bool train_config_dry(TrainConfig *config, Problem *problem);

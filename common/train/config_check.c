@@ -10,9 +10,9 @@
 #include "base/language.h"
 #include "train/trace.h"
 
-/* Does the file's disk have room? Reserving it keeps the file's size, even if several ranks do this
- * at once. On a full device, a write of no bytes fails; it succeeds on pipes, terminals, and file
- * systems that cannot reserve room. */
+/* Does the file's disk have room? Reserving room does not change the file's size, even if several
+ * ranks do it at once. On a full device, a write of no bytes fails; it succeeds on pipes,
+ * terminals, and file systems that cannot reserve room. */
 static bool has_room(int fd)
 {
     struct stat file;
@@ -79,7 +79,7 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
     return true;
 }
 
-/* Can the labs of this program split a model like this? */
+/* Do the labs in this program support this layout? */
 static bool check_labs(const TrainConfig *config, int ranks, Problem *problem)
 {
     if (config->labs >= 5 && config->labs < 9 && config->tp != ranks)
@@ -145,7 +145,7 @@ static bool check_zero(const TrainConfig *config, Problem *problem)
 /* The default BATCH_SIZE: the smallest multiple of `parts` that is at least 32. */
 static int batch_for(int64_t parts)
 {
-    const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* of any BATCH_SIZE */
+    const int64_t rows = (32 + parts - 1) / parts * parts, most = 1 << 20; /* the largest */
     return (int)(rows < most ? rows : most);
 }
 

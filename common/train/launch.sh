@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts the training program on NTASKS ranks.
-# Ctrl-C asks the ranks to end after the current step; a second one ends them at once.
+# launch.sh NTASKS STACK STAGE PROGRAM OPTIONS...: starts PROGRAM (build/train or build/story) on
+# NTASKS ranks. Ctrl-C asks the ranks to end after the current step; a second one ends them at once.
 set -euo pipefail
 # If make is killed, this script gets SIGTERM and stops the ranks as on Ctrl-C.
 dies_with_parent=()
@@ -18,7 +18,7 @@ command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is 
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
 export BALISE_CORES=$cores            # for the trace
 
-# Below these limits, OpenBLAS retries for ever to allocate its buffers (128 MB per core), and
+# Below these limits, OpenBLAS retries the allocation of its buffers (128 MB per core) forever, and
 # mpirun may hang.
 least() { # least FLAG NUMBER SENTENCE
     local limit
@@ -32,7 +32,7 @@ least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files
 bind=(--bind-to none)
 [ "$ranks" -le "$cores" ] || bind+=(--mca mpi_yield_when_idle 1)
 threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
-unset OPENBLAS_CORETYPE # a preset one forces kernels that are not this machine's
+unset OPENBLAS_CORETYPE # a preset value may select the kernels of another processor
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
 # Speeds up the start. Ranks are bound to no core, so MPI need not search for caches, GPUs and
@@ -43,8 +43,8 @@ export HWLOC_SYNTHETIC="core:$cores pu:1" HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=
 # For nonblocking sums, Open MPI's default algorithm takes two to four times as long as a blocking
 # sum; this one takes as long as a blocking sum.
 bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch is for
-# nodes.
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch starts
+# ranks on other nodes.
 [ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
 # Each run has its own session folder: mpirun removes the shared default when it is empty, and a run
@@ -83,8 +83,8 @@ exec 3>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
-# A signal interrupts `wait` before the job has ended; a finished job's status is kept for the last
-# `wait`.
+# A signal interrupts `wait` before the job has ended. Bash keeps a finished job's status for the
+# last `wait`.
 while kill -0 "$job" 2> /dev/null; do
     wait "$job" || true
 done

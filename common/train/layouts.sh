@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
-# the layouts by averages of weights, with recomputation and with a sharded optimiser; a BERT also
+# the layouts with averaged weights, with recomputation and with a sharded optimiser; a BERT also
 # with sequence parallelism, and with the last three settings together. The differences may be 8
-# times those of serial runs whose initial weights are moved by one unit in the last place, and for
-# a loss at least 8 such units. Ends with a sentence, and with exit status 1 if a layout differs by
-# more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are those of make
-# train.
+# times those of serial runs whose initial weights are moved by one unit in the last place. A loss
+# may always differ by 8 such units. Ends with a sentence, and with exit status 1 if a layout
+# differs by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are
+# those of make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -17,7 +17,7 @@ llama) own="--hidden-dim 144" ;; # 384 columns in its feed-forward layers, which
     "$(say 'it trains small models of sizes that every layout can split: MODEL=gpt2, MODEL=llama, or the BERT if you leave out MODEL')" ;;
 esac
 read -r -a options <<< "${OPTIONS:---layers 4 $own --heads 12 --batch-size 12 --seq 64 --steps 10}"
-for setting in MODEL TASK DATA VOCAB; do # MODEL comes first, because the sizes replace its own
+for setting in MODEL TASK DATA VOCAB; do # the sizes come after MODEL, and override those that it sets
     [ -z "${!setting:-}" ] || options=("--${setting,,}" "${!setting}" "${options[@]}")
 done
 work=$(mktemp -d "$build/layouts.XXXXXX")

@@ -6,8 +6,8 @@
 #include "pretrained/pretrained.h"
 #include "train/trainer.h"
 
-/* Rank 0 makes the token cache if necessary; then the other ranks find it. An error is reported to
- * all. */
+/* Rank 0 makes the token cache if necessary; then the other ranks find it. If a rank fails, all
+ * return NULL with its problem. */
 static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
@@ -83,8 +83,8 @@ static void perturb(Trainer *t)
     model_weights_changed(t->model);
 }
 
-/* DDP's 25 MB, or less for a small model: it has several buckets too, so its reduction begins
- * before the backward pass ends. */
+/* DDP's 25 MB, or less for a small model. So a small model, too, has several buckets, and its
+ * reduction begins before the backward pass ends. */
 static int64_t bucket_bytes(const Model *model)
 {
     const int64_t most = 25 << 20;
@@ -117,7 +117,8 @@ static bool stages_fit(const Trainer *t, Problem *problem)
                        (long long)mine.end, layers);
 }
 
-/* Sets the size of the vocabulary. A pretrained model must have the same size as its tokenizer. */
+/* Sets the size of the vocabulary. A pretrained model and its tokenizer must have equally many
+ * tokens. */
 static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *problem)
 {
     const int of_data = t->train->vocabulary, of_model = config->model.vocabulary;

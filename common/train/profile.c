@@ -6,7 +6,7 @@
 
 #include "train/trainer.h"
 
-enum { MOST = 1 << 14 }; /* exchanges per step to record */
+enum { MOST = 1 << 14 }; /* the most exchanges recorded per step */
 
 /* One step's exchanges, over the ranks that split a model or over the replicas. */
 typedef struct Exchanges {

@@ -64,7 +64,8 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Reports at once that a line cannot be written. The run continues; its exit status shows it. */
+/* Reports at once that a line cannot be written. The run continues, and fails at its
+ * end. */
 static void lose(Report *report)
 {
     if (!report->lost)
@@ -248,8 +249,8 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
 
 /* ---- a run that resumes ---- */
 
-/* Is this line of the metrics kept by a run that resumes after `step`? It repeats the evaluation
- * after the epoch that contains or ends with `step`. */
+/* Is this line of the metrics kept by a run that resumes after `step`? The run
+ * repeats the evaluation after the epoch that contains or ends with `step`. */
 static bool is_kept(const char *text, int64_t step, int64_t steps_an_epoch)
 {
     json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);

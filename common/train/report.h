@@ -33,7 +33,7 @@ typedef struct StepReport {
 
 /** One rank's row in the final table. */
 typedef struct RankReport {
-    double loss, accuracy;  /**< on the test set or, without one, of the last epoch's training */
+    double loss, accuracy;  /**< on the test set or, without one, in training in the last epoch */
     int64_t parameters;     /**< number of parameters held */
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
@@ -42,7 +42,7 @@ typedef struct RankReport {
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */
-    int alive;   /**< the most micro-batches that waited for their backward pass at a time */
+    int alive;   /**< the most micro-batches that waited for their backward pass at once */
     double idle; /**< the share of the steps' time that went into messages between stages */
     double peak; /**< FLOP/s of its share of the machine; 0: unknown */
 } RankReport;
@@ -57,9 +57,9 @@ typedef struct StepCost {
 /** The outputs of rank 0: the terminal and the metrics file. */
 typedef struct Report Report;
 
-/** Opens the metrics file, if there is one: a run that resumes continues it, any other starts it
- * anew. Returns NULL with `problem` if it cannot be written. `first` is the number of steps done
- * before this run (0 unless it resumes), `steps` the number at its end. */
+/** Opens the metrics file, if there is one: a run that resumes continues it, any other run
+ * replaces it. Returns NULL with `problem` if it cannot be written. `first` is the number of steps
+ * done before this run (0 unless it resumes), `steps` the number at its end. */
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem);
 /** Waits until the metrics so far are on disk. */
 void report_sync(Report *report);
@@ -93,7 +93,8 @@ void report_profile(Report *report, const SpanTotal *spans, int count, int64_t s
 void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
                   bool interrupted);
 
-/** The tables of report_ranks(). In a language model's, the perplexity replaces the accuracy. */
+/** Prints the tables of report_ranks(). For a language model, the perplexity replaces the
+ *  accuracy. */
 void report_tables(const RankReport *ranks, int count, bool is_language);
 /** Prints tokens and operations per second of `count` ranks, and the share of the peak (MFU) if it
  *  is known. */

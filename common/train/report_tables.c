@@ -63,7 +63,7 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
     fflush(stdout);
 }
 
-/* Two tables, because a terminal has 80 columns. */
+/* Results and memory have separate tables, because a terminal has 80 columns. */
 static void print_run(const RankReport *ranks, int count, bool is_language)
 {
     puts(_("\n                    parameters     step     MB sent         comm not hidden"));

@@ -1,9 +1,10 @@
-/* SP: the gradients of the parameters that were applied to a shard of the positions, summed over tp
- * by lab 18. */
+/* SP: lab 18 sums over tp the gradients of the parameters that each rank applied to its own
+ * positions only. */
 #include "autograd/operations.h"
 #include "train/trainer.h"
 
-/* Copies these gradients into one tensor, or back. Returns the number of their elements. */
+/* Copies these gradients into `all`, or back. Returns the number of their elements. If `all` is
+ * NULL, only counts them. */
 static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
 {
     int64_t at = 0;

@@ -1,5 +1,5 @@
-/* The message about a run without progress: which ranks of this machine are stopped, or else what
- * may be the cause. */
+/* The message about a run without progress: which ranks on this machine are stopped or, if none is,
+ * the possible causes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum { MOST = 256 };
 static Neighbour neighbours[MOST];
 static int neighbour_count = -1, own_rank;
 
-/* The rank of a process, according to mpirun or Slurm; -1 if it is not one. */
+/* The rank of a process, according to mpirun or Slurm; -1 if the process is no rank. */
 static int rank_of(int process)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="};

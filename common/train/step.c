@@ -31,8 +31,8 @@ static void count_work(Trainer *t, const Batch *batch)
 
 /* The number of tokens or rows by which the losses of a step are divided. The replicas average
  * their gradients, but each hides a different number of tokens, so each divides by the mean over
- * the replicas. With AVERAGE, each divides by its own number, which may be 0. That number is also
- * the weight of the replica in the average. */
+ * the replicas. With AVERAGE, each divides by its own number, or by 1 if that is 0. The result
+ * is also the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
@@ -108,7 +108,7 @@ void trainer_watch_stage(Trainer *t)
     t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 
-/* Stands in for lab 14 before it. */
+/* A program without lab 14 uses this function. */
 __attribute__((weak)) void metrics_over_stages(Metrics *metrics, const Mesh *mesh)
 {
     Metrics *m = metrics;
@@ -268,7 +268,7 @@ Metrics trainer_evaluate(Trainer *t)
             continue;
         read_rows(t, 0, t->test, t->test_sampler.mine + first,
                   rows - first < most ? rows - first : most, false);
-        fill_stage(t, 0, false, (double)t->local_batch); /* pass_has_ended() multiplies again */
+        fill_stage(t, 0, false, (double)t->local_batch); /* pass_has_ended() multiplies by it */
         forward_step(t->stage, 0, &t->mesh);
         stage_sends_finish(t->stage); /* a step of lab 13 does so itself */
         trainer_moved(t);

@@ -12,8 +12,8 @@
 #include "base/problem.h"
 #include "train/trainer.h"
 
-/** Sets the clocks, and listens to the spans of the next `steps` steps of this stage; keeps all
- *  steps if they are very few. Collective. */
+/** Sets the clocks, and listens to the spans of the next `steps` steps of this stage. Skips the
+ *  warm-up steps unless there are no others. Collective. */
 void trace_open(const Stage *stage, const Pool *pool, int64_t steps);
 
 /** Call this when step `done` of this run (from 0) begins. Spans belong to this step until

@@ -17,7 +17,7 @@ enum { STEPS_THREAD, PASSES_THREAD, SPANS_THREAD, TRACE_TAG = 7301 };
 static const char *const kind_names[SPAN_KINDS] = {
     "forward", "backward", "tp", "pp", "dp", "dp under way", "optimiser", "reading"};
 
-/* Writes one event per line. `before` separates it from the event before. */
+/* Writes an event on one line. `before` separates it from the previous event. */
 static void put(FILE *file, const char *before, json_t *event)
 {
     fputs(before, file);
@@ -82,7 +82,7 @@ static void put_span(FILE *file, int rank, const Span *span)
                   (json_int_t)span->held[ACTIVATIONS]));
 }
 
-/* The ranks of the world. */
+/* The members of a group, by their ranks in the world. */
 static json_t *members_of(const Mesh *mesh, Group *group)
 {
     MPI_Group world, members;

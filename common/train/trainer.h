@@ -27,7 +27,7 @@ typedef struct Trainer {
     Mesh mesh;                         /**< the grid */
     Pool *pool;                        /**< memory of all this rank's tensors */
     Model *model;                      /**< its parameters */
-    Stage *stage; /**< its layers on this rank, and the micro-batch that runs through them */
+    Stage *stage; /**< its layers on this rank, and the micro-batches that run through them */
     Optimizer *optimizer;          /**< with its state */
     GradScaler scaler;             /**< zeros except in fp16 */
     TokenSet *train, *test;        /**< test is NULL without evaluation */
@@ -65,8 +65,9 @@ Sent sent_so_far(const Mesh *mesh);
  *  rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
-/** Makes model, stage and optimiser; the seed determines the initial weights. Collective. Returns
- *  false with `problem`, on every rank, unless the stages run each block exactly once. */
+/** Makes model, stage and optimiser. The initial weights come from MODEL=hf:FOLDER or follow from
+ *  the seed. Collective. Returns false with `problem`, on every rank, if the stages do not run each
+ *  block exactly once, or if VOCAB, MODEL=hf:FOLDER or ALLREDUCE=ring cannot be used. */
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
 
 /** Makes the stage call back at each pass: to sum the metrics, and to begin the reduction of the
@@ -92,7 +93,7 @@ void trainer_moved(const Trainer *t);
 /** Writes the hint for a run whose numbers are no longer finite, which names the last checkpoint,
  *  to `text` [HINT_SIZE]. @return text */
 const char *hint_on_divergence(const Trainer *t, char *text);
-enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, its end included */
+enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, with its terminator */
 
 /** Evaluates: the sums over all test rows, each once; incomplete if t->interrupted is set.
  *  Collective. */
@@ -103,9 +104,8 @@ void trainer_close(Trainer *t);
 
 /* ---- sequence.c: SP -------------------------------------------------------------------------------------- */
 
-/** With SP: completes the gradients of the norms, which are partial sums over tp, by lab 18. Call
- *  it once a step, when all other gradients are complete. Collective over the ranks that split the
- *  model. */
+/** With SP: lab 18 sums the gradients of the norms over tp, where they are partial sums. Call this
+ *  once a step, after the last backward pass. Collective over the ranks that split the model. */
 void trainer_sum_norms(Trainer *t);
 
 /* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
@@ -132,8 +132,8 @@ bool is_same_over(Group *group, uint64_t x);
  *  @return true if so; false with `problem` on every rank */
 bool agree_on_device(Group *group, Problem *problem);
 
-/** Compares checksums of weights: of those that every rank of a tp group holds in full, over that
- *  group; of all weights, over the replicas. Collective over the world.
+/** Compares checksums. Within each tp group, it compares the weights that every rank of the group
+ *  holds in full; between the replicas, all weights. Collective over the world.
  *  @return false with `problem`, on every rank, naming the first parameter that differs */
 bool weights_are_equal(Model *model, int64_t step, Problem *problem);
 
@@ -145,13 +145,14 @@ void map_report(const Mesh *mesh, bool show);
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
  *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at
- *  another. Sampler and dropout are keyed by seed and step, so weights, the optimiser's state and
- *  the step are all that must be saved. All functions of this section are collective, and succeed
- *  or fail on all ranks with the same problem. */
+ *  another (with AVERAGE, only with SGD). Sampler and dropout are keyed by seed and step, so a
+ *  checkpoint has no random state: only weights, the optimiser's state, the loss scale, the epoch's
+ *  sums and the step. The functions of this section, except checkpoint_describe(), are collective,
+ *  and succeed or fail on all ranks with the same problem. */
 bool checkpoint_prepare(Trainer *t, Problem *problem);
 
 /** Reads weights and the optimiser's state and sets the step, if there is something to resume from.
- * The data must be open and the model built. Truncates the metrics file to this step. */
+ * The data must be open and the model built. Removes later steps from the metrics file. */
 bool checkpoint_resume(Trainer *t, Problem *problem);
 
 /** Prints where the run begins and where it saves. Rank 0 only. */

@@ -37,8 +37,8 @@ gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
 	$(call grade_all,"$$OUT") $(call option,--part,$(PART))
 
-# Verdicts and names stay in BUILD/board: the page may be in a folder that everyone can read. It is
-# also made if some labs could not be graded (status 1).
+# Verdicts and names stay in BUILD/board, because the page may be in a folder that everyone can
+# read. The page is made even if some labs could not be graded (status 1).
 board: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
 	mkdir -p $(BUILD)/board $(BUILD)/report

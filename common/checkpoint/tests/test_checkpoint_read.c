@@ -17,7 +17,7 @@ static real number_at(const SavedParameter *p, int state, int64_t index)
     return (real)(index + 1000 * state + 100000 * p->shape.size[0]);
 }
 
-/* The part along `dim`, one element at a time. @return how many */
+/* Writes the part `held` along `dim` to `values`, one element at a time. @return their number */
 static int64_t part_of(const SavedParameter *p, int state, int dim, Range held, real *values)
 {
     int64_t inner = 1, count = 0;

@@ -88,7 +88,7 @@ START_TEST(a_file_is_read_as_it_was_written)
     ck_assert_str_eq(safetensors_metadata(file, "step"), "7");
     ck_assert(file->has_checksums);
     ck_assert_str_eq(safetensors_metadata(file, "xxh3:empty"),
-                     "2d06800538d394c2"); /* the checksum of zero bytes */
+                     "2d06800538d394c2"); /* the checksum of no bytes */
     ck_assert_ptr_null(safetensors_metadata(file, "steps"));
     ck_assert_ptr_null(safetensors_find(file, "column"));
     const SafeTensor *matrix = safetensors_find(file, "matrix"),

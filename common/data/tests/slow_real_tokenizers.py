@@ -2,7 +2,7 @@
 """build/tokenize gives the same ids as Hugging Face's BertWordPieceTokenizer and
 ByteLevelBPETokenizer and as SentencePiece, on real texts and on all of Unicode.
 
-Their packages come from PyPI, into an environment of their own below the build folder.
+Installs their packages from PyPI in an environment of their own below the build folder.
 """
 
 import csv
@@ -93,8 +93,8 @@ def verdict(sentence, wrong):
 
 
 def peers():
-    """Pairs of a tokenizer's path and a function that gives a text's ids and their text. The last two have the largest
-    vocabularies that are here."""
+    """Pairs of a tokenizer's path and a function that gives a text's ids and their text. The last
+    two have the largest vocabularies available."""
     from sentencepiece import SentencePieceProcessor
     from tokenizers import ByteLevelBPETokenizer
     folders = [(ROOT + "/data/stories/gpt2/", ("vocab.json", "merges.txt"), ROOT + "/data/stories/llama/tokenizer.model")]

@@ -158,8 +158,8 @@ START_TEST(permutation_follows_seed_and_epoch_alone)
 }
 END_TEST
 
-/* common/bench/windows.py must draw the same order, because PyTorch reads the kit's batches by
- * it. */
+/* common/bench/windows.py must draw the same order, because PyTorch reads the kit's batches in that
+ * order. */
 START_TEST(permutation_is_that_of_the_bench)
 {
     const int64_t expected[] = {6, 2, 1, 5, 9, 0, 4, 8, 3, 7};

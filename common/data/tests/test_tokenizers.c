@@ -36,7 +36,7 @@ static void assert_ids(const Tokenizer *tokenizer, const char *text, const int32
     free(ids);
 }
 
-/* [count] bytes of a file that the caller frees. */
+/* A whole file, whose bytes the caller frees. */
 static FileBytes bytes_of(const char *path)
 {
     FileBytes file;

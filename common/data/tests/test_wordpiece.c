@@ -1,4 +1,4 @@
-/* Ids of texts, as Hugging Face's tokenizer gives them. */
+/* WordPiece gives the ids of Hugging Face's tokenizer. */
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -39,8 +39,8 @@ static void down(void)
 static const char *pieces(const char *text, size_t length, int seq)
 {
     static char joined[4096];
-    int32_t *ids =
-        malloc((size_t)seq * sizeof *ids); /* no more: the sanitizer detects a write past it */
+    int32_t *ids = malloc(
+        (size_t)seq * sizeof *ids); /* exactly seq: the sanitizer detects a write past the end */
     int64_t count = tokenizer_encode(tokenizer, text, length, seq, ids);
     ck_assert_int_le(count, seq);
     joined[0] = '\0';

@@ -3,7 +3,7 @@
 #                          graphs of calls and includes
 # build.sh --check BUILD   only looks for missing comments and parameters in headers (a few seconds)
 # build.sh --lacks         prints the missing programs and files that the site needs
-# build.sh --headers       prints the headers in it
+# build.sh --headers       prints the headers that the site documents
 #
 # A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
 # it is complete.
@@ -35,9 +35,9 @@ headers() {
 }
 
 # Prints the sources that Doxygen reads for call graphs only. If several sources define a function,
-# prints that of a training run (the kernels of the cpu backend). Leaves out layers that stand in
-# for labs, because students write the labs' functions, and the gradebook, because some of its
-# functions have the same names as functions of the judge.
+# prints the one that a training run uses (the kernels of the cpu backend). Leaves out layers that
+# stand in for labs, because students write the labs' functions, and the gradebook, because some of
+# its functions have the same names as functions of the judge.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort

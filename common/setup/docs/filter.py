@@ -3,7 +3,7 @@
 at the file's absolute path. Its lines correspond to the file's, so warnings have the right line
 numbers.
 
-Of a source, only the functions are left, for call graphs. A header goes into the group of its
+The text of a source has only its functions, for call graphs. A header goes into the group of its
 folder, its headings become headings of the group's page, and in `int a, b; /**< text */` each name
 gets the text. A text of a lab or of a folder becomes a page, and links between such texts become
 links between pages.
@@ -37,7 +37,7 @@ TYPES = set(os.environ.get("DOCS_TYPES", "").split())
 PAGES = os.environ.get("DOCS_PAGES", "").split()
 FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
 VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
-# A capitalised word at the start of a sentence is not a type: Doxygen would link it.
+# A capitalised word at the start of a sentence. It names no type, although Doxygen would link it.
 SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
                       r"([A-Z][A-Za-z]*)(?=[ ,.:;]+[^A-Z{(*]|s? |\))")
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
 
-L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers: the arena pads none
+L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers, so the arena has no padding
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
          "--threads", 1, "--check", 0]
 FP32 = 4
@@ -72,8 +72,8 @@ def activations(layers, seq, tp):
 
 
 def kept(seq, tp):
-    """The bytes that a layer keeps for the backward pass: its two residual sums and two numbers per
-    row of both norms, whole; and split over tp, q, k, v, the output of attention, the inner layer
+    """The bytes that a layer keeps for the backward pass. Whole: its two residual sums, and two
+    numbers per row of both norms. Split over tp: q, k, v, the output of attention, the inner layer
     before GELU with one bit per number for dropout, and two numbers per row of scores."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 

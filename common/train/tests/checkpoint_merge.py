@@ -23,7 +23,7 @@ print(json.dumps({name: [t["dtype"], t["shape"], hashlib.sha256(t["data"]).hexdi
 
 
 def environment():
-    """The Python that has the package, or None; and the reason."""
+    """The Python that has the package, or None; and the reason why there is none."""
     folder = os.path.join(BUILD, "venv-safetensors")
     python = os.path.join(folder, "bin", "python")
     probe = f"import safetensors; assert safetensors.__version__ == '{PACKAGE.partition('==')[2]}'"

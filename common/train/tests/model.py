@@ -79,8 +79,8 @@ check("an average of the weights after every fourth step takes a quarter of its 
 check("steps with and without an average count as often as they occur",
       [model.time_of_step(dataclasses.replace(small, average=h), {"seconds": [9, 9, 0.01, 0.03, 0.01, 0.03]}) for h in (1, 2, 4)] == [20, 20, 15])
 stories = language_cost.LanguageModel(6, 288, 6, 256, 4, 32000, kind="llama")
-# A block has 4 H^2 + 3 H F weights, with F = 768; the products of a step are 6 a weight and token,
-# the head included. Half of the scores are hidden.
+# A block has 4 H^2 + 3 H F weights, with F = 768. The products of a step need 6 operations per
+# weight and token, the head included. The causal mask hides half of the scores.
 check("a step of the course's LLaMA has the operations counted by hand", stories.work() ==
       (6 * 1024 * (6 * (4 * 288 ** 2 + 3 * 288 * 768) + 32000 * 288), 12 * 6 * 1024 * 257 / 2 * 288), stories.work())
 check("the last stage has the head's operations, the first none", 1 / 2 < list(stories.work_of_stage(2))[0] / stories.work()[0] < 1)
@@ -168,8 +168,8 @@ check("the paper's pattern over two ranks takes the time counted by hand", abs(c
 wide = dataclasses.replace(counted, width=4)
 check("the kit's pattern over two ranks takes the time counted by hand", abs(cost.step(wide, kit[1], 2, 64)["over tp"] - 216.5 * 0.06291456) < 1e-9,
       cost.step(wide, kit[1], 2, 64))
-# There are 32 nodes, and each of eight groups has two ranks in each node and an eighth of its
-# uplink. A rank sends the bytes of its gradients 2 · 1/2 times within a node and 2 · 31/32 times
+# There are 32 nodes, and each of eight groups has two ranks in each node and an eighth of the
+# node's uplink. A rank sends the bytes of its gradients 2 · 1/2 times within a node and 2 · 31/32 times
 # between nodes.
 check("sums over 64 replicas of eight ranks take the time counted by hand, first within nodes of 16, then among 32",
       abs(cost.step(counted, paper[3], 8, 64)["over dp"] - 2.081883648 * (1 + 1.9375)) < 1e-9, cost.step(counted, paper[3], 8, 64))

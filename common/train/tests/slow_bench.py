@@ -108,7 +108,7 @@ check("every target belongs to a row", set(aims.RATIOS) | set(aims.PER_CENT_OF_P
 
 
 def fake_torch(version, seconds, resident):
-    """A fake Python that reports these figures as those of PyTorch."""
+    """A fake Python that reports these figures as PyTorch's."""
     path = os.path.join(work, f"fake-torch-{version}")
     said = json.dumps({"torch": version, "seconds": [9, 9, seconds, seconds], "resident_bytes": resident, "imported_bytes": 5e6})
     with open(path, "w", encoding="utf-8") as file:
@@ -162,8 +162,8 @@ ran = []
 
 
 def fake_pipeline(*case):
-    """Records who ran how many micro-batches by which schedule. A run of the kit has more arguments
-    before these: the build and work folders, and the stages."""
+    """Records the program, the number of micro-batches and the schedule of a run. The kit's runs
+    have three other arguments first."""
     ran.append(("kit" if len(case) > 3 else case[0], *case[-2:]))
     return {"seconds": [9, 9, 0.01], "state": [4e6] * 2, "tensors": [1e7] * 2, "resident_bytes": [3e7] * 2, "imported_bytes": [1e7] * 2}
 
@@ -208,7 +208,7 @@ curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of th
 check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
-# Beside transformers: the same small models. The fake Python has none, because it fails to import it.
+# The same small models beside transformers, which the fake Python cannot import.
 with_library = {version: library for version, python in pythons.items() if (library := peers.version_of(python, module="transformers")[0])}
 have_library = {version: pythons[version] for version in with_library}
 without = os.path.join(work, "without-transformers")

@@ -13,7 +13,7 @@ from runs import ROOT, check, command
 
 KILLS = 10
 SEED = int(os.environ.get("SEED", time.time_ns() % 10**6))
-EPOCHS = 40  # of 16 steps, each with an evaluation: more than complete before ten kills
+EPOCHS = 40  # of 16 steps, each with an evaluation: too many to complete before the tenth kill
 RUN = ["--tp", 2, "--epochs", EPOCHS]
 
 

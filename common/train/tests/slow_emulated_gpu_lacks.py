@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """If a GPU, its driver or NCCL lacks something, the run prints one error, once, with a HINT, and
-ends with status 2; or it prints a line, if it can continue without. The environment sets the
+ends with status 2. If it can continue, it prints a line instead. The environment sets the
 properties of an emulated GPU."""
 import os
 

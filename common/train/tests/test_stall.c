@@ -1,4 +1,4 @@
-/* A run without progress reports it once. */
+/* A run without progress is reported once. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ START_TEST(a_stalled_run_is_reported_once)
 }
 END_TEST
 
-/* backend/cpu/products.c says why. */
+/* backend/cpu/products.c says why a signal handler needs a stack of its own. */
 START_TEST(a_report_has_a_stack_of_its_own)
 {
     struct sigaction action;

@@ -41,7 +41,8 @@ static void from_the_start(void)
     spans_run(true);
 }
 
-/* Rank 0 waits in two of three exchanges, rank 1 in the other. */
+/* Makes three exchanges: rank 0 waits in two of them, rank 1 in the other. `own` gets their seconds
+ * on this rank. Returns the seconds that this rank waited. */
 static double waited_by_both(double own[EXCHANGES])
 {
     const double milliseconds[2][EXCHANGES] = {{8, 2, 8}, {2, 8, 2}};
