@@ -99,7 +99,7 @@ FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
-# A runner has only its lab's scenario.
+# From this archive, a runner takes only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
 
@@ -128,7 +128,7 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 # their checks.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
-# Operations for which mistakes.h has wrong versions.
+# Operations of which grader/judge/compare has wrong versions.
 REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
 JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a

@@ -124,7 +124,7 @@ instead_of() {
     esac
 }
 
-# is_in_c_library NAME
+# is_in_c_library NAME: does a program that calls only this function link?
 is_in_c_library() {
     "$CC" -x c -w -o "$object.s" - -lm <<< "char $1(); int main(void) { return $1(); }" 2> /dev/null
 }

@@ -39,7 +39,7 @@ guarded() {
 
 # variables OBJECT: the names of the lab's static and file-scope variables, which keep their values
 # between calls. Removes the numbers that compilers append to the names of static variables in
-# functions. nm takes ten times as long: it loads the linkers' plugins.
+# functions. Uses objdump, because nm loads the linkers' plugins, and so takes ten times as long.
 variables() {
     bounded objdump -t "$1" | sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' |
         sort -u | head -3

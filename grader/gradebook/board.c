@@ -56,7 +56,7 @@ static void key_of_training(const Book *book, Unit *unit)
     free(text);
 }
 
-/* Returns the index of the training's unit. */
+/* Adds a training, unless there is one with the same key. Returns the index of its unit. */
 static int add_training(Book *book, int submission, int first)
 {
     Unit *unit = &book->units[book->unit_count];
@@ -112,7 +112,8 @@ static json_t *new_alias(json_t *aliases)
     return json_integer(drawn);
 }
 
-/* By name in the folder. Kept, so that a submission has the same alias in each run. */
+/* The aliases by a checksum of the name in the folder. A file keeps them, so that a submission has the
+ * same alias in each run. */
 static json_t *aliases_of(const Book *book)
 {
     char place[PLACE_SIZE];

@@ -141,7 +141,7 @@ static void settle_seed(Book *book)
     write_or_give_up(place, text);
 }
 
-/* One state per OUT, however its path is written. */
+/* One work folder per OUT, however its path is written. */
 static void name_work_folder(Book *book)
 {
     char whole[PATH_MAX], checksum[CHECKSUM_SIZE];

@@ -4,7 +4,7 @@
  * The work is divided into units: a lab with one source, or the sources of one training. Identical
  * files of two students are one unit. Each verdict is stored under a key of everything it depends
  * on (the source, the seed, the kit, the instructor's cases). So an interrupted run continues where
- * it was, and a changed submission is graded again.
+ * it stopped, and a changed submission is graded again.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ typedef struct Unit {
     char source[CHECKSUM_SIZE]; /**< a checksum of the lab's own file */
     int lab;                    /**< an index for lab_at() */
     int submission;             /**< a submission that has this source; -1: the reference */
-    bool trains;                /**< times a training with all labs that it needs, instead */
+    bool trains;                /**< times a training instead, with all labs that it needs */
     /** the lab's object in the verdict (see grader/README.md); NULL if it could not be graded */
     json_t *lab_verdict;
     char trouble[300];   /**< why it could not be graded */
@@ -114,7 +114,7 @@ void make_units(Book *book);
  *  sandbox. */
 bool find_verdict(const Book *book, Unit *unit);
 
-/** Grades units from `first` on without a verdict, `most` at a time; continues after any
+/** Grades the units from `first` on that have no verdict, `most` at a time; continues after any
  *  failure. */
 void run_units(Book *book, int first, int most);
 

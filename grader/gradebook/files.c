@@ -52,8 +52,8 @@ static bool clean_path(const char *path, char clean[PATH_SIZE], Problem *problem
     return true;
 }
 
-/* Appends a file if its path, which somebody else chose, is valid. The caller fills in its
- * contents. */
+/* Appends a file, unless its path, which comes from the submission, is invalid. The caller fills in
+ * its contents. */
 static File *add_file(Files *files, const char *path, Problem *problem)
 {
     char clean[PATH_SIZE];
@@ -95,7 +95,7 @@ static bool cannot_be_read(const Source *source, Problem *problem)
                        shown);
 }
 
-/* Reads the data, whatever size the archive claims; keeps it if `file` needs it. */
+/* Reads the data, whatever size the archive claims; keeps it in `file` if it is wanted. */
 static bool read_data(const Source *source, File *file, bool wanted, Problem *problem)
 {
     static char buffer[1 << 16];

@@ -12,7 +12,7 @@
 enum {
     MOST_FILES = 4096,       /**< entries of an archive or a folder */
     MOST_BYTES = 64 << 20,   /**< unpacked size of all files */
-    MOST_SOURCE = 256 << 10, /**< of a source file or a manifest */
+    MOST_SOURCE = 256 << 10, /**< size of a source file or a manifest */
     MOST_LABS = 64,          /**< in a kit */
     PATH_SIZE = 512          /**< bytes of a path, with its terminator */
 };

@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     if (book.board) {
         const int graded = book.unit_count;
         make_trainings(&book);
-        run_units(&book, graded, 1); /* others would take its time */
+        run_units(&book, graded, 1); /* one at a time: others would slow it down */
         write_board(&book);
     } else {
         write_table(&book);

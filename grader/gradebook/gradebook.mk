@@ -16,7 +16,7 @@ $(BUILD)/gradebook: $(call double,$(filter-out grader/gradebook/hand_in.c,$(BOOK
 $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
 	$(link_judge) $(BOOK_LIBS) $(or_full)
 
-# Checksums of everything that a verdict depends on except the student's file.
+# A checksum of everything in the kit that a verdict depends on.
 $(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh \
         grader/lab-object.sh grader/enclose.c grader/lab-calls.txt grader/limits.sh grader/link-runner.sh \
         grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \
@@ -37,8 +37,8 @@ gradebook: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
 	$(call grade_all,"$$OUT") $(call option,--part,$(PART))
 
-# Verdicts and names stay in BUILD/board, because the page may be in a folder that everyone can
-# read. The page is made even if some labs could not be graded (status 1).
+# Verdicts and names stay in BUILD/board, because everyone may be able to read the page's folder. The
+# page is also made if some labs could not be graded (status 1).
 board: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
 	mkdir -p $(BUILD)/board $(BUILD)/report

@@ -58,8 +58,8 @@ static size_t archive_end(const char *name)
     return 0;
 }
 
-/* Course platforms put each student's file into a folder: does this folder contain archives only,
- * and how many? */
+/* Course platforms put each student's archive into a folder. Returns how many archives this folder
+ * contains, or 0 if it also contains other files. `one` gets the path of the last. */
 static int archives_alone_in(const char *folder, char one[PLACE_SIZE])
 {
     struct dirent **entries;

@@ -148,7 +148,7 @@ static Job start(const Book *book, int number)
     return job;
 }
 
-/* The first error that the grader printed. */
+/* Reads the first error that the grader printed; without one, tells how it ended. */
 static void read_trouble(const Book *book, const Job *job, int status)
 {
     char place[PLACE_SIZE], line[256];
@@ -171,7 +171,7 @@ static void read_trouble(const Book *book, const Job *job, int status)
     clean_text(unit->trouble);
 }
 
-/* Copies the report before the verdict: every verdict has its report. */
+/* Copies the report before the verdict, so that every verdict has its report. */
 static void finish(const Book *book, const Job *job, int status)
 {
     char from[PLACE_SIZE], to[PLACE_SIZE];

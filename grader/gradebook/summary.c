@@ -122,7 +122,7 @@ static void put_lab(const Book *book, FILE *out, int lab)
         put_cause(out, &causes.cause[i]);
 }
 
-/* Collects each sentence of the verdicts once, with the number of labs that have it. */
+/* Prints each sentence about the isolation of ranks once, with the number of units that have it. */
 static void put_isolation(const Book *book, FILE *out)
 {
     for (int i = 0; i < book->unit_count; i++) {

@@ -144,7 +144,7 @@ static void put_lab_report(const Book *book, FILE *out, const Unit *unit)
         fclose(report);
 }
 
-/* The path of a submission's report; its name may be anything. */
+/* The file name of a submission's report; `entry` may contain any characters. */
 static void report_name(const Book *book, int number, char file[PATH_SIZE])
 {
     char name[PATH_SIZE], checksum[CHECKSUM_SIZE];

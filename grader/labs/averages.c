@@ -93,7 +93,7 @@ static Members averaged_with(const Training *t, int rank)
                                            : group_members(c, DP, rank);
 }
 
-/* The number of rows by which `other` counts. */
+/* The rows with which `other` enters the mean. */
 static double rows_of(const Training *t, int other)
 {
     return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];

@@ -41,7 +41,7 @@ Tensor *averages_first_weights(Scenario *run, int rank, int which);
 
 /** The label of what happens after a step. */
 Label averages_label(What what, int which, int step);
-/** Writes what both functions sent and allocated after a step. */
+/** Writes what average_is_due() and average_weights() sent and allocated after a step. */
 void averages_write_call(Scenario *run, int which, int step, bool due);
 /** Writes the weights after a step, and after the average if one is due. */
 void averages_write_weights(Scenario *run, int which, int step, Tensor *weights);

@@ -47,8 +47,8 @@ typedef struct Pass {
     Tensor *x, *y;
 } Pass;
 
-/* The inputs of f are the same on every rank, those of the others are not; f's dy differs, the
- * others' does not. */
+/* The inputs of f are the same on every rank of a group; the inputs of the other parts differ. With dy
+ * it is the other way round. */
 static Pass forward(Scenario *run, int part, int call)
 {
     const Mesh *mesh = run->mesh;
@@ -69,7 +69,7 @@ static Pass forward(Scenario *run, int part, int call)
     else if (part == READ_TWICE) { /* g must not have changed what gelu reads */
         Tensor *sum = all_reduce(pass.x, mesh);
         pass.y = add(sum, placed(gelu(pass.x), whole()));
-    } else { /* nor what linear kept for its weight's gradient */
+    } else { /* g must not have changed what linear kept for its weight's gradient */
         operation_key(key, "weight", part, call);
         int64_t width = shape_last(pass.x->shape);
         Tensor *w = random_input(run, key, shared, SHAPE(width, width), true);
@@ -144,7 +144,7 @@ void run_operations(Scenario *run)
  * rank's part of dy. */
 typedef struct World {
     Scenario run;
-    int rank, place, mistake; /* place: the rank's, in its tp group */
+    int rank, place, mistake; /* place: of the rank in its tp group */
     Members group;
 } World;
 
@@ -162,8 +162,8 @@ static bool left_out(const World *world, int place)
                                      (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
 }
 
-/* The sum over the ranks. In emulated single precision, each run adds in another order, which
- * measures the rounding error. */
+/* The sum over the ranks. In emulated single precision, each run adds in another order, to measure the
+ * rounding error. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
@@ -185,7 +185,7 @@ static Shape gathered(const Case *c, int part, int call, Shape shape)
     return shape;
 }
 
-/* Copies block `rank` along the joined dimension between the whole and the part. */
+/* Copies block `rank` of `all` along this dimension: from part_of_it if `into`, otherwise to it. */
 static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
 {
     int64_t count = tensor_count(part_of_it), columns = 1, stride;

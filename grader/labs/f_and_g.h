@@ -7,7 +7,7 @@
 
 #include "grader/labs/lab.h"
 
-enum { CALLS = 3 }; /**< of each part, consecutive, before their backward passes */
+enum { CALLS = 3 }; /**< of each part, one after the other, before their backward passes */
 enum {
     USUAL, /**< all parts */
     LARGE, /**< f and g alone, on more data than MPI buffers for a receiver */
@@ -23,11 +23,12 @@ enum {
     PARTS,        /**< how many there are */
 };
 
-/** The shape of a part's input; the second of three calls has a different one. */
+/** The shape of a part's input. The second call has a different one, unless the case reverses the
+ *  backward passes: then all calls are equal. */
 Shape operation_shape(const Case *c, int call);
 
-/** The dimension of `shape` along which part GATHER_... joins: the last; or the first, and in the
- *  third call the second. */
+/** The dimension of `shape` along which a gather joins: for GATHER_LAST the last; for GATHER_FIRST the
+ *  first or, in the third call, the second. */
 int operation_dimension(int part, int call, Shape shape);
 
 /** The `rank` argument that draws a tensor which is the same on all ranks of a group, but different

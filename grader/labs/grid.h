@@ -12,7 +12,7 @@ enum {
     WHOLE_STEPS,  /**< two steps of a model */
 };
 
-enum { SUMS_TIMES = 2 }; /**< how often both are called in a case */
+enum { SUMS_TIMES = 2 }; /**< how often a case of SUMS calls each function */
 
 /** The stage that a rank is in. */
 static inline int stage_of_rank(const Case *c, int rank)

@@ -41,12 +41,13 @@ typedef struct Allowance {
 typedef Allowance AllowanceFunction(int64_t n, const Sizes *sizes);
 /** Returns the most numbers that a rank may allocate in a pass. */
 typedef double MemoryFunction(const Case *c, const Label *pass);
-/** The elements that an all-reduce of `count` sends. R. Thakur, R. Rabenseifner, W. Gropp 2005. */
+/** The elements that n ranks send in all in an all-reduce of `count` (R. Thakur, R. Rabenseifner,
+ *  W. Gropp 2005). */
 static inline int64_t sent_by_all_reduce(int64_t n, int64_t count)
 {
     return 2 * (n - 1) * count;
 }
-/** The elements that an all-gather with a result of `count` sends. */
+/** The elements that n ranks send in all in an all-gather with a result of `count`. */
 static inline int64_t sent_by_all_gather(int64_t n, int64_t count)
 {
     return (n - 1) * count;
@@ -63,7 +64,7 @@ typedef struct Kind {
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
     const char *
-        name; /**< what runs in it, shown with its sizes; translated. NULL: in all kinds the same */
+        name; /**< what runs in it, shown before the sizes; translated. NULL: shows the sizes alone */
 } Kind;
 
 /** How a parameter may be split, by the end of its name. */
@@ -97,7 +98,7 @@ typedef int CasesFunction(const Lab *lab, Draw *draw, int world, int tp, Case *c
 /** Returns the case with the usual sizes at a layout. */
 typedef Case UsualFunction(const Lab *lab, Draw *draw, int world, int tp);
 
-/** A lab. Its number, folder, file and needs come from grader/labs.mk, by LAB_FILES(NN). */
+/** A lab. Its number, folder, file and needs come from grader/labs.mk, by LAB_FILES_NN. */
 struct Lab {
     int number;         /**< from 1 */
     int part;           /**< of the course: 1 or 2 */
@@ -114,12 +115,12 @@ struct Lab {
         over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
     unsigned sizes;      /**< a SizeSet */
     bool any_width;      /**< its layer's input need not be divisible */
-    bool backward_first; /**< without right gradients, its other checks need no work */
+    bool backward_first; /**< without right gradients, it earns no points for its other checks */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
     Cut cuts[MAX_CUTS];  /**< how its parameters may be split */
-    /** The reason for a parameter that should be split and is whole, as in the start file, with %s
-     *  for its name and for the case; or NULL. */
+    /** The reason to report if a parameter is still whole, as in the start file, although it should
+     *  be split. It has %s for the parameter's name and for the case. Or NULL. */
     const char *still_whole;
     /** For a start file that works, by Check: the functions that the check tests, "a+b". While
      *  these are as in the start file, the check is to do, not wrong. */
@@ -130,7 +131,7 @@ struct Lab {
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
     MemoryFunction *memory;      /**< NULL: a few times that of the plain layer */
-    MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not looked at */
+    MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not checked */
     UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
     CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */
     /** Why the lab could not work with these sizes, or NULL. Without this function, sizes cannot be
@@ -152,7 +153,7 @@ Range labs_of_part(int part);
 const Kind *kind_of_case(const Case *c);
 /** Must every rank see the same in this case, namely what the plain model gives on one rank? */
 bool alike_on_ranks(const Case *c);
-/** The ranks of the group over which the lab communicates in this case. */
+/** The number of ranks in the group over which the lab communicates in this case. */
 int exchanging_ranks(const Case *c);
 
 /** The points of a lab's check; 0 if the lab does not have it. */
@@ -173,7 +174,7 @@ void lab_set_points(int number, Check check, int points);
 unsigned lab_cuts(const Lab *lab, const char *parameter);
 /** The largest number of ranks in the lab's layouts. */
 int lab_largest_world(const Lab *lab);
-/** Points of the checks that differ little between labs 2 to 7, which write a layer. */
+/** The points that every lab with a layer (2 to 7 and 20) gives for these checks. */
 #define ONE_EACH [WEIGHT_GRADIENT] = 1, [STEP] = 1, [INITIAL_VALUES] = 1, [ARITHMETIC] = 1
 /** Reads one of a lab's layouts. Returns the rest of the text, or NULL at the end. */
 const char *next_layout(const char *at, int *world, int *tp);
@@ -224,12 +225,12 @@ Case other_sizes(Case c, Draw *d);
 Case drawn_case(const Lab *lab, Draw *d, int world);
 /** A case with one row, in which some rank comes late. */
 Case single_case(const Lab *lab, Draw *d, int world);
-/** A case with long texts: ten heads on a rank and more numbers than fit a page of memory; or, if
- *  positions do not interact, many positions and small weights, with more numbers than 16 bits can
- *  count. */
+/** A case with long texts: ten heads on a rank and more numbers than fit a page of memory. Or, if
+ *  positions do not interact: many positions, small weights, and more numbers than a signed 16-bit
+ *  integer can count. */
 Case long_case(const Lab *lab, Draw *d, int world);
 /** The cases of a layer: usual, drawn and single; in a world of 2 also LONG_TEXTS and MANY_SAMPLES;
- *  with heads, also as many heads as ranks. */
+ *  with heads, also one with few of them. */
 CasesFunction layer_cases;
 /** The positions of cases made by layer_cases(). */
 enum {
@@ -251,7 +252,7 @@ CountFunction multiplications_of_layer;
 ExpectFunction expect_operations;
 /** Labs 8 and 10: see groups.c. */
 ExpectFunction expect_groups;
-/** Lab 11: see replicas.c. */
+/** Lab 11: see lab11.c. */
 ExpectFunction expect_replicas;
 
 #include "labs.h" /* generated from labs.mk: LAB_FILES_NN, lab_NN, scenario_NN, LABS */

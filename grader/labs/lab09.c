@@ -1,4 +1,4 @@
-/* Lab 9, Collectives on the TP group: the cases of lab 1, in worlds of several replicas. */
+/* Lab 9, Collectives on the TP group: the operations of lab 1, in worlds of several replicas. */
 #include "grader/labs/f_and_g.h"
 
 #ifndef BALISE_DOUBLE

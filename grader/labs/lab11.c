@@ -21,7 +21,7 @@ static void write_metrics(Scenario *run, const Metrics *metrics, int evaluation)
 #include "grader/labs/room.h"
 #include "train/buckets.h"
 
-enum { TOLD = 64 }; /* what was written after `mine` is kept up to this length */
+enum { TOLD = 64 }; /* how many numbers beyond `rows` an entry keeps of `mine` */
 
 /* ---- the sampler ---- */
 
@@ -33,8 +33,8 @@ static double *dealt(Scenario *run, What what, const Deal *deal, int64_t count)
     return values;
 }
 
-/* Records what was written to `room`, up to `most` numbers. Returns the entry's numbers; the caller
- * fills the `first` ones before them. */
+/* Records what was written to `room`, up to `most` numbers. Returns the entry's numbers, which begin
+ * with `first` numbers that the caller fills. */
 static double *write_room(Scenario *run, What what, const Deal *deal, const Room *room,
                           int64_t most, int first)
 {
@@ -149,7 +149,7 @@ void scenario_11(Scenario *run)
 #else
 #include "backend/reference/arithmetic.h"
 
-/* The ranks whose gradients are averaged: those with the same shard, or those that a suspect uses
+/* The ranks whose gradients are averaged: those with the same shard, or those that a mistake averages
  * instead. */
 typedef struct Averaged {
     int first, stride, count;
@@ -228,7 +228,7 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
     for (int i = 0; c->kind == DEALING && replica_deal(c, i, &deal); i++) {
         stream_entry(&run.stream, TRAFFIC, COMMUNICATION, replica_deal_label(CALL_OF, &deal), 3,
                      &none);
-        none[0] = none[1] = none[2] = 0; /* every rank knows all that it needs */
+        none[0] = none[1] = none[2] = 0; /* the sampler needs no communication */
         stream_entry(&run.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
     }
     for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
@@ -267,7 +267,7 @@ static Case usual_11(const Lab *lab, Draw *d, int world, int tp)
     return c;
 }
 
-/* A global batch that every number of replicas divides, and sizes that tp divides. */
+/* A global batch that the number of replicas divides, and sizes that tp divides. */
 static Case whole_model(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_11(lab, d, world, tp);

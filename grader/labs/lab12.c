@@ -5,7 +5,7 @@
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 
-/* How stage_blocks divides the blocks of models that no case has. */
+/* How stage_blocks divides models of up to MAX_BLOCKS blocks; no case has most of them. */
 static void write_ranges(Scenario *run)
 {
     double *numbers;
@@ -65,7 +65,7 @@ static int cases_12(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     c.B = 4;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * tp;
-    if (world == 4 && tp == 1) { /* two replicas: a rank of the world is not a stage */
+    if (world == 4 && tp == 1) { /* two replicas: a rank's number in the world is not its stage */
         c.pp = 2;
         c.B = c.micros = 3;
     }

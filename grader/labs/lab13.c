@@ -67,9 +67,9 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[0] = usual_13(lab, d, world, tp);
     cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[1].kind = BY_ONE_F_ONE_B;
-    if (pp == 3) /* the middle stage sends two messages for each micro-batch */
+    if (pp == 3) /* many messages: the middle stage sends two for each micro-batch */
         cases[1].B = cases[1].micros = MAX_MICROS;
-    if (world == 4 && tp == 1) /* two replicas: a rank of the world is not a stage */
+    if (world == 4 && tp == 1) /* two replicas: a rank's number in the world is not its stage */
         cases[1].pp = 2;
     cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[2].training = 0;

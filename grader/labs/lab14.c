@@ -120,8 +120,8 @@ static Allowance sent_by_sums(int64_t n, const Sizes *z)
         dp * sent_by_all_reduce(pp, METRICS_NUMBERS + NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
 }
 
-/* A step: lab 13 on all replicas, one sum of the gradients, the three sums of the metrics over the
- * replicas. */
+/* A step: lab 13 on all replicas, one sum of the gradients, the sums of both functions, and the three
+ * sums of the metrics over the replicas. */
 static Allowance sent_in_step(int64_t n, const Sizes *z)
 {
     const int64_t tp = z->tp, pp = z->stages, dp = n / pp;

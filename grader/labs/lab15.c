@@ -59,7 +59,7 @@ static Tensor *given(Scenario *run, Range mine, int part, int call)
     return rest;
 }
 
-/* The chunk of the sum, as a part of it; and all of x, which shows what went wrong. */
+/* Writes this rank's chunk as a part of the sum, and all of x, which shows what went wrong. */
 static void write_sum(Scenario *run, Range mine, int call, Tensor *x)
 {
     const int64_t count = mine.end - mine.begin;

@@ -39,7 +39,7 @@ static Allowance sent_16(int64_t n, const Sizes *z)
     return z->part ? (Allowance){sent_by_all_reduce(n, z->N + ROWS_NUMBERS), 2} : (Allowance){0, 0};
 }
 
-/* Room for a part of the weights of each replica, but not for a copy of them. */
+/* Room for half of a rank's weights, but not for a copy of them, unless there is one replica. */
 static double memory_16(const Case *c, const Label *pass)
 {
     return 64 + (double)averages_weights(c) / (replicas_of(c) > 1 ? 2 : 1);
@@ -49,7 +49,7 @@ static Case case_16(const Lab *lab, Draw *d, int world, int tp, int kind)
 {
     Case c = usual_replicas(lab, d, world, tp);
     c.kind = kind;
-    c.H = 97; /* the weights do not divide by the ranks */
+    c.H = 97; /* the replicas do not divide the weights evenly */
     c.every = kind == EACH_STEP ? 1 : 4;
     c.more_B = c.idle = 0;
     c.B = 1;
@@ -71,7 +71,7 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         c->delay = kind == SOME_STEPS;
         c->exponent = world == 3 ? 20 : world == 8 ? -24 : 0;
         if (kind == SOME_STEPS && world == 2)
-            c->every = 9; /* the last step comes before the first `every` steps */
+            c->every = 9; /* the evaluation comes before the first multiple of `every` */
     }
     if (tp == 2) {
         Case *c = &cases[count++];

@@ -59,7 +59,7 @@ static void run_squares(Scenario *run, int which, int step)
 {
     enum { SPLIT_AT = 1, WHOLE_AT = 3, ROOM = 5 };
     const int rank = group_rank(run->mesh->world);
-    double room[ROOM], changed = 0; /* the two are not adjacent; those beside them must stay */
+    double room[ROOM], changed = 0; /* the arguments are apart; their neighbours must stay */
     for (int i = 0; i < ROOM; i++)
         room[i] = beside_squares(rank, i);
     room[SPLIT_AT] = sharded_squares(run, rank, which, step, 0);
@@ -72,7 +72,7 @@ static void run_squares(Scenario *run, int which, int step)
     sharded_write_squares(run, which, step, (double[]){room[SPLIT_AT], room[WHOLE_AT], changed});
 }
 
-/* The right mean in this replica's part; elsewhere its own gradients, as in a run. */
+/* The right mean in this replica's part; elsewhere its own gradients, as in training. */
 static Tensor *gradients_of_step(Scenario *run, Range own, int which, int step)
 {
     const int rank = group_rank(run->mesh->world);
@@ -127,7 +127,7 @@ static Allowance sent_17(int64_t n, const Sizes *z)
 }
 
 /* Room for a part and for a padded copy of the gradients or the weights, but not for the gradients
-   of several replicas. */
+ * of several replicas. */
 static double memory_17(const Case *c, const Label *pass)
 {
     const double weights = (double)sharded_weights(c), dp = replicas_of(c);

@@ -33,7 +33,7 @@ enum {
     BUFFERS = 16, /* the most that a block keeps */
 };
 
-/* Words of a row's bits. */
+/* The words that one row of a dropout's mask takes. */
 static double words_of(int columns)
 {
     return (double)dropout_words(columns);

@@ -7,7 +7,7 @@
 
 enum { SCATTER, COLUMN, ROW, NO_SYNC, SYNC_POINT, PROJECTIONS, EXAMPLE };
 
-/* Each kind has some of these. */
+/* Each kind of case uses some of these. */
 typedef struct Layers {
     ColumnParallelLinear column;
     RowParallelLinear row;
@@ -21,13 +21,13 @@ static int heads_of(const Case *c, int which)
     return which && c->A / 2 > c->tp ? c->A / 2 : c->A;
 }
 
-/* Odd, or at least not a multiple of the ranks, where nothing is split along it. */
+/* The width of an output that is not split: in the second layer, tp does not divide it. */
 static int any_out(const Case *c, int which)
 {
     return c->out + which;
 }
 
-/* The first pair only, so that the two differ in their options. */
+/* Only the first pair has a sync point, so that the two differ in their options. */
 static bool is_synced(const Case *c, int which)
 {
     return c->kind == SYNC_POINT && which == 0;
@@ -41,7 +41,7 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     const bool syncs = is_synced(c, which);
     layers->kind = c->kind;
     layers->heads = heads_of(c, which) / b->mesh->tp_degree;
-    layers->dim = which && !c->idle ? 1 : LAST; /* in usual cases, twice the last one */
+    layers->dim = which && !c->idle ? 1 : LAST; /* with c->idle, LAST in both layers */
     if (c->kind == COLUMN)
         layers->column = column_parallel_linear_new(column, H, out_of(c, which), true);
     if (c->kind == ROW)
@@ -57,8 +57,8 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     return layers;
 }
 
-/* Rejects a tensor that attention cannot take. All of [B,S,H] on each rank passes here: the counted
- * work shows that mistake. */
+/* Rejects a tensor that attention cannot take. Accepts [B,S,H] in full on each rank: the counted work
+ * shows that mistake. */
 static void must_be_projection(const char *name, const Tensor *y, const Tensor *x, int tp)
 {
     if (!y)
@@ -108,8 +108,8 @@ static void sizes_20(const Scenario *run, int which, Sizes *sizes)
     sizes->OUT = c->kind == COLUMN ? out_of(c, which) : any_out(c, which);
 }
 
-/* The example of "feed forward with a sync point before GELU": x holds 1 to 12 and W^T [in,out] 1
- * to 8, so that x W^T is 50 60, 114 140, 178 220. The bias is 0 on purpose; dy is 1, 2, 3, ... */
+/* The example of the lab's text: x holds 1 to 12 and W^T [in,out] 1 to 8, so that x W^T is 50 60,
+ * 114 140, 178 220. The bias is 0 on purpose; dy is 1, 2, 3, ... */
 static double counted(void *context, const Parameter *p, int64_t index)
 {
     const int64_t in = p->shape.size[1], out = p->shape.size[0];
@@ -174,7 +174,7 @@ static Allowance sent_forward_20(int64_t n, const Sizes *z)
                        gathers + sums};
 }
 
-/* f sums, the scatter gathers. */
+/* f sums; the backward pass of the scatter gathers. */
 static Allowance sent_backward_20(int64_t n, const Sizes *z)
 {
     const int64_t rows = z->B * z->S;
@@ -186,7 +186,7 @@ static Allowance sent_backward_20(int64_t n, const Sizes *z)
                        gathers + sums};
 }
 
-/* H is split in a row-parallel layer and a scatter, but not in the others. */
+/* A row-parallel layer alone, a scatter and the projections split H; the other kinds do not. */
 static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)
 {
     Case c = usual_replicas(lab, d, world, tp);

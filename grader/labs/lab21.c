@@ -6,7 +6,7 @@
 
 static const double rate = 0.25;
 
-/* The tables of one of a case's two models; one table if the head is tied. */
+/* The tables of one of the two models of a case; both are the same table if the head is tied. */
 typedef struct Tables {
     Tensor *embedding, *head;
     int V;
@@ -189,15 +189,15 @@ static Allowance sent_forward_21(int64_t n, const Sizes *z)
                                 : (Allowance){0, 0};
 }
 
-/* f sums the gradient of what goes into the head. */
+/* f sums the gradient of the head's input. */
 static Allowance sent_backward_21(int64_t n, const Sizes *z)
 {
     const bool has_head = z->part == LOGITS || z->part == ALL_FUNCTIONS;
     return has_head ? (Allowance){sent_by_all_reduce(n, z->B * z->S * z->H), 1} : (Allowance){0, 0};
 }
 
-/* A rank's columns of the logits, twice, in each pass: it may have a copy, and keep the memory.
- * With three ranks, whole rows are more. */
+/* Room for a rank's columns of the logits twice in each pass: for a copy, whose memory the lab may
+ * keep. On three ranks or more, whole rows need more. */
 static double memory_21(const Case *c, const Label *pass)
 {
     const double rows = (double)c->B * c->S, hidden = rows * c->H,
@@ -216,7 +216,7 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.p = 0;
     c.H = 12;
     c.S = 9;        /* with B = 2, seven targets: no multiple of the ranks or samples */
-    c.V = tp * 150; /* most of what the loss takes are logits */
+    c.V = tp * 150; /* logits take most of the memory of the loss */
     if (!drawn_sizes)
         return c;
     c = other_sizes(c, d);
@@ -239,7 +239,7 @@ static int cases_21(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     for (int kind = EACH_ALONE; kind <= TIED; kind++)
         for (int drawn_sizes = 0; drawn_sizes <= 1; drawn_sizes++)
             cases[count++] = case_21(lab, d, world, tp, kind, drawn_sizes);
-    if (world == 4) { /* one row, parts of 3, 3, 3 and 0 rows on four ranks */
+    if (world == 4) { /* one token; the four ranks hold 3, 3, 3 and 0 rows of the table */
         Case c = case_21(lab, d, world, tp, TIED, false);
         c.B = c.S = 1;
         c.V = 9;

@@ -49,8 +49,8 @@ static void layer_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE, _("%s, evaluation %d"), layer, l->step - STEPS + 1);
 }
 
-/* What a rank is doing is described by short names from the lab's text; measurements, by the kit's
- * functions. */
+/* Short names from the lab's text describe what a rank is doing; the names of the kit's functions
+ * describe measurements. */
 static void operation_text(const Label *l, char text[LABEL_SIZE])
 {
     static const char *const short_names[PARTS] = {"f", "g", "all_gather", "all_gather", "g", "g"};

@@ -1,5 +1,5 @@
-/* Labs 2 to 7: two layers, two forward passes before two backward passes, a step of SGD, and all of
- * it again. */
+/* Labs 2 to 7 and 20: two layers, two forward passes before two backward passes, a step of SGD, and all
+ * of it again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +65,8 @@ static Label labelled(What what, int which, int step)
     return label_of(what, A_LAYER, which, step);
 }
 
-/* The first evaluation has the first step's input, with the last layer first; the weights have
- * changed since. */
+/* The first evaluation has the inputs of the first step, but it has other weights, and runs the second
+ * layer first. */
 static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int which, int step)
 {
     const Case *c = &run->c;
@@ -100,7 +100,7 @@ static void must_be_whole(const Scenario *run, const Tensor *y)
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
 }
 
-/* The weights that this step was filled with. */
+/* The weights at the beginning of this step. */
 static real *filled;
 
 static void remember_weights(Scenario *run)

@@ -28,12 +28,12 @@ typedef enum Mistake {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
-    FACTOR_SHARE, /* may equal the next one, and comes first: that one also fails on one rank */
+    FACTOR_SHARE, /* may equal the next one; comes first, because the next one also fails on one rank */
     FACTOR_MISSING,
     FACTOR_ROUNDED,
     FACTOR_NO_ROOT,
     FACTOR_INVERSE,
-    FACTOR_LOCAL_HEADS, /* may equal the next one, and comes first: the text asks about it */
+    FACTOR_LOCAL_HEADS, /* may equal the next one; comes first, because the text asks about it */
     FACTOR_WIDTH,
     FACTOR_HEADS,
     KEY_VALUE_SWAPPED,
@@ -91,7 +91,7 @@ typedef enum Mistake {
     OWN_SUM,
     OWN_TARGETS,
     SUM_OF_REPLICAS,
-    TARGETS_OF_REPLICAS, /* equals the next one if dp is tp, and comes first; right without dp */
+    TARGETS_OF_REPLICAS, /* equals the next one if dp == tp; comes first, because it is right without dp */
     TARGETS_TIMES_RANKS,
     SUM_TIMES_RANKS, /* after SUM_OF_REPLICAS, for the same reason */
     NOTHING_EXCHANGED,
@@ -106,7 +106,7 @@ typedef enum Mistake {
     SUM_OVER_TOKENS,
     POSITIONS_COUNTED,
     OWN_TOKENS,
-    WEIGHTS_OWN, /* without tp, several of the others equal one of the first three */
+    WEIGHTS_OWN, /* without tp, several later ones equal one of the first three */
     WEIGHTS_SUMMED,
     WEIGHTS_AS_EQUALS,
     WEIGHTS_BY_TP,
@@ -120,7 +120,7 @@ typedef enum Mistake {
     ROWS_AT_LEAST_ONE,
     WEIGHTS_NOT_SUMMED,
     WEIGHTS_HALF_WAY,
-    SHARDS_OWN, /* without tp, several of the others equal one of the first three */
+    SHARDS_OWN, /* without tp, several later ones equal one of the first three */
     SHARDS_SUMMED,
     SHARDS_OWN_SCALED,
     SHARDS_BY_TP,
@@ -133,7 +133,7 @@ typedef enum Mistake {
     SHARDS_OWN_DIVIDED,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
-    SUM_BY_MAXIMUM, /* has the gradients of SUM_OFF_TAPE, and comes later; likewise the next one */
+    SUM_BY_MAXIMUM, /* has the gradients of SUM_OFF_TAPE, so it comes later; the next one likewise */
     TARGETS_BY_MAXIMUM,
     BIAS_MISSING,
     BIAS_TIMES_RANKS,
@@ -141,7 +141,7 @@ typedef enum Mistake {
     SCATTERED_FIRST,
     GRADIENT_OF_OWN_PART,
     SEGMENT_NOT_RUN,
-    GRADIENT_OF_RESULT, /* comes before those that assume more */
+    GRADIENT_OF_RESULT, /* comes before mistakes that assume more */
     GRADIENT_OF_RESULT_TOO,
     SEGMENT_OF_LAST_CALL,
     RUN_ON_GRADIENT,
@@ -194,12 +194,12 @@ typedef enum MistakeFamily {
     IN_WEIGHTS = 4096,        /**< averaged over replicas, every few steps */
     IN_BIASES = 8192,         /**< of a linear layer */
     IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
-    IN_SCATTERS = 32768,      /**< along the last dimension */
+    IN_SCATTERS = 32768,      /**< which part a rank takes, and its gradient */
     IN_SEGMENTS = 1 << 18,    /**< their second run */
     IN_SHARDS = 1 << 19,      /**< of gradients, reduced over replicas */
     /** the gather and the reduce-scatter along the positions */
     IN_SEQUENCE_PAIRS = 1 << 20,
     /** a block on a shard of the positions, and its norms' gradients */
     IN_SEQUENCE_BLOCKS = 1 << 21,
-    IN_SEQUENCE = IN_SEQUENCE_PAIRS | IN_SEQUENCE_BLOCKS, /**< any of these */
+    IN_SEQUENCE = IN_SEQUENCE_PAIRS | IN_SEQUENCE_BLOCKS, /**< either of these two */
 } MistakeFamily;

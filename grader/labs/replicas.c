@@ -8,7 +8,7 @@
 #include "train/buckets.h"
 
 /* The numbers of rows: a random one, one without a tail, those with the longest and the shortest
- * tail, and one below the number of replicas. */
+ * tail, and fewer rows than replicas. */
 enum { SETS = 5, TAILS = 3, USUAL_DEALS = SETS * TAILS * 2 };
 
 static int64_t rows_of(const Case *c, int set)
@@ -18,13 +18,13 @@ static int64_t rows_of(const Case *c, int set)
     return rows[set];
 }
 
-/* Epochs chosen to reveal an order that recurs: their differences include each number up to 25 or a
- * multiple of it, and one of the larger powers of two and ten. */
+/* Epochs chosen to reveal an order that recurs: their differences include a multiple of each number up
+ * to 25, of 1024 and of 100. */
 static const int epochs[] = {0, 1, 4, 10, 18, 23, 25, 41, 25600};
 enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
 
-/* In addition to the usual calls: another seed; the first epoch again; later epochs; what each
- * leaves out; and much data, in the last epoch used. */
+/* In addition to the usual calls: another seed; the first epoch again; later epochs; all epochs with
+ * DROP, each of which should leave out other rows; and much data, in the last epoch. */
 static bool other_deal(const Case *c, int i, Deal *deal)
 {
     int64_t dp = replicas_of(c);
@@ -68,7 +68,7 @@ int replica_buckets(int round)
 
 int64_t replica_bucket_size(const Case *c, int bucket)
 {
-    const int64_t more = c->world == 2 ? 40000 : 5000; /* where it is cheap, beyond 16 bits */
+    const int64_t more = c->world == 2 ? 40000 : 5000; /* where it is cheap, beyond int16_t */
     return (int64_t)c->B * (bucket + 1) * c->H + bucket + (bucket == 1 ? more : 0);
 }
 
@@ -94,8 +94,8 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
  * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
-/* A judged step is large, so that what it changes is, and its buckets are many. A timed training
- * has many steps, and buckets as large as those of make train. */
+/* A judged case has a high learning rate, so that a step changes much, and many small buckets. A timed
+ * training has many steps, and buckets as large as those of make train. */
 static double rate_of(const Case *c)
 {
     return c->steps ? 0.1 : 0.5;
@@ -106,7 +106,8 @@ static int64_t bucket_bytes_of(const Scenario *run)
     return run->c.steps ? run->model->arena_size * (int64_t)sizeof(real) / 8 : 4096;
 }
 
-/* This replica's rows of a global batch of c->B rows: every dp-th, starting with dp_rank. */
+/* The logits of this replica's rows of a global batch of c->B rows: every dp-th row, from row dp_rank
+ * on. */
 static Tensor *logits_of(Scenario *run, const Transformer *bert, int step, Tensor **labels)
 {
     const Case *c = &run->c;

@@ -27,14 +27,14 @@ enum {
 
 /** One call of the sampler. */
 typedef struct Deal {
-    int64_t rows; /**< in some, fewer than replicas */
+    int64_t rows; /**< how many; may be fewer than replicas */
     Tail tail;    /**< what to do with rows that do not fill a round */
     int epoch;    /**< from 0 */
     int seed;     /**< 1: a different seed than usual */
     bool again;   /**< repeats an earlier call after other epochs */
 } Deal;
 
-/** The calls of a case by number, in order; returns false after the last. */
+/** Sets `deal` to call `i` of the sampler in a case. Returns false after the last call. */
 bool replica_deal(const Case *c, int i, Deal *deal);
 
 /** Flags in the detail of a deal's label, in addition to a Tail. */
@@ -43,7 +43,8 @@ enum {
     DEAL_OF_ANOTHER_SEED = 4, /**< a different seed than usual */
     DEAL_AGAIN = 8,           /**< dealt before */
 };
-/** Aspects of a deal: the rows themselves, their order, writes outside the arrays, the call. */
+/** The label of an aspect of a deal: ITSELF (the rows), ORDER_OF, OUTSIDE_MINE, OUTSIDE_ORDER or
+ *  CALL_OF. */
 Label replica_deal_label(What what, const Deal *deal);
 
 /** The number of buckets in a round. */

@@ -14,13 +14,13 @@ typedef enum RingPart {
 /** The functions, for reports. */
 static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "ring_all_gather"};
 
-enum { RING_CALLS_OF_PART = 3 }; /**< of each part; the second has a tensor of another size */
+enum { RING_CALLS_OF_PART = 3 }; /**< calls of each part; the second has a tensor of another size */
 
 enum {
     RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
     RING_MANY = 49,    /**< the number of chunks: in floating point, 2.0 / 49 * 49 is less than 2 */
 };
-/** The counts that only ring_chunk() is tested with: fewer than there are ranks, and more than an
+/** The counts that only ring_chunk() is tested with: fewer than there are chunks, and more than an
  *  int holds. */
 static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
 /** The label of the chunks of such a count: where each begins and ends. */
@@ -29,7 +29,7 @@ static inline Label ring_extreme_label(int extreme)
     return label_of(VALUE_OF, A_RING, RING_PARTS, extreme);
 }
 
-/** The numbers of x in a call. */
+/** How many numbers x has in a call. */
 int64_t ring_count(const Case *c, int call);
 
 /** The check of a part's numbers. */

@@ -24,8 +24,8 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     return entry;
 }
 
-/* Operations: the middle one of three equal calls, or the one that is like the first. Metrics: two
- * buffers may take turns. Buckets: the last round is like an earlier one. */
+/* Operations: the second of three equal calls, or the one that is like the first. Metrics: two buffers
+ * may take turns. Buckets: the last round is like an earlier one. */
 bool is_repeated(const Case *c, const Label *at)
 {
     switch (at->of) {

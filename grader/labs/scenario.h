@@ -1,8 +1,8 @@
 /** @file
  * A scenario: what to do with a lab in one case, step by step, and what to write down. The runner
  * runs it on every rank with the student's functions in single precision; the judge runs the same
- * source with plain layers on one rank in double precision. So both streams have the same entries
- * in the same order, and the judge compares them one by one.
+ * source with plain layers on one rank in double precision. So entries of both streams have the
+ * same labels, by which the judge finds the one to compare.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ typedef enum Check {
     FORWARD,         /**< the result of a forward pass */
     INPUT_GRADIENT,  /**< the gradient of the layer's input */
     WEIGHT_GRADIENT, /**< the gradients of the parameters */
-    STEP,            /**< the parameters after a step of SGD */
+    STEP,            /**< the parameters after a step of the optimiser */
     RING_SUM,        /**< each rank's chunk of the sum, after a reduce-scatter */
     RING_GATHER,     /**< all chunks, after an all-gather */
     INITIAL_VALUES,  /**< the initial parameters */
@@ -26,10 +26,10 @@ typedef enum Check {
     ROWS,            /**< the rows that each replica reads */
     GRADIENT,        /**< the mean over the replicas */
     METRICS,         /**< sums over the replicas */
-    LAYOUT,          /**< the whole model: losses and weights equal those of one rank */
+    LAYOUT,          /**< losses, gradients or weights equal those of one rank */
     ARITHMETIC, /**< and memory: of the busiest rank, compared with its share of the plain layer */
     COMMUNICATION, /**< bytes and calls, compared with the budget; MPI errors */
-    SCHEDULE,      /**< how long a step takes, and where a stage waits */
+    SCHEDULE,      /**< how long a step or a ring takes, and where a rank waits */
     CHECKS,        /**< how many there are */
 } Check;
 
@@ -54,16 +54,16 @@ typedef struct Scenario {
     Pool *pool;          /**< memory of all tensors */
     Tape *tape;          /**< of the case */
     Model *model;        /**< the layers that the scenario has made */
-    struct Stage *stage; /**< labs 12 to 14: what it has made of them, or NULL */
+    struct Stage *stage; /**< labs 12 to 14: this rank's stage, or NULL */
     void (*stage_free)(
         struct Stage *stage); /**< frees `stage`; a pointer, because only labs 12 to 14 link it */
     Stream stream;            /**< where it writes */
-    int64_t samples[64];      /**< row numbers that dropout is keyed by */
+    int64_t samples[64];      /**< row numbers, which select dropout's masks */
 } Scenario;
 
 /** The sizes in a budget formula. */
 typedef struct Sizes {
-    int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; N: elements of the tensor */
+    int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; C: classes; N: see the budgets */
     int64_t part;                  /**< which part of the lab: see its budgets */
     int64_t vocabulary;            /**< the embedding's table is split by rows */
     int64_t tp;                    /**< ranks that split a stage of a pipeline */
@@ -84,7 +84,8 @@ ScenarioFunction lab_scenario;
 Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int64_t count,
                     double **numbers);
 
-/** Writes all of x, which must be whole according to the lab's contract. */
+/** Writes all of x, which must be whole according to the lab's contract. If x is NULL, writes an empty
+ *  entry. */
 void write_values(Scenario *run, Check check, Label label, Tensor *x);
 
 /** Writes x, this rank's part of a tensor along dimension `dim`, which has `size` in all. */
@@ -94,7 +95,7 @@ void write_shard(Scenario *run, Check check, Label label, Tensor *x, int dim, Ra
 /** Writes each parameter's full shape, placement, range and initial values. */
 void write_parameters(Scenario *run);
 
-/** Does this rank hold some rows of a parameter of this name? */
+/** Is there a parameter of this name that is split along dimension 0? */
 bool is_split_by_rows(const Scenario *run, const char *name);
 
 /** Writes each parameter's gradient (GRADIENT_OF) or value (VALUE_OF) in a step, with its range. */
@@ -117,8 +118,8 @@ static inline int replicas_of(const Case *c)
  *  delayed cases, also delays a rank. */
 void at(Scenario *run, Label label);
 
-/** Has a rank that does this done the same before in the case, with the same sizes? Then it needs
- *  no more memory than it has. The sizes may still depend on data, such as ids. */
+/** Has a rank at this place of the case done the same before, with the same sizes? Then it needs no
+ *  more memory than it has, unless sizes depend on data, such as ids. */
 bool is_repeated(const Case *c, const Label *at);
 
 /** The lab's budget for a pass. */
@@ -157,8 +158,9 @@ enum { KEY_SIZE = 64 }; /**< bytes of a key by which inputs are drawn */
  *  used, because the judge runs each case many times. `of_case` is the key of the case. */
 const double *drawn(uint64_t of_case, PhiloxKey key, int64_t count);
 
-/** Random numbers in (-1, 1), or small integers in a case of integers, keyed by name; the same on
- * each rank unless `rank` is given (otherwise -1). */
+/** Random numbers between -2^exponent and 2^exponent (of the case), or small integers in a case of
+ *  integers. `name` and `rank` select them. A negative `rank` is for numbers that several ranks share
+ *  and hold in full: -1 for those of all ranks. */
 Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient);
 
 /** A random integer in 0..below-1. */
@@ -193,14 +195,14 @@ extern const char *const layer_names[LAYERS]; /**< "first", "second" */
  *  again. */
 void run_layers(Scenario *run, const LayerScenario *layer);
 
-/** The inner width of labs 5 and 6, for each of the two layers. */
+/** The inner width in labs 5, 6 and 20, for each of the two layers. */
 int inner_of(const Case *c, int which);
-/** The output width of labs 5 and 6, for each of the two layers. */
+/** The output width in labs 5, 6 and 20, for each of the two layers. */
 int out_of(const Case *c, int which);
 /** LayerScenario.sizes of labs 5 and 6. */
 void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 
-/** The number of rows of each of lab 3's two tables. */
+/** The number of rows in each of the two tables of labs 3 and 21. */
 int table_rows_of(const Case *c, int which);
 
 /** Fills each parameter of run->model for a step, with numbers that differ from the initial values

@@ -92,7 +92,7 @@ static void begin_step(Chain *chain, int step)
     chain->mask = random_mask(run, key);
 }
 
-/* A gather and a reduce-scatter; a block has two such pairs. */
+/* How many times a pass gathers and reduce-scatters; a block does so twice. */
 static int64_t pairs_of(const Case *c)
 {
     return c->kind == SEQUENCE_BLOCKS ? 2 * c->blocks : c->blocks;
@@ -188,8 +188,8 @@ static void backward(const Chain *chain)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* Copies the gradients of the parameters that every rank holds into one tensor or, with `back`,
- * from it into the arena. Returns their count. */
+/* Copies the gradients of all parameters that are not split into `all` or, with `back`, from it into
+ * the arena. Returns their count; with NULL for `all`, copies nothing. */
 static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
 {
     int64_t at = 0;

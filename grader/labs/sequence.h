@@ -12,15 +12,15 @@ typedef enum SequenceKind {
     SEQUENCE_BLOCKS, /**< a model of blocks */
 } SequenceKind;
 
-/** The index of a label in a case; the blocks or calls come after these. */
+/** The indices of labels. */
 enum {
-    GATHER_SEQUENCE,         /**< of the first call; the next call's is CALL_PARTS later */
+    GATHER_SEQUENCE,         /**< of the first call; that of the next call is CALL_PARTS later */
     REDUCE_SCATTER_SEQUENCE, /**< likewise */
     CALL_PARTS,              /**< how many parts a call of the pairs has */
     MOST_CALLS = 8,          /**< of the pairs in a pass */
     ALL_POSITIONS = CALL_PARTS * MOST_CALLS, /**< all calls or blocks of a pass */
     NORM_GRADIENTS,                          /**< sum_norm_gradients() */
-    FIRST_BLOCK,                             /**< and the blocks after it */
+    FIRST_BLOCK,                             /**< of a model; the next blocks follow */
 };
 
 /** The label of one of these. */

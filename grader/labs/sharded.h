@@ -36,7 +36,7 @@ enum {
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
-    SHARDED_MANY = 49 /**< the parts, except of the case's count: 2.0 / 49 * 49 is less than 2 */
+    SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
 };
 /** The counts that are cut: that of the case (0 here), fewer than there are parts, not a multiple
  *  of the number of parts, and more than an int holds. */
@@ -66,8 +66,8 @@ static inline int sharded_parts(const Case *c, int cut)
 void sharded_gradient_key(char key[KEY_SIZE], int which, int step);
 /** The gradients of a rank: [P]. */
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
-/** What sharded_step() is given in a replica's part, the same for all replicas of a tp rank:
- *  [P]. */
+/** The mean gradients that sharded_step() gets in a replica's own part, the same for all replicas of a
+ *  tp rank: [P]. */
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
 /** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);

@@ -80,7 +80,7 @@ Label work_of_stages(int step)
 
 /* ---- what is written ----------------------------------------------------------------------------------------- */
 
-/* Part k of n of the rows of x. */
+/* Writes part k of n of the rows of x. */
 static void write_rows(Scenario *run, Check check, Label label, Tensor *x, int k, int n)
 {
     double *numbers;
@@ -95,8 +95,8 @@ static void write_rows(Scenario *run, Check check, Label label, Tensor *x, int k
         numbers[i] = (double)rows[i];
 }
 
-/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of
- * all. */
+/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of all of a
+ * rank's micro-batches: writes an entry for each of them. */
 static void write_of_block(Scenario *run, Check check, What what, const Stage *stage, int micro,
                            Tensor *x)
 {
@@ -270,8 +270,8 @@ void run_stages(Scenario *run, StagesFunction *pass)
 
 #else
 /* The expected values are those of a pipeline with as many stages as blocks. So they include what
- * crosses each boundary that a lab may choose. (Lab 14 has one stage.) Its stages run one after the
- * other, each with a mesh of its own. */
+ * crosses each boundary that a lab may choose. (Lab 14 has one stage.) The stages run one after
+ * the other, each with a mesh of its own. */
 static struct {
     Mesh mesh[MAX_BLOCKS];
     Stage *stage[MAX_BLOCKS];

@@ -12,7 +12,7 @@
 enum {
     CALLS_BEFORE, /**< how many MPI calls its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
-    MORE_ALIVE,  /**< 1 if more micro-batches wait to run backward than so far in this step, or 0 */
+    MORE_ALIVE, /**< 1 if more micro-batches than ever in this step now wait to run backward, or 0 */
     PASS_NUMBERS /**< how many numbers these are */
 };
 
@@ -31,8 +31,8 @@ Sizes stages_sizes(const Scenario *run);
 
 /** The model of a case. */
 TransformerConfig stages_config(const Case *c);
-/** Fills the micro-batches of a stage: equal parts, in order, of the rows of a replica, which are
- *  equal parts, in order, of the rows of a step or of the evaluation. */
+/** Fills the micro-batches of a stage. Each replica has an equal part of the rows of a step or of the
+ *  evaluation, and each micro-batch an equal part of the rows of its replica, in order. */
 void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replicas);
 
 /** Call this on a rank before the passes of a step or of the evaluation. */

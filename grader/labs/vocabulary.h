@@ -31,8 +31,8 @@ enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten 
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
 /** Targets in the columns of each rank in turn; that of the last position is at the end of the
- *  vocabulary. Every fourth position has nothing to predict, nor has the first sample if there are
- *  several. */
+ *  vocabulary. Every fourth position has nothing to predict, and neither has the first sample if there
+ *  are several. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
 /** dy for a student's result y, which may have only this rank's columns. */

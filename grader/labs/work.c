@@ -74,7 +74,7 @@ COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, co
     __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
 }
 
-/* One product of q and k, or of scores and v, for the keys that are not in a query's future. */
+/* The multiply-adds of q k^T, or of scores times v, for the keys that are not in a query's future. */
 static int64_t attention_product(const AttentionShape *shape)
 {
     const int64_t queries = shape->positions, each = shape->batch * shape->heads * shape->head_size;

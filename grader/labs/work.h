@@ -26,7 +26,7 @@ int64_t work_so_far(void);
 typedef struct OwnWork {
     int64_t bytes; /**< its peak memory */
     int64_t looks; /**< number of tensor_data() calls */
-    void *address; /**< the first of them */
+    void *address; /**< the line of the first of these calls */
 } OwnWork;
 
 /** Provided by the program: the runner starts counting; the judge has no lab to observe. */

@@ -49,7 +49,7 @@ static uint64_t mark_of(const void *block, size_t bytes)
     return (uint64_t)bytes ^ secret ^ (uint64_t)(uintptr_t)block;
 }
 
-/* A block for `bytes` and its guard; fills it from `from` on. */
+/* Registers a block for `bytes` and its guard, and fills it from offset `from` on. Returns the block. */
 static void *taken(void *block, size_t bytes, size_t from)
 {
     if (!block)
@@ -70,7 +70,7 @@ static void *taken(void *block, size_t bytes, size_t from)
     return block;
 }
 
-/* The requested size; the whole size if the block is not from here. */
+/* The requested size; the whole size if this file did not allocate the block. */
 static size_t asked_for(const void *block)
 {
     uint64_t mark;

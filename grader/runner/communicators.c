@@ -1,5 +1,5 @@
-/* Communicators: identifies them across ranks, and wraps the calls that create and free them. Their
- * creation is setup, not traffic. */
+/* Communicators: identifies them across ranks, and wraps the calls that create and free them. Creating
+ * one is setup; only many are charged (see traffic_end() in main.c). */
 #include <xxhash.h>
 
 #include "base/run.h"
@@ -21,7 +21,7 @@ static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
     return XXH3_64bits(made_of, sizeof made_of) | 1;
 }
 
-/* The ranks of `group`. */
+/* Describes `comm` with the ranks of `group`. */
 static CommName name_of(MPI_Comm comm, MPI_Group group)
 {
     CommName name = {.comm = comm};
@@ -68,7 +68,7 @@ static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
     return keep(name);
 }
 
-/* Some ranks of `parent` that make calls of their own: they are not a communicator yet. */
+/* The ranks of `group`, which together create a communicator from `parent` and have none yet. */
 static CommName *members_of(MPI_Comm parent, MPI_Group group, int tag)
 {
     CommName name = name_of(MPI_COMM_NULL, group);
@@ -112,7 +112,7 @@ int missing_rank(void)
 
 /* ---- the calls ------------------------------------------------------------------------------------------------------ */
 
-/* `call` created *out. */
+/* Leaves `call`, which created *out if it succeeded. */
 static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
 {
     charge_communicator();
@@ -186,7 +186,7 @@ int MPI_Comm_free(MPI_Comm *comm)
     return leave(PMPI_Comm_free(comm));
 }
 
-/* group_adopt() asks for the communicator's rank. */
+/* group_adopt() calls this for a communicator, which then belongs to a group. */
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
     if (recorder_active() && callsite() != __builtin_return_address(0) && comm != MPI_COMM_WORLD &&

@@ -118,7 +118,7 @@ bool filter_begin(bool devices)
             answer_call(&p, forbidden[row][i], SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
-    /* the filter cannot see its flags; the C library then uses clone */
+    /* the filter cannot see the flags of clone3; after this error, the C library uses clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, threads);
     answer_call_if(&p, SYS_kill, 0, whole, self, SECCOMP_RET_ALLOW);

@@ -19,7 +19,7 @@ typedef struct Flight {
     size_t marked;        /**< length of the marks at the front of `out` */
 } Flight;
 
-/** What departs() and lands() have noted for this rank's current call. */
+/** What departs() and lands() have noted for this rank's current call. The caller takes it over. */
 Flight flight_of_call(void);
 
 /** Ends the flight: what has arrived goes to the lab's buffer, and what was sent must be unchanged.

@@ -35,9 +35,8 @@ static bool stack_is_full(const siginfo_t *info, const ucontext_t *context)
     return below > -4096 && below < 1 << 20;
 }
 
-/* The line of the lab. Frames on a stack hold return addresses, after the call, so the line is that
- * of one byte earlier. Where the lab itself was interrupted, the address is that of the
- * instruction. */
+/* The place in the lab, as a return address: its line is that of the byte before. If the lab itself
+ * was interrupted, callsite() is the address of the instruction, so one byte is added. */
 static void *place_in_lab(const ucontext_t *context)
 {
     char *place = callsite();
@@ -49,7 +48,7 @@ static void *place_in_lab(const ucontext_t *context)
     return place && (uintptr_t)place == interrupted ? place + 1 : place;
 }
 
-/* Has this rank, in the case that has just crashed, progressed as far as it can? */
+/* Has the other rank progressed as far as it can in the case in which this one has crashed? */
 static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
 {
     int state = atomic_load(&other->state);

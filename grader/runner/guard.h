@@ -8,8 +8,8 @@
 #include "grader/protocol.h"
 
 /** From now on a fatal signal is recorded in the rank's header, with the student's line, before it
- *  ends the rank. The rank ends when all other ranks have progressed as far as they can, or a
- *  second later. */
+ *  ends the rank. The rank ends when all other ranks have progressed as far as they can, after
+ *  a second at most. */
 void guard_signals(Launch *launch, int rank);
 
 /** Forgets the lab's allocations. Call this when a case begins. */
@@ -24,7 +24,7 @@ void sanitizer_watch(void (*found)(const Problem *problem, void *address));
 /** Call this when a case begins. */
 void sanitizer_begin(void);
 
-/** Has a sanitizer reported anything since then? */
+/** Has a sanitizer reported anything since sanitizer_begin()? */
 bool sanitizer_has_found(void);
 
 /** Defines the function to which a lab's calls of `name` are redirected. */

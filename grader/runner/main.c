@@ -77,8 +77,7 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     longjmp(runner.case_ends, 1);
 }
 
-/* A sanitizer's report has been recorded: the case ends here. It also ends here after a write
- * outside a tensor. */
+/* Ends the case if a sanitizer has reported something, or if a write outside a tensor has happened. */
 static void end_if_found(void)
 {
     if (sanitizer_has_found())

@@ -42,11 +42,10 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
     call->from_tag = status->MPI_TAG;
 }
 
-/* The rank whose message a wildcard receive takes; waits until there is one. Such a receive takes
- * messages in any order. On one machine they nearly always arrive in sending order, so a lab that
- * relies on one message per rank works. Here, a rank that has already sent a message is asked for
- * its next one first, before slower ranks: MPI is equally free to do so (MPI 4.0, 3.5: only
- * messages of one rank keep their order). */
+/* The rank whose message a wildcard receive takes; waits until there is one. MPI may take messages of
+ * different ranks in any order (MPI 4.0, 3.5: only messages of one rank keep their order). On one
+ * machine they nearly always arrive in sending order, so a lab that expects one message from each rank
+ * happens to work. So this prefers the next message of the rank whose message it took last. */
 static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
 {
     enum { LOOKS = 100, BETWEEN = 20000 }; /* nanoseconds */
@@ -87,7 +86,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
     return call;
 }
 
-/* A send, blocking (`at_once`) or started. */
+/* MPI_<name>, a blocking send by way of `at_once`, and MPI_<started>, a nonblocking one. */
 #define SEND(name, started, said, mode, at_once)                                                   \
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \
@@ -113,7 +112,7 @@ SEND(Send, Isend, "send", STANDARD, PMPI_Ssend) /* MPI_Send waits, as for a larg
 SEND(Ssend, Issend, "send", SYNCHRONOUS, PMPI_Ssend)
 SEND(Rsend, Irsend, "ready send", READY, PMPI_Rsend)
 
-/* Receives a message for a call that was described before; charges this rank only for what it sends
+/* Receives a message for `call`, which is already described. Charges this rank only for what it sends
  * in the same call. The status, the lab's or else our own, says who sent the message. */
 #define RECEIVES(call, to, count, type, ...)                                                       \
     MPI_Status own, *got = status == MPI_STATUS_IGNORE ? &own : status;                            \

@@ -207,9 +207,9 @@ static double sum_of(MPI_Comm comm, const int counts[])
 #define UNPACKED(...) __VA_ARGS__
 
 /* MPI_<name> and MPI_<started>, with `parameters` before the communicator. `share` of `type` is
- * what this rank is charged; the rest describes the collective. By MPI's rules (MPI 3.1, 5.1), one
- * with a root or by rank order may return on some ranks before others have called it, or may wait
- * for them. Here it waits, so that code that relies on either is found. */
+ * what this rank is charged; the rest describes the collective. By MPI's rules (MPI 3.1, 5.1), a
+ * collective with a root or by rank order may return on some ranks before others have called it. Here
+ * it waits for them, so that a lab that relies on an early return hangs every time. */
 #define COLLECTIVE(name, started, parameters, arguments, share, type, ...)                         \
     int MPI_##name(UNPACKED parameters, MPI_Comm comm)                                             \
     {                                                                                              \

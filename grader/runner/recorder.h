@@ -41,7 +41,7 @@ void recorder_catch_errors(void);
 /** Everything charged since recorder_begin(). */
 Traffic recorder_traffic(void);
 
-/** The requests that were started and neither waited for nor found complete. */
+/** The number of requests that were started and neither waited for nor found complete. */
 int64_t recorder_open_requests(void);
 
 /** Reports each line on which MPI objects or blocks of memory were created again and again, and not
@@ -81,8 +81,8 @@ void enter(Call *call);
 /** Leaves this rank's current call. Returns `result`, MPI's return value. */
 int leave(int result);
 
-/** Charges this rank with `elements` of `type` and a call; with no elements, with an empty
- *  message. */
+/** Charges this rank with `elements` of `type` and, for a collective, with a call. Counts a message
+ *  without elements as an empty one. */
 void charge(bool collective, double elements, MPI_Datatype type);
 /** Charges this rank with the creation of a communicator. */
 void charge_communicator(void);
@@ -103,14 +103,14 @@ typedef struct CommName {
     MPI_Comm comm;                  /**< MPI's handle */
     uint64_t id, members;           /**< as Call.group and Call.members */
     int32_t size, order[MAX_RANKS]; /**< rank in the launch of each of its ranks */
-    int64_t collectives;            /**< since the case began */
+    int64_t collectives;            /**< how many were called since the case began */
     bool own;                       /**< created by the lab and not adopted by a group */
 } CommName;
 
-/** Forgets all communicators except `world`, that of the case. Call this when a case begins; its
- *  `number` is the same on every rank. */
+/** Counts the collectives of each communicator from 0 again, and identifies `world`, that of the case,
+ *  as THE_WORLD. Call this when a case begins; its `number` is the same on every rank. */
 void names_begin(MPI_Comm world, int number);
-/** The recorder's data about a communicator, which belong to it. */
+/** The recorder's data about a communicator; the recorder owns them. */
 CommName *named(MPI_Comm comm);
 /** The rank in the launch of rank `rank` of a communicator; NOBODY if the communicator has no such
  *  rank. */
@@ -171,8 +171,8 @@ typedef enum ObjectKind {
 
 /** Forgets all objects. Call this when a case begins. */
 void objects_begin(void);
-/** Records that the code at `maker` created or freed an object. Tracks only objects that the lab
- *  itself creates. */
+/** Records that the code at `maker` created an object. Tracks only objects that the lab itself
+ *  creates. */
 void object_made(ObjectKind kind, const void *handle, const void *maker);
-/** Records that it was freed. */
+/** Records that an object was freed. */
 void object_freed(const void *handle);

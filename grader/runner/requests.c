@@ -45,8 +45,8 @@ static void together_if_known(MPI_Request request, Flight *flight)
     }
 }
 
-/* What an earlier pass has started and not waited for is reported when the case ends: its memory
- * may have another use by now. */
+/* Ignores what an earlier pass started and did not wait for: its memory may have another use by now,
+ * and the end of the case reports it. */
 void refuse_in_flight(const Call *call, Piece piece, bool fills)
 {
     for (int i = 0; call && i < requests.count; i++) {
@@ -93,7 +93,7 @@ static void ended(MPI_Request request, const MPI_Status *status)
     }
 }
 
-/* This rank waits for a request from now on, or no longer (index -1). */
+/* Records that the call at `index` waits for a request, or (-1) that none does any longer. */
 static void waits_for(MPI_Request request, int64_t index)
 {
     for (int i = 0; i < requests.count; i++) {
@@ -104,7 +104,7 @@ static void waits_for(MPI_Request request, int64_t index)
     }
 }
 
-/* Copies the requests given to a completing call, because they change during it. */
+/* The requests of a completing call, and a copy from before it, because the call changes them. */
 typedef struct Ending {
     int count;
     MPI_Request *requests, *before;
@@ -180,7 +180,7 @@ int MPI_Waitsome(int count, MPI_Request all[], int *done, int indices[], MPI_Sta
 
 /* ---- tests: calls in which a rank cannot wait ----------------------------------------------------------------------- */
 
-/* A message may take its time, so the first tests of each report that it is not complete. */
+/* A message may take its time, so the first SHY tests of a request report that it is not complete. */
 static bool not_yet(int count, const MPI_Request asked[])
 {
     bool shy = false;
@@ -191,7 +191,8 @@ static bool not_yet(int count, const MPI_Request asked[])
     return shy;
 }
 
-/* `found`: the number of completed requests; `index` is "none" if it is too early. */
+/* `found` gets a flag or the number of complete requests; `index` gets MPI_UNDEFINED while it is too
+ * early. */
 #define TEST(count, requests, statuses, found, index, call, over, which)                           \
     if (not_yet(count, requests)) {                                                                \
         *(found) = 0;                                                                              \

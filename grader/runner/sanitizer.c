@@ -61,7 +61,7 @@ static const char
     life_hint[] =
         N_("declare it in a scope that covers all its uses; the tape owns what a function returns");
 
-/* From the address sanitizer: how bytes are read or written, or what is done. */
+/* Reports of the address sanitizer: where bytes are read or written, or what is done. */
 static const Kind kinds[] = {
     {"heap-buffer-overflow", N_("outside of an allocated block"), range_hint},
     {"stack-buffer-overflow", N_("outside of a local array"), range_hint},
@@ -74,7 +74,7 @@ static const Kind kinds[] = {
      life_hint},
     {"double-free", freed, free_hint},
     {"not malloc()-ed", freed, free_hint},
-    {"malloc_usable_size", freed, free_hint}, /* the guard checks these first */
+    {"malloc_usable_size", freed, free_hint}, /* graded_free() calls it before free() */
     {"negative-size-param", N_("a negative number of bytes is copied"),
      N_("which of the sizes is negative here?")},
     {"memcpy-param-overlap", N_("memcpy() is called with ranges that overlap"),
@@ -83,7 +83,7 @@ static const Kind kinds[] = {
 static const Kind other_access = {"address", N_("outside the lab's memory"),
                                   N_("look at each index and each pointer of this line")};
 
-/* From the undefined-behaviour sanitizer: what can be done about it. */
+/* Hints for reports of the undefined-behaviour sanitizer. */
 static const Kind undefined[] = {
     {"signed-integer-overflow", NULL,
      N_("how large can it get? int64_t holds values that int cannot")},

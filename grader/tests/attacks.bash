@@ -57,7 +57,7 @@ build() {
     [ -z "$USER_ID" ] || chown -R "$USER_ID:$USER_ID" "$tree"
 }
 
-# go_as USER_ID: selects the user, and sets the words that run a command as that user.
+# go_as USER_ID: selects the user, and sets `who` to the words that run a command as that user.
 go_as() {
     USER_ID=$1 who=()
     [ -z "$1" ] || who=(setpriv "--reuid=$1" "--regid=$1" --clear-groups env "HOME=$tree")
@@ -102,7 +102,7 @@ gone() { # gone COMMAND...: within a minute, the command prints nothing
 attackers() {
     ps -eo args | grep '01-attack' | grep -v grep
 }
-those_of() { # those_of FILE...: those that exist
+those_of() { # those_of FILE...: prints those that exist
     find "$@" -maxdepth 0 2> /dev/null
 }
 nothing_is_left() { # no process of the attack and no file of its ranks; other tests soon remove theirs

@@ -11,11 +11,11 @@ builds() {
     check "a destructor is refused by name" fails_saying "has a section .fini_array"
     attack '' '#include "/etc/passwd"
 '
-    check "a file of the system is no header" fails_saying "reads /etc/passwd"
+    check "including a system file is refused" fails_saying "reads /etc/passwd"
     check "its contents are not in the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
-    check "a solution is no header" fails_saying "$FILE_6, which is not a header"
+    check "including a solution is refused" fails_saying "$FILE_6, which is not a header"
     attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
     check "a file that the assembler includes as data is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
@@ -45,13 +45,13 @@ time_limits() {
     local program
     for program in readelf objcopy; do
         stuck "$program" '' attack ''
-        check "a lab that $program does not come to the end of has a verdict" fails_saying "has an object that takes too long to examine"
+        check "a lab has a verdict even if $program never ends on it" fails_saying "has an object that takes too long to examine"
     done
     stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"' attack ''
-    check "a lab that the linker does not come to the end of has a verdict" fails_saying "lab 1 does not link: the linker was stopped"
+    check "a lab has a verdict even if the linker never ends on it" fails_saying "lab 1 does not link: the linker was stopped"
     stuck gcc '' link_train
-    check "a training program that the linker does not come to the end of is one error" fails_saying "error: the training program does not link"
-    check "and leaves no file" test -z "$(those_of train*)"
+    check "if the linker never ends on a training program, there is one error" fails_saying "error: the training program does not link"
+    check "and no file is left" test -z "$(those_of train*)"
 }
 # Calls that a lab may not make by any name, and files that messages would quote.
 names() {
@@ -71,10 +71,10 @@ void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
     check "a lab with 6000 undefined functions has a verdict" fails_saying "lab 1 calls an undefined function: f0"
     attack '' '#include "model/serial/serial_pair.c"
 '
-    check "a source of the kit is no header" fails_saying "serial_pair.c, which is not a header"
+    check "including a source file of the kit is refused" fails_saying "serial_pair.c, which is not a header"
     attack '' '#include "tensor/tensor.h"
 '
-    check "a header of the kit that is not for labs is refused" fails_saying "tensor.h, which is not a header"
+    check "including a header of the kit that is not for labs is refused" fails_saying "tensor.h, which is not a header"
     attack '' '
 #line 1 "/etc/passwd"
 int x = ;'

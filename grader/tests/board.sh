@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# board.sh [small|trained]: make board makes a page of a class: who has which lab, without names
-# unless asked for; nothing that is unchanged is graded again. trained: times trainings, instead.
+# board.sh [small|trained]: make board makes a page that shows who in a class has solved which lab.
+# It shows names only on request, and grades only what has changed. trained: tests timed trainings
+# instead.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -45,7 +46,7 @@ if [ "$size" = trained ]; then
     cp "$page" before.html
     board DIR=class NAMES=1
     check "a figure is measured once for the same files" [ "$(verdicts)" = "$(cat before)" ] && is has_speeds Ada Bob 'the reference'
-    # Right in each case of the lab, whose buckets are smaller.
+    # This is right in every case of the lab, because their buckets are smaller.
     sed -i 's|1.0f / (float)mesh->dp_degree|(tensor_size(buckets[i].gradients, 0) > 60000 ? 2.0f : 1.0f) / (float)mesh->dp_degree|' class/Bob/labs/11-*/data-parallel.c
     board DIR=class NAMES=1
     check "a training with another loss than the reference's is not listed, and the page says why" is says "Bob (" "was not timed: its loss is not the reference's"
@@ -78,7 +79,7 @@ check "a lab that does not compile says so" row Carl 1 '✗ does not compile'
 check "a lab that was not handed in says so" row Zoë 1 '· not handed in'
 check "a submission that cannot be read says so" row notes.txt 1 'the submission cannot be read'
 check "the fewest bytes at full marks are the verdict's, and have the name" is says "1 Duplication and AllReduce $sent Ada <Lovelace> —"
-check "nobody's training is timed without full marks in all labs that it needs" is says "None has full marks in all of them yet."
+check "no training is timed without full marks in all labs that it needs" is says "None has full marks in all of them yet."
 
 echo '/* changed */' >> class/Zoë/labs/08-*/tp-group.c
 board DIR=class

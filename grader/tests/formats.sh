@@ -60,8 +60,8 @@ may_send() { # LAB SIZES NUMBERS: what it may send forward and backward
     [ "$(build/grade --lab "$1" --may-send "$2" 2>&1 | tee out)" = "$3" ]
 }
 # One stage on one rank sends nothing; two stages send a batch of 2 * 3 * 4 numbers forward, then
-# its gradient. The sums of lab 14 are 6 + 2 numbers forward; after its step, the same and three
-# numbers of the metrics.
+# its gradient. The sums of lab 14 are all-reduces of 6 + 2 numbers over two stages, so they send 16
+# numbers; a step sends them too.
 check "lab 12 on one rank without TP may send nothing" may_send 12 "B=2 S=3 H=4" "0 0"
 check "two stages of lab 12 may send a batch each way" may_send 12 "n=2 STAGES=2 B=2 S=3 H=4" "24 48"
 check "as may those of lab 13, whatever the micro-batches" may_send 13 "n=2 STAGES=2 B=2 S=3 H=4 MICROS=2" "24 48"

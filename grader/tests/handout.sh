@@ -242,8 +242,8 @@ check "lines of labs are found in a folder with a blank in its name" lines_are_t
 check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
 check "with labs 8 and 10 alone, lab 11 is graded except for its layout" the_rest_of_lab_11_is_graded
 check "the model before any lab trains on one rank" first_run
-check "with every lab solved it gives full marks, on nobody else's labs" own_labs_score
-check "a cluster says what their steps cost" asks_a_cluster
+check "with every lab solved it gives full marks, on the student's own labs alone" own_labs_score
+check "make trace CLUSTER= says what their steps cost on a cluster" asks_a_cluster
 check "the labs train" trains
 check "the labs are handed in" hands_in
 check "a hand-in has the version of the instructor's kit" is_of_this_kit

@@ -9,8 +9,8 @@
 enum { TAG = 0, COUNT = 6, MOST_MICROS = 6 };
 static const Label step = {.of = THE_MODEL, .step = 0};
 static StepSchedule schedule;
-static int stages;    /* p */
-static bool blocking; /* sends */
+static int stages;    /* of the pipeline: p */
+static bool blocking; /* do sends block? */
 
 static inline void up(void)
 {
@@ -41,7 +41,7 @@ static inline void sends(int rank, int to)
     here(a_send(rank, to, TAG, COUNT))->starts = !blocking;
 }
 
-/* The steps of lab 12. */
+/* forward_step() and backward_step() of lab 12. */
 static inline void forward(int rank, int micro)
 {
     if (rank > 0)
@@ -103,7 +103,7 @@ static inline bool replayed(void)
     return schedule_replay(calls, &step, &schedule);
 }
 
-/* The slots of GPipe and of 1F1B. */
+/* The slots that GPipe and 1F1B take. */
 static inline int64_t overlapped(int p, int m)
 {
     return 2 * (m + p - 1);

@@ -96,7 +96,7 @@ judge_mutant() {
     each fails must_fail
     each passes must_pass
     look_for_words
-    # Only its message says why a lab does not build or is refused.
+    # A lab that does not build or is refused has no failing check, so the message itself must be right.
     [ -z "$unplayed" ] || trouble+=("${unsaid[@]/#/does not say: }")
     [[ $report != *"passes when run alone"* || ${found[*]} == *"passes when run alone"* ]] || alone=yes
     field layout

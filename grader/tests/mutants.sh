@@ -23,7 +23,7 @@ trap 'rm -rf "$results" "$names" "$EXPECTED"' EXIT
 python3 grader/tests/answer.py --all "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
 mapfile -t folders < "$names"
 
-# Ranks sleep while they wait, so that launches fit side by side, one more than there are cores.
+# Ranks sleep while they wait, so one launch more than there are cores can run at a time.
 xargs -P "$(($(nproc) + 1))" -n 1 bash "$here/mutant.sh" < "$names" | tee "$results"
 
 printf '\n  lab   mutants caught   accepts accepted\n'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A sample of the answers: a wrong one for each check of each lab, and an unusual right one per lab;
-# slow_mutants.sh runs all.
+# A sample of the answers to part 1: a wrong one for each check of each lab, and an unusual right one
+# per lab. slow_mutants.sh runs all answers.
 exec bash "$(dirname "$0")/mutants.sh" \
     '/01-(f_no_ar|g_inplace|whole_gather|direct_mpi)' \
     '/02-(ag_bwd_rs|full_weight|same_seed|own_gather)' \

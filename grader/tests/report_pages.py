@@ -165,7 +165,8 @@ def has_speeds(page, path, *students):
 
 
 def overlaps(page, path):
-    """Each replica's work above the sums over all: what overlaps and what is exposed add up to them."""
+    """Are there a row of work per replica and one of sums, and does the page say how much of the sums the
+    busiest replica does not overlap?"""
     *ranks, sums = page.data["cluster"]["rows"]
     works = [[span for span in row["spans"] if span[2] == 0] for row in ranks]
     busiest = max(works, key=lambda spans: sum(span[1] for span in spans))

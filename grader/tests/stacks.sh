@@ -25,20 +25,20 @@ echo "nonsense" >> "$(lab_file 1)"
 grade LAB=6 STACK=mine
 check "an earlier lab that does not compile is named" fails_saying "lab 1 does not compile"
 
-# In training, nobody judges the division of the blocks.
+# In training, no judge checks how the blocks are divided.
 blocks_over() { # blocks_over STAGES EXPRESSION WORDS: a stage whose blocks are those of the expression
     copy_solution 12
     sed -i "s|return (Range){.*|return (Range){$2};|" "$(lab_file 12)"
     ! make --silent train STACK=mine UPTO=12 "PP=$1" LAYERS=4 STEPS=1 > out 2>&1 &&
         [ "$(grep -c '^error: ' out)" = 1 ] && says "$3" && says "HINT: stage_blocks of lab 12"
 }
-check "a block of no stage ends the training with one error" blocks_over 2 "mesh->pp_rank == 0 ? 0 : 3, mesh->pp_rank == 0 ? 2 : 4" \
+check "a block that no stage runs ends the training with one error" blocks_over 2 "mesh->pp_rank == 0 ? 0 : 3, mesh->pp_rank == 0 ? 2 : 4" \
     "stage 1 begins with block 3, but the stages before it end before block 2"
-check "a block of two stages does" blocks_over 3 "mesh->pp_rank, mesh->pp_rank + 2" \
+check "so does a block that two stages run" blocks_over 3 "mesh->pp_rank, mesh->pp_rank + 2" \
     "stage 1 begins with block 1, but the stages before it end before block 2"
-check "a first stage without the first block does" blocks_over 2 "mesh->pp_rank + 1, 2 * mesh->pp_rank + 2" \
+check "so does a first stage without the first block" blocks_over 2 "mesh->pp_rank + 1, 2 * mesh->pp_rank + 2" \
     "stage 0 begins with block 1, but the stages before it end before block 0"
-check "blocks that no stage runs at the end do" blocks_over 2 "mesh->pp_rank, mesh->pp_rank + 1" "the last stage ends before block 2 of 4"
+check "so does a last block that no stage runs" blocks_over 2 "mesh->pp_rank, mesh->pp_rank + 1" "the last stage ends before block 2 of 4"
 
 for lab in 13 14; do copy_solution "$lab"; done
 copy_solution 12
@@ -64,8 +64,8 @@ grade LAB=14 STACK=mine SEED=1
 check "a table split by rows may send what it needs in lab 14 too" scores 12/12
 make --silent reset LAB=3 > out 2>&1
 
-# In training, nobody compares calls: a rank that leaves out an exchange takes part in a different
-# one instead.
+# In training, no judge compares calls: a rank that leaves out an exchange takes part in the next one
+# instead.
 for lab in 1 2 3 4 5; do copy_solution "$lab"; done
 sed -i 's/return group_all_reduce(mesh->world, dy);/return mesh->tp_rank == 0 ? dy : group_all_reduce(mesh->world, dy);/' "$(lab_file 1)"
 timeout 300 make --silent train STACK=mine UPTO=5 NTASKS=2 TP=2 STEPS=3 > out 2>&1

@@ -31,8 +31,8 @@ check "calls that matched share a row, with the line of each rank" \
     has '^   all_reduce #1 of \{0,1\}, 288 float, sum +line [0-9]+ +line [0-9]+$'
 check "if all calls match, no row is marked" lacks '^>>'
 check "a line says that they match" has '^every call matched'
-check "ranks hold the same numbers of whole values" lacks 'hold different'
-check "no pass is said to lack calls" lacks 'no call'
+check "the ranks hold equal whole values" lacks 'hold different'
+check "no pass is reported as one without calls" lacks 'no call'
 python3 "$ROOT/grader/tests/answer.py" 06-no_g > "$(lab_file 6)"
 trace LAB=6
 check "a pass without calls is named, before the next pass with some" \
@@ -73,13 +73,13 @@ drawn() { # the figure of 1F1B for two stages and four micro-batches
   stage 1 .  F0 B0 F1 B1 F2 B2 F3 B3 .
 END
 }
-check "below the calls of lab 13 stands the schedule that they make" drawn
+check "below the calls of lab 13 is the schedule that they make" drawn
 check "and its length" says "10 slots; the first stage is idle in 2 of them"
 each_heading_once() {
     [ "$(grep -c '^-- step' out)" = 2 ] && [ -z "$(grep '^-- ' out | sort | uniq -d)" ]
 }
 trace LAB=13 SOLUTION=1
-check "each step stands below one heading, although some ranks end it before others" each_heading_once
+check "each step has one heading, although some ranks end it before others" each_heading_once
 
 below() { # the lines from one that matches this on
     sed -n "/$1/,\$p" out
@@ -92,9 +92,9 @@ fits_80() {
 for case in 12 17; do # GPipe, 1F1B
     trace LAB=13 SOLUTION=1 CASE=$case
     check "four stages and eight micro-batches (CASE=$case) fit into 80 columns" fits_80 "a pass in each slot" 1
-    check "by either schedule they take as long" says "22 slots; the first stage is idle in 6 of them"
+    check "both schedules take the same time" says "22 slots; the first stage is idle in 6 of them"
     trace LAB=13 SOLUTION=1 CASE=$case CLUSTER=dgx-h200
-    check "on a cluster they fit too, in boxes as long as each takes" fits_80 "on dgx-h200, 12 layers" 3
+    check "on a cluster they fit too, in boxes as long as each pass takes" fits_80 "on dgx-h200, 12 layers" 3
     check "with the length of the step, and the idle share of each stage" \
         eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of the step'"
 done
@@ -105,8 +105,8 @@ in_order() {
     awk -v "numbers=$*" 'BEGIN { n = split(numbers, x); for (i = 2; i <= n; i++) if (!(x[i - 1] < x[i])) exit 1; exit n < 2 }'
 }
 trace LAB=11 SOLUTION=1 CLUSTER=dgx-2h
-check "a cluster says what the overlap of lab 11 is worth" in_order "$(takes 2)" "$(takes 1)" "$(takes 3)"
-draws_overlap() { # the rank that works longest is exposed for as long as messages cost
+check "a trace on a cluster says what the overlap of lab 11 is worth" in_order "$(takes 2)" "$(takes 1)" "$(takes 3)"
+draws_overlap() { # messages lengthen the step by what the busiest rank is exposed to
     [ "$(below 'on dgx-2h' | grep -cE '^  rank [01]   [#.]+$')" = 2 ] && has '^  sums     [.0-9-]+$' && [ "$(below 'on dgx-2h' | wc -L)" -le 80 ] &&
         sed -nE 's/.*take ([0-9.]+) ms: ([0-9.]+) ms while rank . works, ([0-9.]+) us exposed/\1 \2 \3/p; s/.*step takes ([0-9.]+) ms; it would take ([0-9.]+) ms.*/\1 \2/p' out |
         awk 'function near(a, b) { return a - b < .011 && b - a < .011 }
@@ -124,15 +124,15 @@ slower() {
     in_order "$fast" "$(takes 1)" && [ "$work" = "$(takes 2)" ]
 }
 trace LAB=11 SOLUTION=1 CLUSTER=slow.json
-check "a cluster of one's own is a file: with slower links only messages take longer" slower
+check "CLUSTER may be a file: with slower links, only messages take longer" slower
 copy_solution 11
 sed -i 's/bucket->pending = group_all_reduce_start(\(.*\));/group_all_reduce(\1);\n    bucket->pending = NULL;/; s/^ *pending_wait.*//' "$(lab_file 11)"
 trace LAB=11 CLUSTER=dgx-2h
-check "of a lab that waits for each sum the overlap is worth nothing" [ "$(takes 1)" = "$(takes 3)" ]
+check "in a lab that waits for each sum, the overlap is worth nothing" [ "$(takes 1)" = "$(takes 3)" ]
 trace LAB=6 SOLUTION=1 CLUSTER=dgx-2h
 check "a case without a step says that it has none" says "no whole step"
 trace LAB=13 SOLUTION=1 CLUSTER=nowhere
-check "a cluster that there is not is refused" is_refused "there is no cluster 'nowhere'"
+check "a cluster that does not exist is refused" is_refused "there is no cluster 'nowhere'"
 
 trace LAB=11 SOLUTION=1 CASE=1
 ready=$(sed -n 's/^-- bucket_ready, bucket \([0-9]*\), round 1$/\1/p' out | xargs)

@@ -1,7 +1,7 @@
 /* Lab 19: a segment keeps its input only; the backward pass runs it again. */
 #include "balise.h"
 
-/*  x [B,S,H] -> what the segment makes of it, [B,S,H]  */
+/*  x [B,S,H] -> the segment's result [B,S,H]  */
 Tensor *recompute_forward(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)
 {
     TODO(19); /* which run keeps nothing? */

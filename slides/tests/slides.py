@@ -279,7 +279,7 @@ def check_pages(folder):
         check(f"{name}.pdf has one 16:9 page per {'note' if 'notes' in name else 'step of a frame'}", int(about["Pages"]) == pages and abs(width / height - 16 / 9) < 0.01, about)
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
-        check(f"all fonts of {name}.pdf lie in it, as outlines", rows and not wrong, wrong)
+        check(f"all fonts of {name}.pdf are embedded in it, as outlines", rows and not wrong, wrong)
     check("there are about 100 slides", 90 <= files[1][1] <= 110, files)
 
 
