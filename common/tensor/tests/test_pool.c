@@ -138,7 +138,7 @@ START_TEST(a_limit_below_a_megabyte_is_not_shown_as_none)
 }
 END_TEST
 
-START_TEST(a_lab_that_is_graded_is_not_told_to_change_a_run)
+START_TEST(a_graded_lab_gets_no_hint_for_a_run)
 {
     Pool *pool = pool_new(10 * MB, true);
     ASSERT_MISUSE(pool_get(pool, 11 * MB, WEIGHTS), "the 10 MB that a case may take");
@@ -216,7 +216,7 @@ Suite *suite(void)
     tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
     tcase_add_test(tcase, the_limit_is_enforced_and_the_error_lists_what_is_held);
     tcase_add_test(tcase, a_limit_below_a_megabyte_is_not_shown_as_none);
-    tcase_add_test(tcase, a_lab_that_is_graded_is_not_told_to_change_a_run);
+    tcase_add_test(tcase, a_graded_lab_gets_no_hint_for_a_run);
     tcase_add_test(tcase, what_was_released_makes_room_below_the_limit);
     tcase_add_test(tcase, free_buffers_are_returned_before_memory_is_refused);
     tcase_add_test(tcase, the_error_about_an_activation_has_its_shape);

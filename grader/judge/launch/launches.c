@@ -76,7 +76,7 @@ static Ending wait_for_case(Runs *runs, Launcher *launcher, Watch *watch, char *
         if (rank == watch->c.world)
             return COMPLETE;
         if (clock_now() > runs->until) {
-            watch_overdue(watch, diagnosis, size);
+            watch_overdue(watch, lab_seconds(runs->sandbox), diagnosis, size);
             if (hung_cases(runs))
                 append(diagnosis, size, _("; in %d of them, ranks wait for ever"),
                        hung_cases(runs));

@@ -284,14 +284,15 @@ Ending watch_look(Watch *watch, char *diagnosis, size_t size)
     return ending == COMPLETE ? look_at_computing(watch, silence, diagnosis, size) : ending;
 }
 
-void watch_overdue(const Watch *watch, char *diagnosis, size_t size)
+void watch_overdue(const Watch *watch, double seconds, char *diagnosis, size_t size)
 {
     tell_now(watch, false, diagnosis, size);
     for (int r = 0; r < watch->c.world; r++)
         if (process_state(watch->pid[r]).state == 'T')
             append(diagnosis, size, _("; a signal has stopped rank %d"), r);
-    append(diagnosis, size, "%s",
-           _(". A lab takes about a second, and the cases of this one have taken more than 45"));
+    append(diagnosis, size,
+           _(". A lab takes about a second, and the cases of this one have taken more than %.0f"),
+           seconds);
 }
 
 void watch_crash(const Watch *watch, char *diagnosis, size_t size)

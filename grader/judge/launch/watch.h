@@ -35,8 +35,9 @@ Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int poste
  *  of who waits where. If stderr is a terminal, reports there what takes long. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
-/** Writes the diagnosis of a case that must end now: what each rank is doing. */
-void watch_overdue(const Watch *watch, char *diagnosis, size_t size);
+/** Writes the diagnosis of a case that must end now, because the lab's cases have taken more than
+ *  `seconds`: what each rank is doing. */
+void watch_overdue(const Watch *watch, double seconds, char *diagnosis, size_t size);
 
 /** Writes the diagnosis of a case in which a rank ended early. */
 void watch_crash(const Watch *watch, char *diagnosis, size_t size);

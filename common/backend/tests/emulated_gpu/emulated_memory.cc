@@ -69,7 +69,7 @@ cudaError_t cudaFree(void *memory)
         return cudaSuccess;
     auto found = on_device.find(static_cast<char *>(memory));
     if (found == on_device.end())
-        emulated_fail("cudaFree of what is no memory of the device");
+        emulated_fail("cudaFree of memory that is not on the device");
     auto hole = device_holes.emplace(found->first, with_gap(found->second)).first;
     on_device.erase(found);
     for (auto next = std::next(hole);
