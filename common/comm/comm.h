@@ -34,9 +34,9 @@ typedef struct Counter {
  *  31 bytes. */
 Group *group_of(MPI_Comm comm, const char *name);
 
-/** Do groups that are made from now on sum through memory that their ranks share, if all of them
- *  are on one node? No, unless a program asks for it: the grader counts MPI's messages. The same on
- *  all ranks; ignored with NCCL. */
+/** Do groups that are made from now on use memory that their ranks share, if all of them are on one
+ *  node? No, unless a program asks for it: the grader counts MPI's messages. The same on all ranks;
+ *  ignored with NCCL. */
 void comm_share_memory(bool wanted);
 
 /** Frees the group and all groups split from it. Collective. */

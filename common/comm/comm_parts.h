@@ -60,8 +60,8 @@ struct CommRequest {
  *  them. */
 extern const Transport over_mpi;
 
-/** Lets a group whose ranks are all on one node sum through shared memory, if comm_share_memory()
- *  asked for it. Returns false if it must use MPI. Collective. */
+/** Lets a group whose ranks are all on one node use shared memory, if comm_share_memory() asked for
+ *  it. Returns false if it must use MPI. Collective. */
 bool shared_join(Group *group);
 
 /** Selects the group's transport and joins it. Collective. The linker selects the implementation:

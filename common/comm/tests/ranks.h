@@ -43,7 +43,7 @@ static inline void ranks_down(void)
 enum { GROUPS_TRIED = 9 /**< group_of_first() takes 1 to 8 */ };
 
 /** Makes one group of the first 1, 2, 3 or 4 ranks, and another of the rest. Returns this rank's
- *  group. Groups 1 to 4 use MPI, 5 to 8 sum through shared memory. */
+ *  group. Groups 1 to 4 use MPI, 5 to 8 shared memory. */
 static inline Group *group_of_first(int i)
 {
     const int size = (i - 1) % 4 + 1;

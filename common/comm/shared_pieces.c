@@ -1,0 +1,170 @@
+/* Collectives in shared memory, piece by piece. */
+#include <string.h>
+
+#include "base/run.h"
+#include "comm/shared.h"
+
+/* ---- a rank's numbers in the array ----------------------------------------------------------------------------- */
+
+typedef struct Stretch {
+    int64_t at, count;
+} Stretch;
+
+/* The first stretch of rank k's numbers that begins at `at` or after it; empty if there is none
+ * before `end`. */
+static Stretch stretch_of(const Collective *c, int size, int k, int64_t at, int64_t end)
+{
+    const int64_t width = c->begin[size], first = c->begin[k], last = c->begin[k + 1];
+    if (at >= end || first == last)
+        return (Stretch){end, 0};
+    int64_t row = at / width, column = at % width;
+    if (column >= last) {
+        row++;
+        column = 0;
+    }
+    column = column < first ? first : column;
+    at = row * width + column;
+    const int64_t count = last - column < end - at ? last - column : end - at;
+    return at < end ? (Stretch){at, count} : (Stretch){end, 0};
+}
+
+/* Where a packed array has number `at` of the whole one. */
+static int64_t packed_index(const Collective *c, const Group *group, int64_t at)
+{
+    const int64_t width = c->begin[group->size], first = c->begin[group->rank],
+                  mine = c->begin[group->rank + 1] - first;
+    return c->packed ? at / width * mine + at % width - first : at;
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
+
+static int64_t end_of_piece(const Collective *c, int64_t piece)
+{
+    const int64_t end = (piece + 1) * PIECE;
+    return end < c->count ? end : c->count;
+}
+
+static void copy(const real *from, int64_t count, real *to)
+{
+    memcpy(to, from, (size_t)count * sizeof(real));
+}
+
+static void fill_piece(const Collective *c, const Group *group, Slot *slot)
+{
+    const int64_t begin = c->filled * PIECE, end = end_of_piece(c, c->filled);
+    slot->count = c->count;
+    slot->operation = c->request.operation;
+    slot->how = c->how;
+    if (c->request.operation != ALL_GATHER) {
+        copy(c->from + begin, end - begin, slot->numbers);
+        return;
+    }
+    Stretch s = stretch_of(c, group->size, group->rank, begin, end);
+    for (; s.count > 0; s = stretch_of(c, group->size, group->rank, s.at + s.count, end))
+        copy(c->from + packed_index(c, group, s.at), s.count, slot->numbers + s.at - begin);
+}
+
+static void combine(ReduceOp how, int64_t count, const real *x, const real *y, real *result)
+{
+    if (how == MAXIMUM)
+        for (int64_t i = 0; i < count; i++)
+            result[i] = x[i] > y[i] ? x[i] : y[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            result[i] = x[i] + y[i];
+}
+
+static void reduce(ReduceOp how, const Slot *const *slot, int size, int64_t first, int64_t count,
+                   real *result)
+{
+    for (int r = 1; r < size; r++)
+        combine(how, count, r == 1 ? slot[0]->numbers + first : result, slot[r]->numbers + first,
+                result);
+}
+
+static void take_piece(const Collective *c, const Group *group, const Slot *const *slot)
+{
+    const int64_t begin = c->taken * PIECE, end = end_of_piece(c, c->taken);
+    const int n = group->size, me = group->rank;
+    if (c->request.operation == ALL_REDUCE) {
+        reduce(c->how, slot, n, 0, end - begin, c->to + begin);
+        return;
+    }
+    for (int r = 0; r < n; r++) {
+        Stretch s = stretch_of(c, n, r, begin, end);
+        for (; s.count > 0; s = stretch_of(c, n, r, s.at + s.count, end))
+            if (c->request.operation == ALL_GATHER)
+                copy(slot[r]->numbers + s.at - begin, s.count, c->to + s.at);
+            else if (r == me)
+                reduce(c->how, slot, n, s.at - begin, s.count,
+                       c->to + packed_index(c, group, s.at));
+    }
+}
+
+static void must_match(const Collective *c, const Slot *other, int rank)
+{
+    if (other->count != c->count || other->operation != c->request.operation ||
+        other->how != c->how)
+        misuse(
+            "does each rank call the same collectives, in the same order and with the same sizes? "
+            "make grade says which lab does not, make trace LAB=n shows it",
+            "this rank has %lld numbers in a collective, but rank %d of the group has %lld, or "
+            "calls another collective",
+            (long long)c->count, rank, (long long)other->count);
+}
+
+static bool all_have(const Shared *shared, size_t counter, int64_t pieces)
+{
+    for (int r = 0; r < shared->group->size; r++) {
+        _Atomic int64_t *done = (void *)((char *)shared->board[r] + counter);
+        if (atomic_load_explicit(done, memory_order_acquire) < pieces)
+            return false;
+    }
+    return true;
+}
+
+/* Fills this rank's next slot, if all ranks have taken the piece that is still in it. */
+static bool fill_next(Shared *shared)
+{
+    Collective *c = shared->to_fill;
+    Board *mine = shared->board[shared->group->rank];
+    const int64_t turn = atomic_load_explicit(&mine->filled, memory_order_relaxed);
+    if (!c || !all_have(shared, offsetof(Board, taken), turn + 1 - SLOTS))
+        return false;
+    fill_piece(c, shared->group, &mine->slot[turn % SLOTS]);
+    atomic_store_explicit(&mine->filled, turn + 1, memory_order_release);
+    if (++c->filled == c->pieces)
+        shared->to_fill = c->next;
+    return true;
+}
+
+/* Takes the next piece, if all ranks have filled their slots. */
+static bool take_next(Shared *shared)
+{
+    Collective *c = shared->first;
+    Board *mine = shared->board[shared->group->rank];
+    const int64_t turn = atomic_load_explicit(&mine->taken, memory_order_relaxed);
+    if (!c || !all_have(shared, offsetof(Board, filled), turn + 1))
+        return false;
+    const int size = shared->group->size;
+    for (int r = 0; r < size; r++) {
+        shared->slot[r] = &shared->board[r]->slot[turn % SLOTS];
+        must_match(c, shared->slot[r], r);
+    }
+    take_piece(c, shared->group, shared->slot);
+    atomic_store_explicit(&mine->taken, turn + 1, memory_order_release);
+    if (++c->taken == c->pieces)
+        shared->first = c->next;
+    return true;
+}
+
+bool shared_advance(Shared *shared)
+{
+    bool moved = false, filled = true, taken = true;
+    while (filled || taken) {
+        filled = fill_next(shared);
+        taken = take_next(shared);
+        moved = moved || filled || taken;
+    }
+    return moved;
+}
