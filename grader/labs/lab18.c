@@ -79,9 +79,14 @@ static Case usual_18(const Lab *lab, Draw *d, int world, int tp)
     return case_18(lab, d, world, tp, SEQUENCE_BLOCKS, false);
 }
 
+/* Without tp, two replicas have nothing to exchange: blocks alone show it. */
 static int cases_18(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
+    if (world > 1 && tp == 1) {
+        cases[count++] = case_18(lab, d, world, tp, SEQUENCE_BLOCKS, false);
+        return count;
+    }
     for (int kind = SEQUENCE_PAIRS; kind <= SEQUENCE_BLOCKS; kind++) {
         cases[count++] = case_18(lab, d, world, tp, kind, false);
         if (world > 1)
@@ -117,7 +122,7 @@ Lab lab_18 = {
                [STEP] = 1,
                [ARITHMETIC] = 1,
                [COMMUNICATION] = 2},
-    .layouts = "1x1 2x2 3x3 4x2 4x4",
+    .layouts = "1x1 2x2 3x3 4x2 4x4 2x1",
     .has_replicas = true,
     .sizes = SIZES_BSH | SIZE_A | SIZE_F | SIZE_P | SIZE_BLOCKS,
     .cuts = {{"query", CUT_0},

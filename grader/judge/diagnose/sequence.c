@@ -146,8 +146,11 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
         const char *says;
     } steps[] = {
         {step->is, dp,
-         N_("the norms' gradients are summed over the world, and so over the replicas once more: "
-            "the group is mesh->tp")},
+         tp == 1
+             ? N_("the norms' gradients are summed over the replicas: with tp = 1, there is nothing "
+                  "to sum, because each rank has all positions")
+             : N_("the norms' gradients are summed over the world, and so over the replicas once "
+                  "more: the group is mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
         {step->is, 1 / tp,
          N_("the norms' gradients are divided by the number of ranks: they are sums over all "
