@@ -30,8 +30,8 @@ static bool read_number(const Option *option, const char *value, double *number,
     bool good = *value && !*end && !errno && *number >= option->low && *number <= option->high &&
                 (real_number || *number == floor(*number));
     snprintf(expected, sizeof expected,
-             real_number ? _("a number from %.10g to %.10g")
-                         : _("a whole number from %.10g to %.10g"),
+             real_number ? _("a number from %.15g to %.15g")
+                         : _("a whole number from %.0f to %.0f"),
              option->low, option->high);
     return good || option_refused(problem, option->name, value, expected);
 }

@@ -25,16 +25,17 @@ static bool is_wrong(const Entry *want, double is, double right, double toleranc
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();
+    const int digits = digits_shown(want);
     int64_t count = 0, begin = -1, length = 0;
     for (int64_t i = 0; i <= got->count; i++) {
         const int64_t at = i < got->count ? global_index(got, i) : -1;
         const bool wrong =
             i < got->count && is_wrong(want, numbers_of(got)[i], numbers_of(want)[at], tolerance);
         if (wrong && count++ < ELEMENTS_TOLD)
-            json_array_append_new(first,
-                                  json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
-                                            json_sprintf("%.7g", numbers_of(got)[i]), "expected",
-                                            json_sprintf("%.7g", numbers_of(want)[at])));
+            json_array_append_new(
+                first, json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
+                                 json_sprintf("%.*g", digits, numbers_of(got)[i]), "expected",
+                                 json_sprintf("%.*g", digits, numbers_of(want)[at])));
         if (length && (!wrong || at != begin + length)) {
             if (json_array_size(runs) < RUNS_SHOWN)
                 json_array_append_new(runs,

@@ -6,6 +6,16 @@
 
 enum { EVALUATED = 7 };
 
+/* Some answer is wrong if the lab cuts `step` or `every` to 32 bits, or rounds it to a float. */
+const LargeStep averages_large[AVERAGES_LARGE] = {
+    {3000000000, 1000000},                   /* due; negative as an int */
+    {3000000001, 1000000},                   /* as a float, the one before */
+    {((int64_t)1 << 32) + 1000000, 1000000}, /* as an int, `every` */
+    {5000000000, 1000000},                   /* due; as an int, 705032704 */
+    {5000000000, 5000000000},                /* due */
+    {705032704, 5000000000},                 /* as ints, both are the same */
+};
+
 /* The model is also evaluated once before the end of the first run. */
 bool averages_is_last(int which, int step)
 {
@@ -57,6 +67,24 @@ Tensor *averages_first_weights(Scenario *run, int rank, int which)
 Label averages_label(What what, int which, int step)
 {
     return label_of(what, THE_WEIGHTS, which, step - 1);
+}
+
+Label averages_large_label(void)
+{
+    return label_named("average_is_due");
+}
+
+void averages_write_large(Scenario *run, DueFunction *is_due)
+{
+    double answer[AVERAGES_LARGE], *numbers;
+    at(run, averages_large_label());
+    for (int i = 0; i < AVERAGES_LARGE; i++)
+        answer[i] = is_due(averages_large[i].step, averages_large[i].every, false);
+    is_due(AVERAGES_STEPS, run->c.every,
+           true); /* a lab's own counter restarts, as after each run */
+    stream_entry(&run->stream, VALUES, STEP, averages_large_label(), AVERAGES_LARGE, &numbers)
+        ->shape = SHAPE(AVERAGES_LARGE);
+    memcpy(numbers, answer, sizeof answer);
 }
 
 void averages_write_call(Scenario *run, int which, int step, bool due)
@@ -193,6 +221,11 @@ static void step_together(Training *t, int step, int rank)
                     decay);
 }
 
+static bool is_due(int64_t step, int64_t every, bool last)
+{
+    return step % every == 0 || last;
+}
+
 static void expect_training(Training *t, int rank)
 {
     Scenario *run = t->run;
@@ -200,7 +233,7 @@ static void expect_training(Training *t, int rank)
     for (int other = 0; other < run->c.world; other++)
         t->weights[other] = averages_first_weights(run, other, t->which);
     for (int step = averages_first_step(t->which); step <= AVERAGES_STEPS; step++) {
-        const bool due = step % run->c.every == 0 || averages_is_last(t->which, step);
+        const bool due = is_due(step, run->c.every, averages_is_last(t->which, step));
         if (plain)
             step_together(t, step, rank);
         else
@@ -220,6 +253,8 @@ void expect_averages(const Case *c, int rank, int mistake, Stream stream)
     run.tape = tape_new(run.pool, &mesh);
     for (int which = 0; which < AVERAGES_RUNS; which++)
         expect_training(&(Training){.run = &run, .which = which, .mistake = mistake}, rank);
+    if (c->kind == SOME_STEPS)
+        averages_write_large(&run, is_due);
     tape_free(run.tape);
     pool_free(run.pool);
 }

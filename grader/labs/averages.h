@@ -24,6 +24,17 @@ static inline int averages_first_step(int which)
 {
     return which == 0 ? AVERAGES_RESUMED + 1 : 1;
 }
+/** A question to average_is_due(), without an average. */
+typedef struct LargeStep {
+    int64_t step, every; /**< its arguments; `last` is false */
+} LargeStep;
+enum { AVERAGES_LARGE = 6 }; /**< how many questions */
+/** Numbers that 32 bits cannot hold. Each step has at most 5000 multiples of `every` before it, so
+ *  a lab may count them. */
+extern const LargeStep averages_large[AVERAGES_LARGE];
+/** A function with the declaration of average_is_due(). */
+typedef bool DueFunction(int64_t step, int64_t every, bool last);
+
 /** Are the weights read after this step? At the end of a run, and once before the end of the first
  *  one. */
 bool averages_is_last(int which, int step);
@@ -41,6 +52,10 @@ Tensor *averages_first_weights(Scenario *run, int rank, int which);
 
 /** The label of what happens after a step. */
 Label averages_label(What what, int which, int step);
+/** The label of the answers to averages_large. */
+Label averages_large_label(void);
+/** Writes the answers to averages_large. */
+void averages_write_large(Scenario *run, DueFunction *is_due);
 /** Writes what average_is_due() and average_weights() sent and allocated after a step. */
 void averages_write_call(Scenario *run, int which, int step, bool due);
 /** Writes the weights after a step, and after the average if one is due. */

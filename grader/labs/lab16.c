@@ -28,6 +28,8 @@ void scenario_16(Scenario *run)
 {
     for (int which = 0; which < AVERAGES_RUNS; which++)
         run_training(run, which);
+    if (run->c.kind == SOME_STEPS)
+        averages_write_large(run, average_is_due);
 }
 #else
 /* ---- its record -------------------------------------------------------------------------------------------------- */

@@ -69,6 +69,8 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : world == 4 ? 2 : 3;
     c.dy_exponent = tp % 2 ? -24 : 20;
     c.p = draw(d, 2, 7) / 16.0;
+    if (world == 3 && kind == SEQUENCE_BLOCKS)
+        c.p = 0; /* dropout then returns its argument, in training too */
     c.apart = world > tp && tp > 1;
     c.delay = world == tp;
     return c;
@@ -79,9 +81,14 @@ static Case usual_18(const Lab *lab, Draw *d, int world, int tp)
     return case_18(lab, d, world, tp, SEQUENCE_BLOCKS, false);
 }
 
+/* Without tp, two replicas have nothing to exchange: blocks alone show it. */
 static int cases_18(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;
+    if (world > 1 && tp == 1) {
+        cases[count++] = case_18(lab, d, world, tp, SEQUENCE_BLOCKS, false);
+        return count;
+    }
     for (int kind = SEQUENCE_PAIRS; kind <= SEQUENCE_BLOCKS; kind++) {
         cases[count++] = case_18(lab, d, world, tp, kind, false);
         if (world > 1)
@@ -117,7 +124,7 @@ Lab lab_18 = {
                [STEP] = 1,
                [ARITHMETIC] = 1,
                [COMMUNICATION] = 2},
-    .layouts = "1x1 2x2 3x3 4x2 4x4",
+    .layouts = "1x1 2x2 3x3 4x2 4x4 2x1",
     .has_replicas = true,
     .sizes = SIZES_BSH | SIZE_A | SIZE_F | SIZE_P | SIZE_BLOCKS,
     .cuts = {{"query", CUT_0},

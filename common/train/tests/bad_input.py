@@ -42,6 +42,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("another name for the sum over the replicas is refused", ["tree", "ring (lab 15) or library"], 1, "--allreduce", "tree")
     refused("a decay before the end of the warm-up is refused", ["DECAY=3", "WARMUP=5"], 1, "--warmup", 5, "--decay", 3)
     refused("AVERAGE without other replicas is refused", ["AVERAGE=4", "one replica"], 2, "--tp", 2, "--average", 4)
+    refused("the largest number of steps is printed in full", ["it takes a whole number from 1 to 9007199254740992"], 1, "--steps", 1e16)
+    refused("so is that of a real number", ["it takes a number from 0 to 1000000000000"], 1, "--clip", -1)
     for every in ("0", "-1", "often"):
         refused(f"AVERAGE={every} is refused", [every], 2, "--tp", 1, "--average", every)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")

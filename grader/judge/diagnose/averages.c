@@ -103,10 +103,59 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
     return text;
 }
 
+/* Types of 32 bits. */
+enum { AS_IT_IS, AS_INT, AS_UNSIGNED, AS_FLOAT, NARROWINGS };
+
+/* The number after a conversion to such a type. */
+static int64_t narrowed(int64_t number, int as)
+{
+    return as == AS_INT        ? (int32_t)number
+           : as == AS_UNSIGNED ? (uint32_t)number
+           : as == AS_FLOAT    ? (int64_t)(float)number
+                               : number;
+}
+
+/* Are these the answers of a lab that computes with 32 bits? */
+static bool answers_of_32_bits(const double answer[AVERAGES_LARGE])
+{
+    for (int step = 0; step < NARROWINGS; step++)
+        for (int every = 0; every < NARROWINGS; every++) {
+            int i = 0;
+            while (i < AVERAGES_LARGE && (narrowed(averages_large[i].step, step) %
+                                              narrowed(averages_large[i].every, every) ==
+                                          0) == (answer[i] != 0))
+                i++;
+            if (i == AVERAGES_LARGE)
+                return true;
+        }
+    return false;
+}
+
+/* Lab 16: is an answer for a large step wrong? */
+static bool large_step_is_wrong(const Evidence *e)
+{
+    const LargeStep asked = averages_large[e->first_wrong];
+    return says(
+        e,
+        e->right[e->first_wrong] != 0
+            ? _("average_is_due(%lld, %lld, false) returned false, but %lld is a multiple of "
+                "%lld%s")
+            : _("average_is_due(%lld, %lld, false) returned true, but %lld is not a "
+                "multiple of %lld%s"),
+        (long long)asked.step, (long long)asked.every, (long long)asked.step,
+        (long long)asked.every,
+        answers_of_32_bits(e->is)
+            ? _(". Compute with int64_t: int and float have 32 bits, too few for these "
+                "numbers")
+            : "");
+}
+
 /* Lab 16: was an average taken after a step where none is due, or left out where one is due? */
 bool averaged_at_wrong_step(const Evidence *e)
 {
-    const Label weights = e->want->label;
+    const Label weights = e->want->label, large = averages_large_label();
+    if (label_equal(&weights, &large))
+        return large_step_is_wrong(e);
     if (weights.of != THE_WEIGHTS)
         return false;
     const int step = weights.step + 1, every = e->c->every;

@@ -284,18 +284,19 @@ static int64_t times_in(const double *numbers, int64_t count, double number, dou
     return times;
 }
 
-/* Are the right numbers all there, in other places? No number may occur more often than it should. */
+/* Are the right numbers all there, in other places? A number that occurs more often than it should
+ * is not just misplaced. A number that is nearly right is in its place. */
 bool same_numbers_elsewhere(const Evidence *e)
 {
+    const double near = 2 * e->tolerance;
     int64_t zeros = 0; /* on this rank alone */
-    if (e->count < 4 || e->count > 4096)
+    if (e->count < 4 || e->count > 4096 || e->error <= near)
         return false;
     for (int64_t i = 0; i < e->count; i++)
         zeros += (e->is[i] == 0) - (e->right[i] == 0);
     for (int64_t i = 0; i < e->count; i++)
-        if (zeros > 0 ||
-            times_in(e->is, e->count, e->is[i], e->tolerance / 2) >
-                times_in(numbers_of(e->want), e->want->count, e->is[i], 2 * e->tolerance))
+        if (zeros > 0 || times_in(e->is, e->count, e->is[i], e->tolerance / 2) >
+                             times_in(numbers_of(e->want), e->want->count, e->is[i], near))
             return false;
     return says(e, _("the right numbers are all there but in the wrong places: check along which "
                      "dimension the pieces are joined or split, and in which order"));

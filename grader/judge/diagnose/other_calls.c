@@ -95,7 +95,7 @@ bool dropout_differs(const Evidence *e)
 
 static bool has_steps(const Label *label)
 {
-    return label->of == A_LAYER || label->of == A_PARAMETER;
+    return label->of == A_LAYER || label->of == A_PARAMETER || label->of == A_SEQUENCE;
 }
 
 /* Is the tensor right in the first step only? Each step has its own weights and inputs, so the lab

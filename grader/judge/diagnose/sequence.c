@@ -147,8 +147,11 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
         const char *says;
     } steps[] = {
         {step->is, dp,
-         N_("the norms' gradients are summed over the world, and so over the replicas once more: "
-            "the group is mesh->tp")},
+         tp == 1
+             ? N_("the norms' gradients are summed over the replicas: with tp = 1, there is nothing "
+                  "to sum, because each rank has all positions")
+             : N_("the norms' gradients are summed over the world, and so over the replicas once "
+                  "more: the group is mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
         {step->is, 1 / tp,
          N_("the norms' gradients are divided by the number of ranks: they are sums over all "
@@ -167,10 +170,12 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
          N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
             "sum them over mesh->tp")},
     };
+    const double allowed = (tp + 1) * step->tolerance;
+    if (close_to(step->right, step->right, 0, e->count, 8 * allowed))
+        return false; /* a step as small as rounding fits any factor */
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const bool is_right = steps[i].factor == 1 && (steps[i].of == step->is || tp == 1);
-        if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count,
-                                  (tp + 1) * step->tolerance))
+        if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count, allowed))
             return says(e, "%s", _(steps[i].says));
     }
     return false;

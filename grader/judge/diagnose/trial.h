@@ -71,6 +71,10 @@ bool is_right_on_rank(const Trial *t, const Entry *want);
 /** How far a number may differ from its value in `exact`, one of the expected entries. */
 double tolerance_of(const Expected *expected, const Entry *exact);
 
+/** The significant digits with which a report shows a number of this entry: of the metrics, all
+ *  that a double has, because their counts are exact. */
+int digits_shown(const Entry *exact);
+
 /** Does the rank have as many numbers as its part of `want` needs? */
 bool has_numbers(const Entry *got, const Entry *want);
 

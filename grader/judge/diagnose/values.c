@@ -28,6 +28,12 @@ double tolerance_of(const Expected *expected, const Entry *exact)
     return orders * (spread + 2 * unit * largest);
 }
 
+int digits_shown(const Entry *exact)
+{
+    enum { OF_FLOAT = 7, OF_DOUBLE = 15 };
+    return exact->check == METRICS ? OF_DOUBLE : OF_FLOAT;
+}
+
 int64_t global_index(const Entry *got, int64_t local)
 {
     if (got->placement_kind != SHARD)
@@ -56,6 +62,7 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                             int64_t worst, char text[480])
 {
     char a[64], b[64];
+    const int digits = digits_shown(want);
     if (want->check == GROUPS && got->count > 0)
         tell_group(t, got, want, text, 480);
     else if (!has_numbers(got, want))
@@ -65,10 +72,10 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  shape_text(want->shape, b));
     else
         snprintf(text, 480,
-                 _("%s on rank %d (%s): element %lld of %lld is %.7g, expected %.7g (error %.2g, "
+                 _("%s on rank %d (%s): element %lld of %lld is %.*g, expected %.*g (error %.2g, "
                    "allowed %.2g)"),
                  entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
-                 numbers_of(got)[worst], numbers_of(want)[global_index(got, worst)],
+                 digits, numbers_of(got)[worst], digits, numbers_of(want)[global_index(got, worst)],
                  fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]),
                  tolerance);
 }
