@@ -6,10 +6,11 @@
 make_tree settings
 unset MAKELEVEL # as if typed by a student, not run by another make
 
-stops() { # stops WORDS COMMAND...: make stops it before any work, with one sentence and a HINT
+stops() { # stops WORDS COMMAND...: make stops it before any work; the error, its HINT and make's end are a line each
     local words=$1
     shift
-    ! "$@" > out 2>&1 && [ "$(grep -c '\*\*\*' out)" = 1 ] && grep -qF -- "$words" out && grep -q 'HINT: ' out
+    ! "$@" > out 2>&1 && [ "$(wc -l < out)" = 3 ] && sed -n 1p out | grep -- '^error: ' | grep -qF -- "$words" &&
+        sed -n 2p out | grep -q '^  HINT: ' && sed -n 3p out | grep -qE '^[^ ]*: \*\*\* see the error above\. +Stop\.$'
 }
 refused() {
     local word=$1
@@ -61,7 +62,7 @@ ignored() {
     local name=$1 other=$2
     shift 2
     check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
-    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*make ${other}[,.]" out
+    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*\b$other(,|$)" out
 }
 ignored OUT hand-in handout OUT=/nonexistent/x
 ignored NTASKS train grade LAB=1 NTASKS=2
@@ -130,7 +131,7 @@ printf '#!/bin/sh\necho "$*" >> "%s/compiled"\nexit 1\n' "$PWD" > cuda/bin/nvcc 
 for goal in train "grade LAB=1" bench test; do
     # shellcheck disable=SC2086 # words
     check "make $goal BACKEND=cuda without a GPU says so before it compiles" \
-        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "BACKEND=cuda: .*(no NVIDIA driver|there is no GPU).*HINT: make doctor" out && [ ! -e compiled ]' \
+        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "^error: BACKEND=cuda: .*(no NVIDIA driver|there is no GPU)" out && grep -q "^  HINT: make doctor" out && [ ! -e compiled ]' \
         - $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh
 done
 for goal in build "sbatch NTASKS=2 TP=2" "grade ON=slurm"; do
