@@ -145,6 +145,7 @@ for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated
     check "make layouts $setting is refused: it would be ignored" stops "make layouts has no setting ${setting%=*}" make layouts "$setting"
 done
 check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor PP=3
+check "make doctor ALL=0 is refused" an_error "ALL cannot be '0'" make --silent doctor ALL=0
 check "make doctor NTASKS=x is refused" an_error "NTASKS cannot be 'x'" make --silent doctor NTASKS=x
 
 every_setting() {
