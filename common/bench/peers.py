@@ -30,9 +30,9 @@ def version_of(python, first="", module="torch"):
 
 
 def install(folder):
-    """Installs PyTorch into an environment; returns the error, or an empty text. Without
-    transformers, which is installed last, only the rows beside it are missing (with_module says
-    so). On a terminal, pip shows its progress."""
+    """Installs PyTorch into an environment; returns the error, or an empty text. If transformers,
+    which is installed last, cannot be installed, prints why: only the rows beside it are missing
+    (with_module says so). On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]
     torch = [*pip, "torch", "numpy"]
@@ -44,7 +44,9 @@ def install(folder):
                 break
         else:
             return said_last(done)
-    subprocess.run([*pip, "transformers"], stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([*pip, "transformers"], stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        print(f"PyTorch   transformers cannot be installed: {said_last(done)}", flush=True)
     with open(f"{folder}/complete", "w", encoding="utf-8"):
         return ""
 
