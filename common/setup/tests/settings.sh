@@ -148,6 +148,20 @@ check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor
 check "make doctor ALL=0 is refused" an_error "ALL cannot be '0'" make --silent doctor ALL=0
 check "make doctor NTASKS=x is refused" an_error "NTASKS cannot be 'x'" make --silent doctor NTASKS=x
 
+# A first build runs as many compilers as there are cores, within limits.
+mkdir -p cores
+at_a_time() { # at_a_time CORES JOBS COMMAND...: with CORES cores, make grade compiles JOBS files at a time
+    printf '#!/bin/sh\necho %s\n' "$1" > cores/nproc && chmod +x cores/nproc
+    PATH=$PWD/cores:$PATH "${@:3}" --dry-run --print-data-base LAB=1 > database 2>&1
+    grep '^MAKEFLAGS' database > out
+    grep -qE -- " -j$2( |\$)" out && ! grep 'forced in makefile' database >> out
+}
+check "make grade compiles as many files at a time as there are cores" at_a_time 3 3 make grade
+check "also with OMP_NUM_THREADS" at_a_time 3 3 env OMP_NUM_THREADS=1 make grade
+check "at most 8" at_a_time 64 8 make grade
+check "the user's -j stands" at_a_time 64 12 make -j12 grade
+check "also in the environment, as from an outer make" at_a_time 64 12 env MAKEFLAGS=-j12 make grade
+
 every_setting() {
     local unknown
     mapfile -t names < <(grep -oE '\b[A-Z]+=' common/setup/help.txt | tr -d = | sort -u)
