@@ -106,7 +106,7 @@ def link_here(build):
 def this_machine(build, work, model):
     """{ranks that compute at a time: Cluster}. GPUs do not slow each other down, but ranks may
     share a GPU."""
-    cores = gpu.count_of() if on_gpu() else os.cpu_count()
+    cores = gpu.count_of() if on_gpu() else steps.cores()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
     return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,

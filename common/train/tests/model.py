@@ -50,6 +50,10 @@ run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")
 check("without LAYERS and BATCH_SIZE, each stage has a block and each micro-batch as many rows",
       run.returncode == 0 and "model     3 layers" in run.stdout and "BATCH_SIZE 12," in run.stdout and "tp=1 dp=2 pp=3 micro=3" in run.stdout, run.stdout + run.stderr)
 
+first = str(min(os.sched_getaffinity(0)))
+run = measuring.run("taskset", "-c", first, "python3", "-c", "import sys; sys.path.insert(0, 'common/bench'); import steps; print(steps.cores())")
+check("under taskset, the cores of this machine are those that the process may use", run.stdout == "1\n" and steps.cores() == len(os.sched_getaffinity(0)), run.stdout + run.stderr)
+
 work = os.path.join(BUILD, "model-test")
 steps.write_data(work)
 small = cost.Model(3, 96, 4, 16, 8, steps.VOCABULARY)
