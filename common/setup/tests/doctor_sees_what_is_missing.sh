@@ -92,13 +92,6 @@ verdict 'the doctor says that the labs can be done here'
 ! grep -q $'\e' "$work/said" || reasons+=('colour in a file')
 verdict 'output to a file has no colour'
 
-brief_doctor PATH="$PATH"
-expect_status 0
-expect_said '✓ gcc [0-9][0-9.]*, libc6-dev [0-9]' '✓ MPI, 2 ranks' '✓ cores' '^    GPU +none|^GPUs' 'The labs can be done here' 'make doctor ALL=1 shows'
-(($(wc -l <"$work/said") < 24)) || type -P sbatch nvidia-smi >/dev/null || reasons+=('more than 23 lines')
-! grep -q 'compiles the kit' "$work/said" || reasons+=('says what a package is for')
-verdict 'without ALL=1, the doctor fills one screen'
-
 # words_of: the text as words, wherever its lines are broken.
 words_of() {
     tr -s '\n ' ' ' <"$1"
@@ -107,6 +100,14 @@ status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { e
 [[ ${#status_words} -gt 40 && $(words_of "$work/said") == *"$status_words"* ]] || reasons+=('the doctor says otherwise')
 [[ $(words_of "$root/common/backend/README.md") == *"$status_words"* ]] || reasons+=('common/backend/README.md says otherwise')
 verdict 'RESULTS.md, the doctor and the README of the backends say the same about runs on a real GPU'
+
+path_without sbatch nvidia-smi
+brief_doctor PATH="$bin"
+expect_status 0
+expect_said '✓ gcc [0-9][0-9.]*, libc6-dev [0-9]' '✓ MPI, 2 ranks' '✓ cores' '^    GPU +none' '^    Slurm +none' 'The labs can be done here' 'make doctor ALL=1 shows'
+(($(wc -l <"$work/said") < 24)) || reasons+=('more than 23 lines')
+! grep -q 'compiles the kit' "$work/said" || reasons+=('says what a package is for')
+verdict 'without ALL=1, the doctor fills one screen'
 
 path_without mpicc
 doctor PATH="$bin"
