@@ -129,8 +129,8 @@ RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill 
 
 # A first build compiles hundreds of files: as many at a time as there are cores, at most 8. A -j of
 # the user or of an outer make stands.
-CORES_OF_BUILD = case " $$MAKEFLAGS" in *' -j'*) ;; *) n=$$(env -u OMP_NUM_THREADS nproc) && echo -j$$((n < 8 ? n : 8)) ;; esac
-MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,$(shell $(CORES_OF_BUILD)))
+AT_A_TIME = case " $$MAKEFLAGS" in *' -j'*) ;; *) n=$$(env -u OMP_NUM_THREADS nproc); echo -j$$((n < 8 ? n : 8)) ;; esac
+MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,$(shell $(AT_A_TIME)))
 
 .PHONY: build all always
 all: build | $(CATALOGUES)
