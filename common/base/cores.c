@@ -1,3 +1,4 @@
+/* The affinity mask of this process. */
 #include "base/cores.h"
 
 #include <sched.h>

@@ -131,7 +131,7 @@ dependency_row() {
 
 # package_list GROUP: a group's packages in a few lines. A package that the labs lack has its row.
 package_list() {
-    local i there=() lacking=() count=0
+    local i there=() lacking=() count=0 text
     for i in "${!package[@]}"; do
         if [[ ${group[i]} != "$1" ]]; then continue; fi
         count=$((count + 1))
@@ -144,7 +144,8 @@ package_list() {
         fi
     done
     if [[ $1 == core ]]; then
-        if ((${#there[@]})); then text_row good "$(sed 's/,$//' <<<"${there[*]}")"; fi
+        text=${there[*]}
+        if ((${#there[@]})); then text_row good "${text%,}"; fi
         for i in "${lacking[@]}"; do dependency_row "$i"; done
     elif ((${#lacking[@]} == 0)); then
         text_row good "$(said 'all %d packages are installed' "$count")"
