@@ -17,7 +17,7 @@ enum {
 
 /** A set of cores, a bit each: the union of two sets is the bitwise or of their words. */
 typedef struct Cores {
-    uint64_t words[CORE_WORDS];
+    uint64_t words[CORE_WORDS]; /**< core i is bit i % 64 of word i / 64 */
 } Cores;
 
 /** The cores on which the calling thread may run. */
