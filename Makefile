@@ -127,8 +127,10 @@ RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill 
 
 # ---- compiling ------------------------------------------------------------------------------------------------------
 
-# A first build compiles hundreds of files. It runs as many compilers at a time as there are cores.
-MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,-j$(shell nproc))
+# A first build compiles hundreds of files. It runs as many compilers at a time as there are cores,
+# at most 8, unless the user or an outer make has set -j.
+AT_A_TIME = case " $$MAKEFLAGS" in *' -j'*) ;; *) n=$$(env -u OMP_NUM_THREADS nproc); echo -j$$((n < 8 ? n : 8)) ;; esac
+MAKEFLAGS += $(if $(filter-out prebuild grade,$(or $(GOALS),all)),,$(shell $(AT_A_TIME)))
 
 .PHONY: build all always
 all: build | $(CATALOGUES)

@@ -39,3 +39,11 @@ give_up() {
     complain "$@"
     exit 2
 }
+
+# stop_make SENTENCE HINT: prints an error on stderr, and on stdout the words with which make's
+# $(error) ends; then ends the script.
+stop_make() {
+    complain "$1" "$2"
+    say 'see the error above'
+    exit
+}

@@ -37,7 +37,7 @@ BESIDE_TORCH = {"steps", "pipeline", "language", "transformers", "story"}
 def machine_lines(rounds):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
-    return {"machine": f"{model}, {os.cpu_count()} cores", "compiler": said("gcc", "--version").splitlines()[0],
+    return {"machine": f"{model}, {steps.cores()} cores", "compiler": said("gcc", "--version").splitlines()[0],
             "MPI": said("mpirun", "--version").splitlines()[0], "rounds": str(rounds)}
 
 

@@ -15,7 +15,7 @@ import os
 
 import cost
 import language_cost
-from rows import fail, number, table, whole_number, why_invalid
+from rows import fail, number, paragraph, table, whole_number, why_invalid
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
 # The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden,
@@ -129,9 +129,9 @@ def read(name):
 
 
 def show_assumptions(described, cluster):
-    print(f"source    {described['source']}")
+    paragraph("source", described["source"])
     for i, text in enumerate(described["assumed"]):
-        print(f"{'' if i else 'assumed':<10}{text}")
+        paragraph("" if i else "assumed", text)
     table("so a rank has", ["", "rate", ""], [
         ["products", number(cluster.gemm / 1e12), "TFLOP/s"], ["attention", number(cluster.attention / 1e12), "TFLOP/s"],
         ["element-wise", number(cluster.stream / 1e9), "GB/s"], ["optimiser", number(cluster.optimiser / 1e9), "GB/s"],
@@ -159,17 +159,30 @@ def weak_scaling(described, cluster):
             yield sizes[0], tp, dp, cost.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
 
 
+def show_parts(title, heads, lines, cell):
+    """Prints a table of the parts of a step's time.
+
+    @param lines (the first cells, the seconds of cost.step()) of each line
+    @param cell returns the cell for a part and the sum of all parts"""
+    kinds = [kind.replace("-", "-\n").replace(" ", "\n") for kind in lines[0][1]]
+    table(title, [*heads, *kinds], [[*first, *(cell(part, sum(parts.values())) for part in parts.values())] for first, parts in lines])
+
+
 def show_weak_scaling(described, cluster):
     its, headline = published_of(described["published"]) if "published" in described else ({}, ())
-    lines = []
+    lines, times = [], []
     for name, tp, dp, parts, rate, linear, held in weak_scaling(described, cluster):
         beside = [f"{its[name, dp]} %", f"{linear - its[name, dp]:+.0f}"] if its else []
         whole = sum(parts.values())
-        lines.append([name, tp * dp, tp, dp, f"{linear:.0f} %", *beside, number(rate / 1e12), number(1e3 * whole),
-                      *(f"{100 * part / whole:.1f} %" for part in parts.values()), number(held / 1e9) + (" too much" if held > cluster.memory else "")])
+        size = name.removesuffix(" parameters")
+        lines.append([size, tp * dp, tp, dp, f"{linear:.0f} %", *beside, number(rate / 1e12), number(1e3 * whole), number(held / 1e9), "*" if held > cluster.memory else ""])
+        times.append(([size, tp * dp], parts))
     table("weak scaling on paper: the configurations of Megatron-LM, " + ("its pattern" if its else "the kit's pattern")
-          + f"; {ROWS} rows of {SEQ} tokens a replica",
-          ["", "GPUs", "tp", "dp", "of linear", *(["published", "points apart"] if its else []), "TFLOP/s a GPU", "ms a step", *parts, "GB a GPU"], lines)
+          + f";\n{ROWS} rows of {SEQ} tokens a replica",
+          ["parameters", "GPUs", "tp", "dp", "of\nlinear", *(["published", "points\napart"] if its else []), "TFLOP/s\na GPU", "ms a\nstep", "GB\na GPU", ""], lines)
+    if any(line[-1] for line in lines):
+        print(f"  * more than the {number(cluster.memory / 1e9)} GB of a GPU")
+    show_parts("where the time of a step goes", ["parameters", "GPUs"], times, lambda part, whole: f"{100 * part / whole:.1f} %")
     gpus, one = tp * dp, rate / linear * 100 / 1e12
     print(f"  one GPU: {one:.1f} TFLOP/s predicted" + (f", {headline[0]} published" if its else ""))
     print(f"  {gpus} GPUs: {gpus * rate / 1e15:.1f} PFLOP/s, {linear:.0f} % of linear predicted" + (f", {headline[1]} and {headline[2]} % published" if its else ""))

@@ -22,8 +22,9 @@ import cost
 import gpu
 import steps
 import stories
+from clusters import show_parts
 from language_cost import LanguageModel
-from rows import fail, number, table, whole_number
+from rows import fail, number, paragraph, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
 
@@ -105,7 +106,7 @@ def link_here(build):
 def this_machine(build, work, model):
     """{ranks that compute at a time: Cluster}. GPUs do not slow each other down, but ranks may
     share a GPU."""
-    cores = gpu.count_of() if on_gpu() else os.cpu_count()
+    cores = gpu.count_of() if on_gpu() else steps.cores()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
     return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
@@ -154,14 +155,20 @@ def show_layouts(model, ranks, cluster_for):
         cluster = cluster_for(ranks)
         parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
         whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
-        lines.append((held > cluster.memory, whole, [
-            named(*layout), number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9), *(number(1e3 * part) for part in parts.values()),
-            number(sent / 1e6), number(held / 1e6) + (" too much" if held > cluster.memory else "")]))
-    best = min(lines)
-    table(f"{ranks} ranks, predicted, ms a step", ["", "step", "tokens/s", "GFLOP/s a rank", *parts, "MB sent", "MB a rank"], [line for _, _, line in sorted(lines)[:SHOWN]])
+        lines.append((held > cluster.memory, whole, layout, parts, [
+            number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9),
+            number(sent / 1e6), number(held / 1e6), "*" if held > cluster.memory else ""]))
+    lines.sort(key=lambda line: line[:3])
+    shown = lines[:SHOWN]
+    table(f"{ranks} ranks: predicted speed and memory, the fastest layout first",
+          ["tp", "dp", "pp", "micro", "ms a\nstep", "tokens/s", "GFLOP/s\na rank", "MB sent", "MB\na rank", ""],
+          [[*layout, *figures] for *_, layout, _, figures in shown])
+    if any(line[0] for line in shown):
+        print(f"  * more than the {number(cluster.memory / 1e6)} MB of a rank")
+    show_parts("where the time of a step goes, ms", ["tp", "dp", "pp"], [(layout[:3], parts) for *_, layout, parts, _ in shown], lambda part, _: number(1e3 * part))
     if len(lines) > SHOWN:
         print(f"  {len(lines) - SHOWN} slower ones are not shown: TP= and PP= select")
-    print("  no layout fits into the memory" if best[0] else f"  fastest: {best[2][0]}")
+    print("  no layout fits into the memory" if lines[0][0] else f"  fastest: {named(*lines[0][2])}")
 
 
 def prepare(work):
@@ -173,7 +180,7 @@ def with_compute_of_here(build, work, model, cluster):
     """The cluster with its own links and memory, and with the rates of this machine's GPU."""
     prepare(work)
     found = rates_here(build, work, model)
-    print("measured  products, attention, element-wise and optimiser: on the GPU here, with this model; everything else is from the cluster's file")
+    paragraph("measured", "products, attention, element-wise and optimiser: on the GPU here, with this model; everything else is from the cluster's file")
     return dataclasses.replace(cluster, **found)
 
 
@@ -201,7 +208,7 @@ def main():
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
     if os.environ.get("WEAK") and isinstance(model, LanguageModel):
         fail("WEAK=1 predicts only the models of Megatron-LM's paper", "leave out WEAK, or MODEL and TASK")
-    print(f"model     {clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
+    paragraph("model", f"{clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)
         return

@@ -31,8 +31,8 @@ def version_of(python, first="", module="torch"):
 
 def install(folder):
     """Installs PyTorch, then transformers, into an environment; returns the error, or an empty
-    text. It is no error if transformers cannot be installed: only the rows beside it are then
-    missing, and with_module() says so. On a terminal, pip shows its progress."""
+    text. If transformers cannot be installed, prints why: only the rows beside it are then missing,
+    and with_module() says so. On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]
     torch = [*pip, "torch", "numpy"]
@@ -44,7 +44,9 @@ def install(folder):
                 break
         else:
             return said_last(done)
-    subprocess.run([*pip, "transformers"], stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([*pip, "transformers"], stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        print(f"PyTorch   transformers cannot be installed: {said_last(done)}", flush=True)
     with open(f"{folder}/complete", "w", encoding="utf-8"):
         return ""
 

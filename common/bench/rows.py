@@ -6,6 +6,7 @@ import statistics
 import shlex
 import subprocess
 import sys
+import textwrap
 
 
 class Row:
@@ -60,11 +61,20 @@ def number(value):
     return f"{value:.4g}" if value >= 0.001 or value == 0 else f"{value:.2e}"
 
 
+def paragraph(label, text):
+    """Prints a text beside its label, wrapped to 80 columns."""
+    print(textwrap.fill(text, 80, initial_indent=f"{label:<10}", subsequent_indent=" " * 10))
+
+
 def table(title, heads, lines):
-    """Prints a table: its first column is text, the others are numbers."""
-    widths = [max(len(str(line[i])) for line in [heads, *lines]) for i in range(len(heads))]
+    """Prints a table: its first column is text, the others are numbers. A head may have several
+    lines."""
+    heads = [head.split("\n") for head in heads]
+    height = max(map(len, heads))
+    lines = [*zip(*([""] * (height - len(head)) + head for head in heads)), *lines]
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*lines)]
     print(f"\n{title}")
-    for line in [heads, *lines]:
+    for line in lines:
         cells = [str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(line, widths))]
         print("  " + "  ".join(cells).rstrip())
     sys.stdout.flush()

@@ -115,9 +115,15 @@ def measured(lines):
             "profile": next((line["profile"] for line in lines if "profile" in line), [])}
 
 
+def cores():
+    """The number of cores that this process may use: taskset or Slurm may bind it to some of the
+    machine's."""
+    return len(os.sched_getaffinity(0))
+
+
 def collectives(program, ranks, *most):
     """{(name, bytes): microseconds of each sample}, from the output of bench-collectives."""
-    yields = ["--mca", "mpi_yield_when_idle", "1"] if ranks > os.cpu_count() else []
+    yields = ["--mca", "mpi_yield_when_idle", "1"] if ranks > cores() else []
     lines = said(*LAUNCH, "-n", ranks, *yields, program, *most).splitlines()
     return {(name, int(size)): [float(sample) for sample in samples]
             for name, size, *samples in map(str.split, lines)
@@ -218,7 +224,7 @@ def share_of_peak(row, peak):
     @param peak GFLOP/s of a core in single precision"""
     model, layout, _ = names()[row.name]
     ranks, _, threads = LAYOUTS[layout]
-    return 100 * useful_of(MODELS[model]) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, os.cpu_count()))
+    return 100 * useful_of(MODELS[model]) / (row.best() / 1e3) / (1e9 * peak * min(ranks * threads, cores()))
 
 
 def step_row(name, runs, peak):

@@ -22,14 +22,8 @@ make_catalogues() {
     done 2> /dev/null
 }
 
-# stop SENTENCE HINT: prints both as one line, because make's $(error) takes one, and exits.
-stop() {
-    printf '%s. %s%s' "$1" "$(say 'HINT: ')" "$2"
-    exit
-}
-
 lacks() {
-    stop "$1" "$(say 'make setup installs what is missing, make doctor lists it')"
+    stop_make "$1" "$(say 'make setup installs what is missing, make doctor lists it')"
 }
 
 # goal NAME...: is one of these requested?
@@ -49,10 +43,10 @@ forget_other_handout() {
 
 check_handout() {
     local name
-    [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'the handout contains no solutions')" \
+    [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop_make "$(say 'the handout contains no solutions')" \
         "$(say 'make grade grades your labs, make train STACK=mine trains them')"
     for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides docs; do
-        ! goal "$name" || stop "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
+        ! goal "$name" || stop_make "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done
 }
 
@@ -66,13 +60,13 @@ check_machine() {
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
-    { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop "$(said 'the folder %s is not writable' "$BUILD")" \
+    { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop_make "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
     free=$(stat -f -c '%a*%S' "$BUILD" 2> /dev/null) # bytes
-    ((${free:-1 << 20} >= 1 << 20)) || stop "$(said 'the disk of the folder %s is full' "$BUILD")" \
+    ((${free:-1 << 20} >= 1 << 20)) || stop_make "$(said 'the disk of the folder %s is full' "$BUILD")" \
         "$(said 'free some space; df %s shows how much there is' "$BUILD")"
     [[ ! -e $BUILD/.full ]] || rm -f "$BUILD/.full" # a message of the last make
-    [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
+    [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop_make "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or create that folder')"
 }
 
@@ -97,7 +91,7 @@ check_goals() {
             meant=$(commands | nearest "$name")
             hint=$(say 'make help lists the commands')
             [[ -z $meant ]] || hint=$(said 'did you mean make %s? make help lists the commands' "$meant")
-            stop "$(said 'there is no command make %s' "$name")" "$hint"
+            stop_make "$(said 'there is no command make %s' "$name")" "$hint"
         }
     done
 }
@@ -132,7 +126,7 @@ check_names() {
     meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
     hint=$(say 'make help lists them; they are in capitals')
     [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
-    stop "$(said 'there is no setting %s' "$wrong")" "$hint"
+    stop_make "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
 # settings_of COMMAND: the settings that make help lists between this command's line and the next,
@@ -166,7 +160,7 @@ takers() {
     local command
     for command in $2; do
         [[ " $(settings_of "$command" | paste -sd ' ') " != *" $1 "* ]] || echo "$command"
-    done | sed 's/^/make /' | paste -sd ',' | sed 's/,/, /g'
+    done | paste -sd ',' | sed 's/,/, /g'
 }
 
 # Rejects a setting that the commands would ignore, if the settings of each command are known.
@@ -179,7 +173,7 @@ check_taken() {
     done
     for name in $SET; do
         if [[ " ON $taken " == *" $name "* ]] || ! grep -qE "\\b$name=" common/setup/help.txt; then continue; fi
-        stop "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
+        stop_make "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done
 }
@@ -191,12 +185,12 @@ check_empty() {
     goal train sbatch || return
     for name in $EMPTY; do
         ! sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -qE "=$name(_FILE)?( |$)" ||
-            stop "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
+            stop_make "$(said '%s is empty' "$name")" "$(said 'give it a value, or leave %s out for the default' "$name")"
     done
 }
 
 check_dollar() {
-    [[ -z $DOLLAR ]] || stop "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
+    [[ -z $DOLLAR ]] || stop_make "$(said 'make expands the $ in %s' "${DOLLAR%% *}")" "$(say 'write $$ for a dollar sign')"
 }
 
 # Checks the switches that make itself reads: any value would turn them on. Programs check their
@@ -204,10 +198,10 @@ check_dollar() {
 check_values() {
     local name
     for name in AGAIN ASK INDEPENDENT NAMES REPORT SAN SOLUTION; do
-        [[ ${!name} == @(|1) ]] || stop "$(said "%s cannot be '%s'" "$name" "${!name}")" "$(said '%s=1 turns it on; without %s it is off' "$name" "$name")"
+        [[ ${!name} == @(|1) ]] || stop_make "$(said "%s cannot be '%s'" "$name" "${!name}")" "$(said '%s=1 turns it on; without %s it is off' "$name" "$name")"
     done
     [[ -z $PART || -z $LAB || " $SET " != *' PART '* || " $SET " != *' LAB '* ]] || ! goal grade ||
-        stop "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
+        stop_make "$(say 'LAB and PART are both given')" "$(say 'LAB grades one lab, PART all labs of a part: leave one out')"
 }
 
 # Rejects a lab file that is not a regular file: a FIFO or a device has no end, a folder no
@@ -221,7 +215,7 @@ check_lab_files() {
         [[ -e $file && ! -f $file ]] || continue
         number=${file#labs/} number=${number#0} number=${number%%-*}
         [[ -d $file ]] && why=$(say 'it is a folder') || why=$(say 'it is not a file')
-        stop "$(said 'lab %s cannot be read from %s: %s' "$number" "$file" "$why")" \
+        stop_make "$(said 'lab %s cannot be read from %s: %s' "$number" "$file" "$why")" \
             "$(said 'move it away; make start LAB=%s then creates a fresh file' "$number")"
     done
 }
@@ -230,16 +224,16 @@ check_stack() {
     case $STACK in
     '' | mine | solutions) ;;
     serial)
-        ! goal grade trace tape report measure debug watch || stop "$(say "a lab cannot be graded on STACK='serial'")" \
-            "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
+        ! goal grade trace tape report measure debug watch || stop_make "$(say "a lab cannot be graded on STACK='serial'")" \
+            "$(say 'STACK=mine grades it on your own earlier labs; without STACK, on the reference')"
         ;;
     *)
-        ! goal train sbatch || stop "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
-        ! goal grade trace tape report measure debug watch || stop "$(said "there is no stack '%s'" "$STACK")" \
-            "$(say 'STACK=mine grades a lab on top of your own earlier ones; without STACK it is graded on the reference')"
+        ! goal train sbatch || stop_make "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
+        ! goal grade trace tape report measure debug watch || stop_make "$(said "there is no stack '%s'" "$STACK")" \
+            "$(say 'STACK=mine grades it on your own earlier labs; without STACK, on the reference')"
         ;;
     esac
-    [[ -z $UPTO || " $LABS " == *" $UPTO "* && $UPTO != *' '* ]] || stop "$(said "UPTO cannot be '%s'" "$UPTO")" \
+    [[ -z $UPTO || " $LABS " == *" $UPTO "* && $UPTO != *' '* ]] || stop_make "$(said "UPTO cannot be '%s'" "$UPTO")" \
         "$(said 'it must be the number of a lab: %s' "$LABS")"
 }
 
@@ -276,40 +270,40 @@ check_gpu() {
         ;;
     *) return ;;
     esac
-    stop "$why" "$(say 'make doctor shows what this machine has; BACKEND=cpu computes without a GPU')"
+    stop_make "$why" "$(say 'make doctor shows what this machine has; BACKEND=cpu computes without a GPU')"
 }
 
 check_backend() {
     case $BACKEND in
     cpu | cuda | emulated) ;;
-    *) stop "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
+    *) stop_make "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
     esac
     [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace measure runners test test-slow ||
-        stop "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
+        stop_make "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
             "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none')"
     case $TRANSPORT in
     mpi) return ;;
     nccl) ;;
-    *) stop "$(said "there is no transport '%s'" "$TRANSPORT")" "$(say 'TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl')" ;;
+    *) stop_make "$(said "there is no transport '%s'" "$TRANSPORT")" "$(say 'TRANSPORT=mpi or, with BACKEND=cuda, TRANSPORT=nccl')" ;;
     esac
-    [[ $BACKEND != cpu ]] || stop "$(say 'NCCL works on GPU memory only')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
-    [[ -z $NVCC || -n $NCCL ]] || stop "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
+    [[ $BACKEND != cpu ]] || stop_make "$(say 'NCCL works on GPU memory only')" "$(say 'BACKEND=cuda TRANSPORT=nccl, or TRANSPORT=mpi')"
+    [[ -z $NVCC || -n $NCCL ]] || stop_make "$(say 'TRANSPORT=nccl needs NCCL 2.18 or later, and there is no nccl.h')" \
         "$(say 'install it (libnccl-dev), or TRANSPORT=mpi')"
-    ! goal grade trace measure || stop "$(say 'the grader observes MPI calls')" \
+    ! goal grade trace measure || stop_make "$(say 'the grader observes MPI calls')" \
         "$(say 'make grade BACKEND=cuda; TRANSPORT=nccl is for make train')"
 }
 
 check_cluster() {
-    [[ " $SET " != *' SITE '* || -e $SITE ]] || stop "$(said "there is no file '%s'" "$SITE")" \
+    [[ " $SET " != *' SITE '* || -e $SITE ]] || stop_make "$(said "there is no file '%s'" "$SITE")" \
         "$(say 'SITE names a file like common/slurm/site-example.mk')"
     case $ON in
     '') ;;
     slurm)
-        [[ ${GOALS:-all} == grade ]] || stop "$(say 'ON works with make grade only')" \
+        [[ ${GOALS:-all} == grade ]] || stop_make "$(say 'ON works with make grade only')" \
             "$(say 'make grade ON=slurm; make sbatch trains on a cluster')"
-        [[ -z $LAB || " $LABS " == *" $LAB "* && $LAB != *" "* ]] || stop "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
+        [[ -z $LAB || " $LABS " == *" $LAB "* && $LAB != *" "* ]] || stop_make "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
         ;;
-    *) stop "$(said "make grade cannot run on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
+    *) stop_make "$(said "make grade cannot run on '%s'" "$ON")" "$(say 'make grade ON=slurm, or without ON on this machine')" ;;
     esac
 }
 

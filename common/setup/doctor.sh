@@ -2,7 +2,7 @@
 # doctor.sh   (make doctor)
 #
 # Shows which of Balise's requirements this machine meets, whether MPI really starts, and what would
-# slow things down.
+# slow things down: on one screen, or with ALL=1 with a row for each package and what it is for.
 # Exit status: 0 if the labs can be done here, 2 if not.
 set -euo pipefail
 
@@ -15,6 +15,7 @@ source "$setup_folder/doctor_gpu.sh"
 
 green='' red='' yellow='' plain=''
 problems=() # the reasons why the labs cannot be done here
+all=${ALL:-}
 name_width=22 value_width=13 # of the table's first columns
 
 use_colour() {
@@ -23,19 +24,32 @@ use_colour() {
     fi
 }
 
-# row MARK NAME VALUE TEXT: a line of the table; the mark is good, bad, absent or note.
-row() {
-    local mark
+mark() { # mark good|bad|absent|note|plain
     case $1 in
-    good) mark="$green✓$plain" ;;
-    bad) mark="$red✗$plain" ;;
-    absent) mark="$yellow✗$plain" ;;
-    note) mark="$yellow!$plain" ;;
-    *) mark=' ' ;;
+    good) printf '%s' "$green✓$plain" ;;
+    bad) printf '%s' "$red✗$plain" ;;
+    absent) printf '%s' "$yellow✗$plain" ;;
+    note) printf '%s' "$yellow!$plain" ;;
+    *) printf ' ' ;;
     esac
+}
+
+# row MARK NAME VALUE TEXT: a line of the table.
+row() {
     local line
     line="$(padded "$name_width" "$2") $(padded "$value_width" "$3") $4"
-    printf '  %s %s\n' "$mark" "${line%"${line##*[! ]}"}"
+    printf '  %s %s\n' "$(mark "$1")" "${line%"${line##*[! ]}"}"
+}
+
+# text_row MARK TEXT: a text in the table, wrapped to its width.
+text_row() {
+    fold -s -w 74 <<<"$2" | sed "s/ *$//; 1s/^/  $(mark "$1") /; 2,\$s/^/    /"
+}
+
+# title TEXT: begins a part of the table.
+title() {
+    [[ -z $all ]] || echo
+    printf '%s\n' "$1"
 }
 
 # under TEXT: text below a row, wrapped to the width of the table.
@@ -115,8 +129,39 @@ dependency_row() {
     fi
 }
 
+# package_list GROUP: a group's packages in a few lines. A package that the labs lack has its row.
+package_list() {
+    local i there=() lacking=() count=0 text
+    for i in "${!package[@]}"; do
+        if [[ ${group[i]} != "$1" ]]; then continue; fi
+        count=$((count + 1))
+        if ! is_present "$i"; then
+            lacking+=("$i")
+        elif [[ $1 == core ]]; then
+            there+=("${package[i]%%/*} $(version_of "$i"),")
+        else
+            there+=("$i")
+        fi
+    done
+    if [[ $1 == core ]]; then
+        text=${there[*]}
+        if ((${#there[@]})); then text_row good "${text%,}"; fi
+        for i in "${lacking[@]}"; do dependency_row "$i"; done
+    elif ((${#lacking[@]} == 0)); then
+        text_row good "$(said 'all %d packages are installed' "$count")"
+    else
+        text_row absent "$(said '%d of %d packages are missing: %s' ${#lacking[@]} "$count" \
+            "$(for i in "${lacking[@]}"; do printf '%s\n' "${package[i]%%/*}"; done | paste -sd ' ')")"
+        hint "common/setup/setup.sh $1"
+    fi
+}
+
 # The columns of a table are as wide as its longest name and version, at least 22 and 13.
 dependency_table() {
+    if [[ -z $all ]]; then
+        package_list "$1"
+        return
+    fi
     local i name name_width=22 value_width=13 version=()
     for i in "${!package[@]}"; do
         name=${package[i]%%/*}
@@ -132,7 +177,7 @@ dependency_table() {
 }
 
 verdict() {
-    echo
+    [[ -z $all ]] || echo
     if ((${#problems[@]})); then
         tell '%sThe labs cannot be done here yet.%s Problems:' "$red" "$plain"
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
@@ -140,10 +185,12 @@ verdict() {
         exit 2
     fi
     printf '%s\n' "$green$(say 'The labs can be done here.')$plain"
+    [[ -n $all ]] || tell 'make doctor ALL=1 shows what each package is for, and more about GPUs'
 }
 
 main() {
     local folder
+    [[ $all == @(|1) ]] || give_up "$(said "%s cannot be '%s'" ALL "$all")" "$(said '%s=1 turns it on; without %s it is off' ALL ALL)"
     [[ -z ${NTASKS:-} ]] || must_be_ranks "$NTASKS"
     use_colour
     folder=$(mktemp -d "${TMPDIR:-/tmp}/balise-doctor.XXXXXX")
@@ -155,17 +202,15 @@ main() {
     dependency_table core
     check_mpi "$folder"
     if [[ -d $setup_folder/tests ]]; then # not in the handout
-        printf '\n%s\n' "$(say 'For make test (the labs work without)')"
+        title "$(say 'For make test (the labs work without)')"
         dependency_table test
-        printf '\n%s\n' "$(say 'For the slides and the reference pages (optional)')"
+        title "$(say 'For the slides and the reference pages (optional)')"
         dependency_table docs
     fi
-    printf '\n%s\n' "$(said 'This machine: %.60s' "$(system_name), $(uname -m)")"
+    title "$(said 'This machine: %.60s' "$(system_name), $(uname -m)")"
     machine_table
     environment_table
-    printf '\n%s\n' "$(say 'GPUs, for BACKEND=cuda (the labs need none)')"
     gpu_table
-    printf '\n%s\n' "$(say 'A cluster, for make sbatch (the labs need none)')"
     check_slurm "$folder"
     verdict
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # GPUs: toolkit, driver, NCCL, which rank uses which GPU, and which tests have run on a real one.
-# Part of doctor.sh; uses its row, under and hint.
+# Part of doctor.sh; uses its row, under, hint, title and $all.
 
 nvcc_path() {
     local nvcc
@@ -161,16 +161,22 @@ gpu_status() {
     awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "${setup_folder:?}/../backend/cuda/RESULTS.md" | tr '\n' ' ' | sed 's/ *$//'
 }
 
+# Without a GPU, only a row says so, unless ALL=1.
 gpu_table() {
-    local all gpus
-    all=$(list_gpus)
-    gpus=$(visible_gpus "$all")
-    toolkit_rows "$all"
+    local known gpus
+    known=$(list_gpus)
+    gpus=$(visible_gpus "$known")
+    if [[ -z $known && -z $all ]]; then
+        row plain GPU "$(say 'none')" "$(say 'BACKEND=cpu needs none')"
+        return
+    fi
+    title "$(say 'GPUs, for BACKEND=cuda (the labs need none)')"
+    toolkit_rows "$known"
     cuda_aware_row
     if [[ -n $gpus ]]; then
         map_rows "$gpus"
         link_row "$gpus"
-    elif [[ -n $all ]]; then
+    elif [[ -n $known ]]; then
         row note GPU "$(say 'hidden')" "CUDA_VISIBLE_DEVICES='${CUDA_VISIBLE_DEVICES:0:20}'"
     else
         row plain GPU "$(say 'none')" "$(say 'BACKEND=cpu needs none')"

@@ -1,9 +1,11 @@
 # shellcheck shell=bash
 # Is Slurm available, and do its nodes start ranks that can communicate? Part of doctor.sh; uses its
-# row, hint and write_hello. JOB_PARTITION and JOB_ACCOUNT are PARTITION and ACCOUNT of site.mk.
+# row, hint, title, write_hello and $all. JOB_PARTITION and JOB_ACCOUNT are PARTITION and ACCOUNT of
+# site.mk.
 
 check_slurm() {
     local version partitions
+    if [[ -n $all ]] || type -P sbatch >/dev/null; then title "$(say 'A cluster, for make sbatch (the labs need none)')"; fi
     if ! type -P sbatch >/dev/null; then
         row plain Slurm "$(say 'none')" "$(say 'everything runs on this machine')"
         return

@@ -2,7 +2,7 @@
 # hold.sh BUILD: lets one make at a time build in a folder. Waits while another one builds, then
 # prints the id of the process that holds the lock for the calling make. That process ends with this
 # make, or when make kills it because everything is built (RELEASE in the Makefile). If the other
-# make has been stopped for half a minute, prints an error for make instead.
+# make has been stopped for half a minute, stops this one with an error.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -44,9 +44,8 @@ wait_for_other() {
 } >&2
 
 if ! take_lock 1 && ! wait_for_other; then
-    printf '%s. %s%s' "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" "$(say 'HINT: ')" \
+    stop_make "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" \
         "$(said 'kill -CONT %s resumes it, kill -KILL %s ends it' "$other" "$other")"
-    exit
 fi
 # If make was killed before this script started, the parent is process 1, which never ends.
 grep -q make "/proc/$PPID/comm" || exit

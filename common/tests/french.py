@@ -279,9 +279,9 @@ def pages_come_out(folder):
 
 
 def doctor_comes_out():
-    lines = said_by_make("doctor", LANG="fr_FR.UTF-8").splitlines()
-    check("the doctor speaks French", [] if "Nécessaire aux balises" in lines else lines)
-    check("the doctor's French table fits 80 columns", [line for line in lines if len(line) > 80])
+    brief, lines = (said_by_make("doctor", *words, LANG="fr_FR.UTF-8").splitlines() for words in ([], ["ALL=1"]))
+    check("the doctor speaks French", [] if "Nécessaire aux balises" in brief and "Nécessaire aux balises" in lines else lines)
+    check("the doctor's French tables fit 80 columns", [line for line in brief + lines if len(line) > 80])
     rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41]
     tables = [list(table) for _, table in itertools.groupby(lines, rows.__contains__)]
     askew = [table for table in tables if table[0] in rows and not any(all(line[at - 1:at + 1].strip() == line[at:at + 1] != "" for line in table) for at in range(41, 60))]

@@ -7,7 +7,7 @@ import re
 import sys
 
 FOLDERS = (
-    ("common/base", "errors, languages, clocks, random numbers, files that replace the old ones once complete"),
+    ("common/base", "errors, languages, clocks, cores, random numbers, files that replace the old ones once complete"),
     ("common", "balise.h: the functions that labs call"),
     ("common/data", "CSV, tokenizers, the token cache, batches"),
     ("common/backend", "the kernels' one header; products and copies"),

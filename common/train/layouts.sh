@@ -103,6 +103,6 @@ echo
 if [ "$apart" = 0 ]; then
     tell 'At all %s layouts, losses and weights are those of one rank, up to rounding.' "$trained"
 else
-    tell 'At %s of %s layouts, marked ✗, losses or weights differ from those of one rank by more than rounding explains.' "$apart" "$trained" | fold -s -w 80
-fi
+    tell 'At %s of %s layouts, marked ✗, losses or weights differ from those of one rank by more than rounding explains.' "$apart" "$trained"
+fi | fold -s -w 80
 exit "$result"

@@ -99,7 +99,7 @@ static void print_stages(const RankReport *ranks, int count)
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         char blocks[48];
-        snprintf(blocks, sizeof blocks, "%lld to %lld", (long long)r->blocks.begin,
+        snprintf(blocks, sizeof blocks, "%lld-%lld", (long long)r->blocks.begin,
                  (long long)r->blocks.end - 1);
         printf("%4d  %5d  %-8s %19d %11.1f %4.0f %%\n", i, r->stage, blocks, r->alive,
                millions(r->sent.pp.bytes), 100 * r->idle);

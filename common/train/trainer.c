@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/language.h"
 #include "train/profile.h"
 #include "train/trace.h"
@@ -169,17 +169,19 @@ static double sum_of(const double *values, int64_t count)
     return sum;
 }
 
-/* The peak of the cores that this rank uses. If the ranks of a node have more threads than it has
-   cores, they share the cores. With AMP, products have another peak, so returns 0. */
+/* The peak of the cores that this rank uses. If the ranks of a node have more threads than they may
+   use cores together, they share the cores. With AMP, products have another peak, so returns 0. */
 static double peak_of_rank(const Trainer *t)
 {
     MPI_Comm node;
     int ranks = 1;
+    Cores cores = cores_usable(); // Slurm may bind each rank to cores of its own
     MPI_Comm_split_type(group_comm(t->world), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &ranks);
+    MPI_Allreduce(MPI_IN_PLACE, cores.words, CORE_WORDS, MPI_UINT64_T, MPI_BOR, node);
     MPI_Comm_free(&node);
-    const double threads = t->config->threads, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return t->config->amp == FP32 ? backend_peak() * fmin(threads, cores / ranks) : 0;
+    const double threads = t->config->threads, share = (double)cores_count(&cores) / ranks;
+    return t->config->amp == FP32 ? backend_peak() * fmin(threads, share) : 0;
 }
 
 static void report_end(Trainer *t)

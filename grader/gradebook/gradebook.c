@@ -6,8 +6,8 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/cores.h"
 #include "base/language.h"
 #include "grader/gradebook/book.h"
 #include "grader/judge/launch/launcher.h"
@@ -38,11 +38,12 @@ static uint64_t number(const char *text, const char *name, uint64_t least, uint6
     return value;
 }
 
-/* Half of the processors: a lab's ranks run side by side, but often wait. */
+/* Half of the cores: a lab's ranks run side by side, but often wait. */
 static int usual_jobs(void)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores < 4 ? 1 : cores / 2 > MOST_JOBS ? MOST_JOBS : (int)(cores / 2);
+    const Cores usable = cores_usable();
+    const int cores = cores_count(&usable);
+    return cores < 4 ? 1 : cores / 2 > MOST_JOBS ? MOST_JOBS : cores / 2;
 }
 
 static void read_kit(Book *book)

@@ -148,7 +148,7 @@ static void put_identical(const Book *book, FILE *out)
     }
     if (count > 0)
         fprintf(out,
-                _("%d submissions have files that are identical to another's: see the column "
+                _("%d submissions have files identical to another's: see the column "
                   "\"identical\"\n"),
                 count);
 }

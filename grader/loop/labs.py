@@ -155,6 +155,11 @@ def in_unit(number, lab):
     return f"{number:.15g} {lab.unit}".rstrip()
 
 
+def asked(lab, indent=0):
+    """The question of a lab that has a number to predict, wrapped to the terminal's width."""
+    return "\n".join(" " * indent + line for line in wrapped(lab.question, indent))
+
+
 def both_numbers(lab, kept):
     """A lab's predicted and measured numbers, as a sentence; empty if there are none."""
     predicted, measured = (in_unit(kept[what], lab) if what in kept else "-" for what in ("predicted", "measured"))

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 
-from labs import PREDICTIONS, _, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
+from labs import PREDICTIONS, _, asked, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
 
 ROUNDING = 0.01  # a prediction within 1 % is right
 
@@ -30,7 +30,7 @@ def compare(lab, predicted, number):
 def main():
     lab = the_lab("measure")
     number = measured(lab)
-    print(lab.question)
+    print(asked(lab))
     if os.environ["AUTHOR"] == "solution":  # the reference's number is not the student's progress
         print(_("The reference: {number}").format(number=in_unit(number, lab)))
         return

@@ -78,7 +78,7 @@ go_on() {
 ends() {
     begin_stopped
     STOPPED_SECONDS=1 grade LAB=6
-    says "make is building in build: it is process $stopped, which is stopped." && fails_saying "HINT: kill -CONT $stopped " && go_on
+    says "make is building in build: it is process $stopped, which is stopped" && fails_saying "HINT: kill -CONT $stopped " && go_on
 }
 check "a make that waits for a stopped one names it, and ends" ends
 goes_on() {

@@ -83,6 +83,7 @@ counts_add_up() { # full marks, less, not started, not handed in and no result, 
         END { exit !(labs == 11 && missing > 0 && wrong == 0) }' grades-reports/summary
 }
 check "the summary counts each student once for each lab, some as not handed in" counts_add_up
+check "no line of the summary is longer than 80 columns" eval '! LC_ALL=C.UTF-8 grep -E ".{81}" grades-reports/summary'
 check "nothing was written outside" [ ! -e ../outside ] && [ ! -e outside ] && [ ! -e /tmp/balise-outside ]
 check "the build areas are removed" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 [ "$size" = small ] || finish
@@ -93,7 +94,7 @@ identical() { # identical ENTRY: what the table says of its files
 check "the column 'identical' names who has the same file for which labs" \
     [ "$(identical wrong)|$(identical without\ labs.zip)|$(identical prints)" = "right.tar.gz: lab 1; without labs.zip: lab 1|right.tar.gz: lab 1, 2; wrong: lab 1|" ]
 check "the summary counts them, and no student's report names them" \
-    [ "$(grep -c '^6 submissions have files that are identical' grades-reports/summary) $(cat grades-reports/*.txt | grep -c 'identical')" = "1 0" ]
+    [ "$(grep -c '^6 submissions have files identical to another' grades-reports/summary) $(cat grades-reports/*.txt | grep -c 'identical')" = "1 0" ]
 cp grades.csv resumed.csv
 build/gradebook --dir many --out other.csv --seed 5 --jobs 1 > out 2>&1
 check "without interruption the table is the same" cmp -s resumed.csv other.csv

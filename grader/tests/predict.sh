@@ -97,6 +97,12 @@ check "a missing LAB is one error" one_error "which lab?" make --silent predict 
 check "an unknown lab is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
 check "also for make measure" one_error "there is no lab '42'" make --silent measure LAB=42
 check "without a number, the question is printed" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
+narrow() { # narrow COMMAND...: no line is longer than 80 columns
+    COLUMNS=80 run "$@"
+    awk 'length > 80 { exit 1 }' out
+}
+check "an error of make predict fits 80 columns" narrow make --silent predict LAB=6
+check "also about a number that is none" narrow make --silent predict LAB=20 IS=4,8
 for word in abc 48,000 nan inf -5 1e999 "4 8" 0x10 "1';"; do
     check "IS=$word is refused" one_error "'$word' is not a number" make --silent predict LAB=6 IS="$word"
 done

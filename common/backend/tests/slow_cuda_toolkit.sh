@@ -27,9 +27,9 @@ check() { # check SENTENCE COMMAND...
 builds() {
     make -j2 BUILD="$BUILD" "$@" > "$out" 2>&1
 }
-refuses() { # by make itself, with a HINT
+refuses() { # before any work: an error, its HINT and make's end
     make BUILD="$BUILD" "$@" > "$out" 2>&1
-    [ $? = 2 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && [ "$(wc -l < "$out")" = 1 ]
+    [ $? = 2 ] && [ "$(grep -c '^error: ' "$out")" = 1 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && [ "$(wc -l < "$out")" = 3 ]
 }
 errors_with() { # errors_with WORDS COMMAND...: one error, one HINT, status 2
     "${@:2}" > "$out" 2>&1

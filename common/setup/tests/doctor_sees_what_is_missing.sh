@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# doctor.sh on this machine, and on this machine without some of its commands.
+# doctor.sh on this machine, and on this machine without some of its commands; with ALL=1 if not
+# named otherwise.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
@@ -7,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0 reasons=()
 unset NO_COLOR CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NTASKS OPENBLAS_CORETYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS
-export LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8 ALL=1
 
 # Links to every command on the PATH, made once.
 link_commands() {
@@ -34,6 +35,11 @@ fake() {
     rm -f "$bin/$1"
     cat >"$bin/$1"
     chmod +x "$bin/$1"
+}
+
+brief_doctor() {
+    local ALL=''
+    doctor "$@"
 }
 
 doctor() {
@@ -95,12 +101,26 @@ status_words=$(awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { e
 [[ $(words_of "$root/common/backend/README.md") == *"$status_words"* ]] || reasons+=('common/backend/README.md says otherwise')
 verdict 'RESULTS.md, the doctor and the README of the backends say the same about runs on a real GPU'
 
+path_without sbatch nvidia-smi
+brief_doctor PATH="$bin"
+expect_status 0
+expect_said '✓ gcc [0-9][0-9.]*, libc6-dev [0-9]' '✓ MPI, 2 ranks' '✓ cores' '^    GPU +none' '^    Slurm +none' 'The labs can be done here' 'make doctor ALL=1 shows'
+(($(wc -l <"$work/said") < 24)) || reasons+=('more than 23 lines')
+! grep -q 'compiles the kit' "$work/said" || reasons+=('says what a package is for')
+verdict 'without ALL=1, the doctor fills one screen'
+
 path_without mpicc
 doctor PATH="$bin"
 expect_status 2
 expect_said '✗ libopenmpi-dev +missing' 'HINT: make setup; on a cluster: module load openmpi' \
     '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'The labs cannot be done here yet'
 verdict 'without mpicc, the doctor names MPI and says how to get it'
+brief_doctor PATH="$bin"
+expect_status 2
+expect_said '✓ gcc [0-9][0-9.]*, ' '✗ libopenmpi-dev +missing' 'HINT: make setup; on a cluster: module load openmpi' \
+    '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'The labs cannot be done here yet'
+! grep -q '✓.* libopenmpi-dev' "$work/said" || reasons+=('also lists it as installed')
+verdict 'also without ALL=1'
 
 path_without addr2line
 doctor PATH="$bin"
@@ -127,6 +147,10 @@ expect_said '✗ libdnnl-dev +missing \(opt.\)' 'HINT: make setup;'
 verdict 'so is an optional package'
 expect_said '! sandbox +none' 'resource limits only' 'HINT: in a container'
 verdict 'so is a missing sandbox'
+brief_doctor PATH="$bin"
+expect_said '✗ [0-9]+ of [0-9]+ packages are missing: .*shellcheck' 'HINT: common/setup/setup.sh test' '✗ libdnnl-dev +missing \(opt.\)' '! sandbox +none'
+verdict 'without ALL=1, packages of the tests are one line'
+doctor PATH="$bin"
 expect_said '✓ Open MPI +CUDA-aware'
 verdict 'a CUDA-aware Open MPI is recognised'
 

@@ -6,10 +6,11 @@
 make_tree settings
 unset MAKELEVEL # as if typed by a student, not run by another make
 
-stops() { # stops WORDS COMMAND...: make stops it before any work, with one sentence and a HINT
+stops() { # stops WORDS COMMAND...: make stops it before any work; the error, its HINT and make's end are a line each
     local words=$1
     shift
-    ! "$@" > out 2>&1 && [ "$(grep -c '\*\*\*' out)" = 1 ] && grep -qF -- "$words" out && grep -q 'HINT: ' out
+    ! "$@" > out 2>&1 && [ "$(wc -l < out)" = 3 ] && sed -n 1p out | grep -- '^error: ' | grep -qF -- "$words" &&
+        sed -n 2p out | grep -q '^  HINT: ' && sed -n 3p out | grep -qE '^[^ ]*: \*\*\* see the error above\. +Stop\.$'
 }
 refused() {
     local word=$1
@@ -61,7 +62,7 @@ ignored() {
     local name=$1 other=$2
     shift 2
     check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
-    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*make ${other}[,.]" out
+    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*\b$other(,|$)" out
 }
 ignored OUT hand-in handout OUT=/nonexistent/x
 ignored NTASKS train grade LAB=1 NTASKS=2
@@ -130,7 +131,7 @@ printf '#!/bin/sh\necho "$*" >> "%s/compiled"\nexit 1\n' "$PWD" > cuda/bin/nvcc 
 for goal in train "grade LAB=1" bench test; do
     # shellcheck disable=SC2086 # words
     check "make $goal BACKEND=cuda without a GPU says so before it compiles" \
-        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "BACKEND=cuda: .*(no NVIDIA driver|there is no GPU).*HINT: make doctor" out && [ ! -e compiled ]' \
+        env CUDA_VISIBLE_DEVICES= "$(command -v bash)" -c '! make "$@" > out 2>&1 && grep -qE "^error: BACKEND=cuda: .*(no NVIDIA driver|there is no GPU)" out && grep -q "^  HINT: make doctor" out && [ ! -e compiled ]' \
         - $goal BACKEND=cuda CUDA="$PWD/cuda" BUILD=fresh
 done
 for goal in build "sbatch NTASKS=2 TP=2" "grade ON=slurm"; do
@@ -144,7 +145,22 @@ for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated
     check "make layouts $setting is refused: it would be ignored" stops "make layouts has no setting ${setting%=*}" make layouts "$setting"
 done
 check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor PP=3
+check "make doctor ALL=0 is refused" an_error "ALL cannot be '0'" make --silent doctor ALL=0
 check "make doctor NTASKS=x is refused" an_error "NTASKS cannot be 'x'" make --silent doctor NTASKS=x
+
+# A first build runs as many compilers as there are cores, within limits.
+mkdir -p cores
+at_a_time() { # at_a_time CORES JOBS COMMAND...: with CORES cores, make grade compiles JOBS files at a time
+    printf '#!/bin/sh\necho %s\n' "$1" > cores/nproc && chmod +x cores/nproc
+    PATH=$PWD/cores:$PATH "${@:3}" --dry-run --print-data-base LAB=1 > database 2>&1
+    grep '^MAKEFLAGS' database > out
+    grep -qE -- " -j$2( |\$)" out && ! grep 'forced in makefile' database >> out
+}
+check "make grade compiles as many files at a time as there are cores" at_a_time 3 3 make grade
+check "also with OMP_NUM_THREADS" at_a_time 3 3 env OMP_NUM_THREADS=1 make grade
+check "at most 8" at_a_time 64 8 make grade
+check "the user's -j stands" at_a_time 64 12 make -j12 grade
+check "also in the environment, as from an outer make" at_a_time 64 12 env MAKEFLAGS=-j12 make grade
 
 every_setting() {
     local unknown

@@ -23,6 +23,11 @@ def said(**given):
     return measuring.run("common/bench/model.py", BUILD, **given)
 
 
+def fits(done):
+    """Does every line fit a terminal?"""
+    return all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
 refused("an unknown model is refused", "'huge'", MODEL="huge")
 refused("heads that do not divide the hidden size are refused", "HEADS=7", HEADS="7")
 refused("NTASKS that is not a number is refused", "'four'", NTASKS="four")
@@ -44,6 +49,10 @@ refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYER
 run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")
 check("without LAYERS and BATCH_SIZE, each stage has a block and each micro-batch as many rows",
       run.returncode == 0 and "model     3 layers" in run.stdout and "BATCH_SIZE 12," in run.stdout and "tp=1 dp=2 pp=3 micro=3" in run.stdout, run.stdout + run.stderr)
+
+first = str(min(os.sched_getaffinity(0)))
+run = measuring.run("taskset", "-c", first, "python3", "-c", "import sys; sys.path.insert(0, 'common/bench'); import steps; print(steps.cores())")
+check("under taskset, the cores of this machine are those that the process may use", run.stdout == "1\n" and steps.cores() == len(os.sched_getaffinity(0)), run.stdout + run.stderr)
 
 work = os.path.join(BUILD, "model-test")
 steps.write_data(work)
@@ -185,19 +194,25 @@ check("the weak scaling of Megatron-LM's paper is predicted within 7 points, on 
 with open("common/bench/clusters/dgx-2h.json", encoding="utf-8") as file:
     published = json.load(file)["published"]["one_gpu_tflops"]
 one = re.search(r"one GPU: ([\d.]+) TFLOP/s", run.stdout)
+check("every line of its tables fits 80 columns", fits(run), run.stdout)
 check("and the rate of one GPU within 3 % of the published one", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)
 check("its headline is printed beside the published one", re.search(r"512 GPUs: [\d.]+ PFLOP/s, \d+ % of linear predicted, 15.1 and 76 % published", run.stdout), run.stdout)
 for name in ("dgx-h200", "dgx-h100"):
     run = said(CLUSTER=name, WEAK="1")
     check(f"the weak scaling of the kit's pattern on {name} is printed with its source and all that is assumed",
           run.returncode == 0 and "\nsource    NVIDIA's data sheets" in run.stdout and "512 GPUs: " in run.stdout
-          and all(text in run.stdout for text in clusters.read(name)[0]["assumed"]), run.stdout + run.stderr)
+          and all(text in " ".join(run.stdout.split()) for text in clusters.read(name)[0]["assumed"]), run.stdout + run.stderr)
+    check(f"on {name} every line fits 80 columns", fits(run), run.stdout)
     check(f"on {name} no line mentions published figures", "published" not in run.stdout, run.stdout)
 run = said(CLUSTER="dgx-h200", NTASKS="8", MODEL="llama")
 check("the layouts of a LLaMA are predicted, with what a rank sends", run.returncode == 0 and "LLaMA, vocabulary 32000, 6 layers" in run.stdout
       and "MB sent" in run.stdout and "fastest: tp=" in run.stdout, run.stdout + run.stderr)
 run = said(CLUSTER="dgx-2h", NTASKS="64", LAYERS="24", HIDDEN_DIM="2304", HEADS="24", SEQ="1024", BATCH_SIZE="64")
 check("the fastest of the layouts that fit is named", "fastest: tp=" in run.stdout, run.stdout + run.stderr)
+check("the tables of 64 ranks fit 80 columns", fits(run), run.stdout)
+run = said(CLUSTER="dgx-2h", NTASKS="8", LAYERS="24", HIDDEN_DIM="2304", HEADS="24", SEQ="1024", BATCH_SIZE="64")
+check("the layouts that do not fit into the memory are marked", re.search(r"\d  \*$", run.stdout, re.MULTILINE) and "  * more than the 32,000 MB of a rank" in run.stdout
+      and "fastest: tp=" in run.stdout, run.stdout + run.stderr)
 
 # ---- compute of the GPU here ---------------------------------------------------------------------------------------------
 

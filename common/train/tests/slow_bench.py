@@ -227,6 +227,7 @@ with unittest.mock.patch.object(peers.sys, "executable", fake_pip), unittest.moc
     except SystemExit:
         installed = {}
 check("PyTorch is installed even if transformers cannot be (a fake pip)", list(installed) == ["2.97-fake"], said.getvalue() + complained.getvalue())
+check("pip's last line says why", said.getvalue().count("transformers cannot be installed: unreachable\n") == 1, said.getvalue())
 with contextlib.redirect_stdout(io.StringIO()) as said:
     left = hugging_face.with_transformers(installed)
 check("and only the rows beside transformers say that it is missing, with a hint", not left and said.getvalue().count("\n") == 2 and

@@ -1,0 +1,29 @@
+/** @file
+ * The processor cores that this process may use: taskset, Slurm or a container may bind it to some
+ * of the machine's.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/cxx.h"
+
+BEGIN_C
+
+enum {
+    MOST_CORES = 8192,            /**< of a machine, for Linux */
+    CORE_WORDS = MOST_CORES / 64, /**< of the set */
+};
+
+/** A set of cores, a bit each: the union of two sets is the bitwise or of their words. */
+typedef struct Cores {
+    uint64_t words[CORE_WORDS]; /**< core i is bit i % 64 of word i / 64 */
+} Cores;
+
+/** The cores on which the calling thread may run. */
+Cores cores_usable(void);
+
+/** The number of cores in the set. */
+int cores_count(const Cores *cores);
+
+END_C
