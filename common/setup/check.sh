@@ -51,7 +51,7 @@ check_handout() {
     local name
     [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop "$(say 'the handout contains no solutions')" \
         "$(say 'make grade grades your labs, make train STACK=mine trains them')"
-    for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides docs; do
+    for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides figures docs; do
         ! goal "$name" || stop "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done
 }
@@ -61,7 +61,7 @@ check_handout() {
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
-        [[ " clean setup doctor demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
+        [[ " clean setup doctor demo test test-slow test-slurm data start lint slides figures docs " == *" $name "* ]] || bare=
     done
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
@@ -103,7 +103,7 @@ check_goals() {
 }
 
 makefiles() {
-    printf '%s\n' Makefile grader/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
+    printf '%s\n' Makefile {grader,slides}/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
 }
 
 # Prints the names that are not settings. A setting is listed in the help or read in a makefile, as
