@@ -189,6 +189,16 @@ def check_alternative_text(folder):
           and 'alt="a &lt; b &amp; &quot;c&quot;"' in added[0], "\n".join(added))
 
 
+def check_verbatim_lines(folder):
+    """What the kit prints begins with names of types, such as Lab; those get no link and no mark."""
+    path = "labs/01-duplication-allreduce/README.md"
+    said(f"{HERE}/filter.py", folder, path, DOCS_TYPES="Lab", DOCS_PAGES="labs/02-colwise-linear/README.md")
+    read = text_of(folder + os.path.abspath(path)).split("\n")
+    verbatim = [line for line in text_of(path).split("\n") if line.startswith("    ")]
+    lost = [line for line in verbatim if line not in read]
+    check("the lines that the kit prints are on a lab's page as they are in its text", any(line.startswith("    Lab 1 ") for line in verbatim) and not lost, "\n".join(lost))
+
+
 def path_without(folder, *names):
     """A folder with all programs of PATH except these."""
     os.makedirs(folder)
@@ -361,6 +371,7 @@ def main():
         check_comments()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check_alternative_text(folder)
+            check_verbatim_lines(folder)
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_without_doxygen(f"{folder}/bare")
