@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # build.sh BUILD     makes BUILD/slides/balise.pdf, balise-notes.pdf, and in French balise.fr.pdf and
 #                    balise-notes.fr.pdf (make slides)
-# build.sh --lacks   prints what is missing for that
+# build.sh --figures BUILD  makes BUILD/slides/figures/NAME.svg of each figure that has an
+#                    alternative text, and list.tsv: lab, name, alternative text (make figures)
+# build.sh --lacks [figures]  prints what is missing for the slides, or for the figures
 #
 # Every LaTeX warning is an error: overfull boxes, missing references and fonts, characters that a
 # font lacks. The files get their names only when they are complete.
@@ -11,20 +13,21 @@ export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 most_passes=4
 
-# The programs and files that the slides need and that are missing.
+# The programs and files that the slides need and that are missing; lacks figures: that the figures
+# need.
 lacks() {
     local name
-    for name in pdflatex kpsewhich; do type -P "$name" > /dev/null || echo "$name"; done
+    for name in pdflatex kpsewhich ${1:+pdf2svg}; do type -P "$name" > /dev/null || echo "$name"; done
     type -P kpsewhich > /dev/null || return 0
     for name in beamer.cls tikz.sty listings.sty booktabs.sty lmodern.sty tgheros.sty; do
         kpsewhich "$name" > /dev/null || echo "$name"
     done
 }
 
-need_latex() {
+need_latex() { # [figures]
     local missing
-    missing=$(lacks)
-    [[ -z $missing ]] || give_up "the slides need LaTeX, which lacks ${missing//$'\n'/ }" \
+    missing=$(lacks "$@")
+    [[ -z $missing ]] || give_up "the ${1:-slides} need LaTeX, which lacks ${missing//$'\n'/ }" \
         'common/setup/setup.sh docs installs it; on a cluster: module load texlive'
 }
 
@@ -96,12 +99,35 @@ slides_and_notes() { # LANG, empty for English
     accept "balise-notes$1"
 }
 
+# Draws the figures as pages of one document, and each page as an SVG. The list gets its name last.
+draw_figures() {
+    local name number=0
+    rm -f "$folder"/{*.svg,list.tsv}
+    BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder"
+    /usr/bin/python3 -B slides/figures.py "$folder"
+    compile figures '\def\lang{}\def\FiguresOnly{}\input{balise.tex}' || say_error "$folder/figures/figures.log"
+    accept figures
+    pdf2svg "$folder/figures/figures.pdf" "$folder/figures/%d.svg" all
+    while IFS=$'\t' read -r _ name _; do
+        mv "$folder/figures/$((++number)).svg" "$folder/$name.svg"
+    done < "$folder/list.new"
+    mv "$folder/list.new" "$folder/list.tsv"
+}
+
 main() {
     local lang name decks=()
-    if [[ $1 == --lacks ]]; then
-        lacks
+    case $1 in
+    --lacks) lacks "${@:2}" && return ;;
+    --figures)
+        need_latex figures
+        build=$(realpath -m "$2")
+        folder=$build/slides/figures
+        mkdir -p "$folder"
+        export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
+        draw_figures
         return
-    fi
+        ;;
+    esac
     need_latex
     build=$(realpath -m "$1")
     folder=$build/slides

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
 matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
+compute.py FOLDER: only the matrices and their numbers, which need no build/grade, no MPI.
 
 On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
 """
@@ -269,15 +270,15 @@ def french_cells(drawing):
 
 
 def main():
-    folder, start = pathlib.Path(sys.argv[1]), sys.argv[2]
+    folder, start = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None
     (folder / "code").mkdir(parents=True, exist_ok=True)
-    numbers, drawings = {**all_numbers(), **matrices.numbers()}, {**matrices.drawings(), **recorded.drawings()}
+    numbers, drawings = {**(all_numbers() if start else {}), **matrices.numbers()}, {**matrices.drawings(), **recorded.drawings()}
     for lang, number, drawing in (("", str, str), (".fr", french, french_cells)):
         of_numbers = (rf"\Number{{{key}}}{{{number(text)}}}" for key, text in numbers.items())
         of_matrices = (rf"\expandafter\def\csname M@{key}\endcsname{{{drawing(text)}}}" for key, text in drawings.items())
         for name, lines in (("numbers", of_numbers), ("matrices", of_matrices)):
             (folder / f"{name}{lang}.tex").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for name, text in excerpts.excerpts(start).items():
+    for name, text in excerpts.excerpts(start).items() if start else ():
         (folder / "code" / name).write_text(text, encoding="utf-8")
 
 

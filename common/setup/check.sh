@@ -45,7 +45,7 @@ check_handout() {
     local name
     [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop_make "$(say 'the handout contains no solutions')" \
         "$(say 'make grade grades your labs, make train STACK=mine trains them')"
-    for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides docs; do
+    for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides figures docs; do
         ! goal "$name" || stop_make "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done
 }
@@ -55,7 +55,7 @@ check_handout() {
 check_machine() {
     local name free bare=yes
     for name in ${GOALS:-all}; do
-        [[ " clean setup doctor demo test test-slow test-slurm data start lint slides docs " == *" $name "* ]] || bare=
+        [[ " clean setup doctor demo test test-slow test-slurm data start lint slides figures docs " == *" $name "* ]] || bare=
     done
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
@@ -97,7 +97,7 @@ check_goals() {
 }
 
 makefiles() {
-    printf '%s\n' Makefile grader/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
+    printf '%s\n' Makefile {grader,slides}/*.mk common/*/*.mk {grader,common,slides}/*/*.mk common/*/*/*.mk
 }
 
 # Prints the names that are not settings. A setting is listed in the help or read in a makefile, as

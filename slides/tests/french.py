@@ -32,7 +32,7 @@ def frames_of(path):
     return re.findall(r"\\begin\{frame\}.*?\\end\{frame\}", text_of(path), re.S)
 
 
-# What a translation has as often as the English frame: figures, numbers, matrices, code, the lab to
+# What a translation has as often as the English frame: figures (and which have a text), numbers, matrices, code, the lab to
 # do next, minutes, steps, papers, environments, items and the cells of tables.
 KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^}]*\}))(?:\[[^]]*\])?\{[^}]*\}|(?<=\})\{make [^},]*|\\labnow"
                   r"|\\say(?:<\d+>)?\{\d+\}|\\\w+<[^>]*>|arXiv:\d+\.\d+|\\(?:begin|end)\{\w+\}|\\item\b|(?<!\\)&")
@@ -40,7 +40,8 @@ KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^
 
 def form(frame):
     """The parts that a translation keeps, and each piece of code once."""
-    return sorted(KEPT.findall(frame)) + sorted(set(re.findall(r"\\kit\{[^}]*\}", frame)))
+    kept = [re.sub(r"^\\fig\[[^]]*\]", r"\\fig[its text]", part) for part in KEPT.findall(frame)]
+    return sorted(kept) + sorted(set(re.findall(r"\\kit\{[^}]*\}", frame)))
 
 
 def differences(path):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 sys.path[:0] = [os.path.join(ROOT, "slides"), os.path.join(ROOT, "common/train/tests")]
@@ -260,6 +261,20 @@ def check_plan():
 # ---- the pages -------------------------------------------------------------------------------------------------------------
 
 
+def alternative_texts(path):
+    """The alternative texts in the content of a PDF's pages."""
+    found = set()
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", pathlib.Path(path).read_bytes(), re.S):
+        try:
+            content = zlib.decompressobj().decompress(stream)
+        except zlib.error:  # not compressed: no page
+            continue
+        for text in re.findall(rb"/Span <</Alt \(((?:[^()\\]|\\.)*)\)>> BDC", content):
+            text = re.sub(rb"\\(\d{3})", lambda octal: bytes([int(octal[1], 8)]), text)
+            found.add(text[2:].decode("utf-16-be") if text.startswith(b"\xfe\xff") else text.decode("latin-1"))
+    return found
+
+
 def check_pages(folder):
     done = said("make", "slides", f"BUILD={folder}")
     files = [(f"{name}{lang}", pages) for lang in LANGUAGES for name, pages in (("balise", STEPS), ("balise-notes", sum(map(len, FRAMES.values()))))]
@@ -280,6 +295,9 @@ def check_pages(folder):
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf are embedded in it, as outlines", rows and not wrong, wrong)
+        written = {" ".join(text.split()) for chapter in EVERY_CHAPTER if chapter.endswith(".fr.tex") == name.endswith(".fr")
+                   for text in re.findall(r"\\fig\[([^]]*)\]", text_of(chapter))}
+        check(f"the figures of {name}.pdf have the alternative texts of their chapters", written and alternative_texts(path) == written, alternative_texts(path) ^ written)
     check("there are about 100 slides", 90 <= files[1][1] <= 110, files)
 
 
@@ -309,6 +327,19 @@ BREAKS = (
 )
 
 
+def check_broken_figure(slides, build):
+    figure = os.path.join(slides, "figures/region.tex")
+    write(os.path.join(slides, "balise.tex"), text_of("slides/balise.tex"))  # the figures of all chapters
+    good = text_of(figure)
+    for text in ("", r"\node {\N{base.P}};"):
+        write(figure, good.replace(r"\end{tikzpicture}", text + r"\end{tikzpicture}"))
+        run = said(f"{slides}/build.sh", "--figures", build)
+        listed = os.path.exists(f"{build}/slides/figures/list.tsv")
+        check(f"make figures {'names the number that a figure cannot have, and leaves no list' if text else 'draws the figures'}",
+              run.returncode == 2 and run.stderr.count("error: ") == 1 and "'base.P'" in run.stderr and not listed if text else run.returncode == 0 and not run.stderr and listed, run.stderr)
+    write(figure, good)
+
+
 def check_breaks(folder):
     slides = small_tree(folder)
     build = os.path.join(folder, "build")
@@ -329,6 +360,7 @@ def check_breaks(folder):
               run.returncode == 2 and run.stderr.count("error: ") == 1 and all(word in run.stderr for word in (f"slides/{name}:", *words))
               and os.path.exists(f"{build}/slides/balise.pdf"), run.stdout + run.stderr)
         write(chapter, good)
+    check_broken_figure(slides, build)
     matrices = os.path.join(slides, "matrices.py")
     write(matrices, text_of(matrices).replace("dx = [times(columns(DY, 3 * r", "dx = [times(columns(DY, 2 * r", 1).replace("3 * r + 3), W", "2 * r + 3), W", 1))
     run = said(f"{slides}/build.sh", build)

@@ -2,7 +2,8 @@
 # build.sh BUILD [short]   makes BUILD/docs, the reference as a site (make docs); short: without
 #                          graphs of calls and includes
 # build.sh --check BUILD   only looks for missing comments and parameters in headers (a few seconds)
-# build.sh --lacks         prints the missing programs and files that the site needs
+# build.sh --lacks         prints the missing programs that the site needs. Without those that draw
+#                          formulas, it shows the formulas as LaTeX source.
 # build.sh --headers       prints the headers that the site documents
 #
 # A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
@@ -13,15 +14,18 @@ export LC_ALL=C.UTF-8 LANGUAGE=en
 source common/base/say.sh
 here=common/setup/docs
 
-# Prints the programs and files that the site needs and that are missing here.
+needed=(doxygen dot tred)
+formulas_need=(latex dvips gs pdf2svg)
+
+# lacks PROGRAM...: prints those that are missing here.
 lacks() {
     local name
-    for name in doxygen dot tred latex dvips gs pdf2svg; do type -P "$name" > /dev/null || echo "$name"; done
+    for name; do type -P "$name" > /dev/null || echo "$name"; done
 }
 
 need_programs() {
     local missing
-    missing=$(lacks)
+    missing=$(lacks "${needed[@]}")
     [[ -z $missing ]] || give_up "the reference needs ${missing//$'\n'/, }" \
         'common/setup/setup.sh docs installs what it needs'
 }
@@ -147,13 +151,13 @@ make_readable_aloud() { # FOLDER
 }
 
 main() {
-    local settings=() read only=
+    local settings=() read only='' no_formulas
     case $1 in
     --check) only=1 && shift ;;
-    --lacks) lacks && return ;;
+    --lacks) lacks "${needed[@]}" "${formulas_need[@]}" && return ;;
     --headers) headers && return ;;
     esac
-    if [[ $only ]]; then lacks() { type -P doxygen > /dev/null || echo doxygen; }; fi
+    [[ -z $only ]] || needed=(doxygen)
     need_programs
     build=$(realpath -m "$1")
     work=$build/docs-work
@@ -163,13 +167,17 @@ main() {
     DOCS_TYPES=$(headers | xargs sed -nE 's/^(typedef )?(struct|enum) ([A-Z][A-Za-z]*)[ ;].*/\3/p' | sort -u | tr '\n' ' ')
     DOCS_FUNCTIONS=$(headers | xargs sed -nE 's/^([A-Za-z_][A-Za-z_0-9 ]*[ *]+)([a-z_][a-z_0-9]*)\(.*/\2/p' | sort -u | tr '\n' ' ')
     DOCS_PAGES=$(pages)
-    export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES
+    DOCS_FIGURES=$build/slides/figures/list.tsv
+    no_formulas=$(lacks "${formulas_need[@]}")
+    DOCS_FORMULAS=${no_formulas:+as LaTeX}
+    export DOCS_TYPES DOCS_FUNCTIONS DOCS_PAGES DOCS_FIGURES DOCS_FORMULAS
     filter_files
     must_all_have_comments
     [[ -z $only ]] || { must_not_warn xml && return; }
     draw_folders
     read=$(sources)
     [[ ${2:-} != short ]] || read='' settings=('CALL_GRAPH = NO' 'INCLUDE_GRAPH = NO' 'INCLUDED_BY_GRAPH = NO' 'REFERENCED_BY_RELATION = NO')
+    [[ ! -e $DOCS_FIGURES ]] || settings+=("HTML_EXTRA_FILES = $(cut -f2 "$DOCS_FIGURES" | sed "s#.*#${DOCS_FIGURES%/*}/&.svg#" | tr '\n' ' ')")
     run_doxygen site "INPUT = $here/pages/main.md $here/pages/labs.md $here/pages/a_call.md $here/pages/groups.dox $(pages) $(headers | tr '\n' ' ') ${read//$'\n'/ }" \
         "${settings[@]}"
     must_not_warn site
@@ -183,7 +191,7 @@ main() {
     [[ ! -e $build/docs ]] || mv "$build/docs" "$build/docs.old"
     mv "$work/site/html" "$build/docs"
     rm -rf "$build/docs.old"
-    echo "$1/docs/index.html: $(cat "$work/symbols") symbols, $(find "$build/docs" -name '*.html' -not -path '*/search/*' | wc -l) pages"
+    echo "$1/docs/index.html: $(cat "$work/symbols") symbols, $(find "$build/docs" -name '*.html' -not -path '*/search/*' | wc -l) pages${no_formulas:+; formulas are LaTeX: there is no ${no_formulas//$'\n'/, }}"
 }
 
 main "$@"

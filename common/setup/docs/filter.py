@@ -6,8 +6,9 @@ numbers.
 The text of a source has only its functions, for call graphs. A header goes into the group of its
 folder, its headings become headings of the group's page, and in `int a, b; /**< text */` each name
 gets the text. A text of a lab or of a folder becomes a page, and links between such texts become
-links between pages.
+links between pages. A lab's page has its figures of the slides.
 """
+import html
 import os
 import re
 import sys
@@ -36,6 +37,8 @@ ALONE = re.compile(r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\n)?^(enum \{ \w+ = [^,{}]*(
 TYPES = set(os.environ.get("DOCS_TYPES", "").split())
 PAGES = os.environ.get("DOCS_PAGES", "").split()
 FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
+# "as LaTeX" if formulas cannot be drawn.
+FORMULAS = os.environ.get("DOCS_FORMULAS")
 VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
 # A capitalised word at the start of a sentence. It names no type, although Doxygen would link it.
 SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
@@ -111,6 +114,9 @@ def header(path, text):
         escaped = [part.replace(",", "\\,") for part in (title, about + ". " if about else "")]
         return f"{end}/** @section_of_words{{words_{opened},{escaped[0]},{escaped[1]}%Part {opened} of {path}.}} */ /**@{{*/{lines}"
 
+    if FORMULAS:
+        text = re.sub(r"\\f\[(.*?)\\f\]", r"@verbatim\1@endverbatim", text, flags=re.S)
+        text = re.sub(r"\\f\$ *(.*?) *\\f\$", lambda found: "`" + re.sub(r" *(\n \* *)", r"`\1`", found.group(1)) + "`", text, flags=re.S)
     text = re.sub(r"/\*\*.*?\*/", lambda found: no_links(found.group(0)), HEADING.sub(heading, UNION.sub(flatten_union, split_names(text))), flags=re.S)
     text = re.sub(r"^\{\n.*?^\}", lambda body: only_calls(body.group(0)), text, flags=re.M | re.S)
     return f"/** @addtogroup {group_of(path)} */ /**@{{*/ {text}{'/**@}*/ ' if opened else ''}/**@}}*/\n"
@@ -140,6 +146,25 @@ def page_name(path):
     return f"lab{lab.group(1)}" if lab else path.replace("README.md", "readme").replace(".md", "").replace("/", "_").lower()
 
 
+def read_figures():
+    """{page: [(name, alternative text)]}, from the list that make figures writes."""
+    found, path = {}, os.environ.get("DOCS_FIGURES", "")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for lab, name, text in (line.rstrip("\n").split("\t") for line in file):
+                found.setdefault(f"lab{int(lab):02}", []).append((name, text))
+    return found
+
+
+FIGURES = read_figures()
+
+
+def with_figures(name, text):
+    """Puts the figures of a page before its first section, on the empty line above the heading."""
+    shown = "".join(f'<p class="figure" tabindex="0"><img src="{figure}.svg" alt="{html.escape(about)}"/></p>' for figure, about in FIGURES.get(name, ()))
+    return text.replace("\n\n## ", f"\n\\htmlonly[block]{shown}\\endhtmlonly\n## ", 1) if shown else text
+
+
 def page(path, text):
     def link(found):
         label, to = found.groups()
@@ -151,7 +176,10 @@ def page(path, text):
         return f"[{label}](@ref {page_name(to) if to in PAGES else to.replace('/', '_')})"
 
     text = re.sub(r"^# (.*)$", lambda found: f"# {found.group(1)} {{#{page_name(path)}}}", text, count=1, flags=re.M)
-    return no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))
+    text = no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))
+    # Markdown shows lines of code as they are, with the % of no_links.
+    text = re.sub(r"^ {4}.*", lambda line: re.sub(r"(?<!\w)%(?=[A-Z])", "", line.group(0)), text, flags=re.M)
+    return with_figures(page_name(path), text)
 
 
 def filtered(path):

@@ -16,7 +16,9 @@ import zipfile
 
 ROOT, BUILD = os.environ["ROOT"], os.environ["BUILD"]
 os.chdir(ROOT)
-sys.path.insert(0, "common/train/tests")
+sys.dont_write_bytecode = True
+sys.path[:0] = ["common/train/tests", "slides"]
+import figures as figures_of_slides  # pylint: disable=wrong-import-position
 import pages as pages_of_tests  # pylint: disable=wrong-import-position
 
 HERE = "common/setup/docs"
@@ -51,11 +53,12 @@ def said(*command, **environment):
 
 
 class Page(html.parser.HTMLParser):
-    """A page's links, its anchors, the files that it loads, and its words."""
+    """A page's links, its anchors, the files that it loads, its figures of the slides, and its words."""
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.loads, self.anchors, self.words, self.formulas, self.parts = [], [], set(), [], [], []
+        self.links, self.loads, self.anchors, self.words, self.formulas, self.figures, self.parts = [], [], set(), [], [], [], []
+        self.in_figure = False
         self.feed(text_of(path))
 
     def handle_starttag(self, tag, attrs):
@@ -70,6 +73,9 @@ class Page(html.parser.HTMLParser):
             self.loads.append(loaded)
         if tag == "img" and attributes.get("class", "").startswith("formula"):
             self.formulas.append(attributes["src"])
+        elif tag == "img" and self.in_figure:
+            self.figures.append((attributes["src"], attributes["alt"]))
+        self.in_figure = tag == "p" and attributes.get("class") == "figure"
 
     def handle_data(self, data):
         self.words.append(data)
@@ -153,6 +159,78 @@ def check_labs(pages):
         if not page or plain(title) not in plain("".join(page.words)):
             wrong.append(path)
     check("every lab has a page with its title", not wrong and len(glob.glob("labs/*/README.md")) >= 11, "\n".join(wrong))
+
+
+def check_figures(pages):
+    """The figures of the slides on the labs' pages."""
+    wrong, expected = [], {}
+    for lab, name, text in figures_of_slides.figures():
+        expected.setdefault(f"lab{lab:02}.html", []).append((f"{name}.svg", text))
+    for path in sorted(glob.glob("labs/*/README.md")):
+        name = f"lab{path.split('/')[1][:2]}.html"
+        shown = pages[name].figures if name in pages else []
+        wrong += [] if shown and shown == expected.get(name) else [f"{name}: {shown}, not {expected.get(name)}"]
+        wrong += [f"{name}: no alternative text of {src}" for src, text in shown if len(text.split()) < 8]
+        wrong += [f"{name}: {src} draws nothing" for src, _ in shown if not os.path.isfile(f"{SITE}/{src}") or text_of(f"{SITE}/{src}").count("<path") < 10]
+    check("every lab's page shows its figures of the slides as SVG, with their alternative texts", not wrong, "\n".join(wrong))
+
+
+def check_alternative_text(folder):
+    """A page of a lab gets a figure without a change of its lines, and its text is escaped."""
+    path, text = "labs/01-duplication-allreduce/README.md", "a < b & \"c\""
+    write(f"{folder}/list.tsv", f"1\tregion\t{text}\n")
+    read = {}
+    for name, figures in (("with", f"{folder}/list.tsv"), ("without", f"{folder}/none")):
+        said(f"{HERE}/filter.py", f"{folder}/{name}", path, DOCS_FIGURES=figures)
+        read[name] = text_of(f"{folder}/{name}{os.path.abspath(path)}").split("\n")
+    added = [line for line in read["with"] if line not in read["without"]]
+    check("an alternative text is escaped, and the page keeps the numbers of its lines", len(read["with"]) == len(read["without"]) and len(added) == 1
+          and [line for line in read["with"] if line not in added] == [line for i, line in enumerate(read["without"]) if i != read["with"].index(added[0])]
+          and 'alt="a &lt; b &amp; &quot;c&quot;"' in added[0], "\n".join(added))
+
+
+def check_verbatim_lines(folder):
+    """What the kit prints begins with names of types, such as Lab; those get no link and no mark."""
+    path = "labs/01-duplication-allreduce/README.md"
+    said(f"{HERE}/filter.py", folder, path, DOCS_TYPES="Lab", DOCS_PAGES="labs/02-colwise-linear/README.md")
+    read = text_of(folder + os.path.abspath(path)).split("\n")
+    verbatim = [line for line in text_of(path).split("\n") if line.startswith("    ")]
+    lost = [line for line in verbatim if line not in read]
+    check("the lines that the kit prints are on a lab's page as they are in its text", any(line.startswith("    Lab 1 ") for line in verbatim) and not lost, "\n".join(lost))
+
+
+def path_without(folder, *names):
+    """A folder with all programs of PATH except these."""
+    os.makedirs(folder)
+    for place in os.environ["PATH"].split(":"):
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if name not in names and not os.path.lexists(f"{folder}/{name}"):
+                os.symlink(os.path.join(place, name), f"{folder}/{name}")
+    return folder
+
+
+def check_missing_figures(folder):
+    """Without pdf2svg, or if a drawing fails, the pages have no figures, and one line says why."""
+    without_mpi = path_without(f"{folder}/without-mpi", "mpicc", "pkg-config", "pkgconf", "gcc", "cc")
+    run = said("make", "figures", f"BUILD={folder}/build", PATH=without_mpi)
+    listed = f"{folder}/build/slides/figures/list.tsv"
+    check("make figures needs neither MPI nor a compiler", run.returncode == 0 and os.path.exists(listed), run.stdout + run.stderr)
+    without = {"PATH": path_without(f"{folder}/without-pdf2svg", "pdf2svg")}
+    lacking = [said("slides/build.sh", "--lacks", *more, **without).stdout.split() for more in ((), ("figures",))]
+    check("the slides need no pdf2svg, but their figures for the pages do", lacking == [[], ["pdf2svg"]], lacking)
+    run = said(f"{HERE}/figures.sh", f"{folder}/build", "make", "figures", f"BUILD={folder}/build", **without)
+    made = said("/usr/bin/bash", f"{HERE}/build.sh", f"{folder}/build", "short", **without)
+    page = Page(f"{folder}/build/docs/lab01.html") if made.returncode == 0 else None
+    check("without pdf2svg, one line says that the pages have no figures, and the pages exist",
+          run.returncode == 0 and run.stderr == "the labs' pages have no figures: there is no pdf2svg (common/setup/setup.sh docs)\n" and not run.stdout
+          and page and not page.figures and not made.stderr, run.stdout + run.stderr + made.stdout + made.stderr)
+    formulas = Page(f"{folder}/build/docs/group__optim.html") if page else None
+    check("without pdf2svg, formulas are LaTeX, and the last line says so", formulas and not formulas.formulas and "\\sqrt{" in "".join(formulas.words)
+          and made.stdout.endswith("; formulas are LaTeX: there is no pdf2svg\n"), made.stdout)
+    write(listed, "1\tregion\tof an earlier build\n")
+    run = said(f"{HERE}/figures.sh", f"{folder}/build", "/usr/bin/bash", "-c", "echo much; echo more >&2; exit 2")
+    check("if a drawing fails, one line says that the pages have no figures, and none is left", run.returncode == 0 and not run.stdout and run.stderr.count("\n") == 1
+          and run.stderr.startswith("the labs' pages have no figures: they could not be drawn, see ") and not os.path.exists(listed), run.stdout + run.stderr)
 
 
 def code_lines(path):
@@ -291,10 +369,13 @@ def main():
     if not os.environ.get("ALL"):
         check_order()
         check_comments()
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            check_alternative_text(folder)
+            check_verbatim_lines(folder)
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_without_doxygen(f"{folder}/bare")
-        lacking = said("/usr/bin/bash", f"{HERE}/build.sh", "--lacks").stdout.split()
+        lacking = said("/usr/bin/bash", f"{HERE}/build.sh", "--lacks").stdout.split() + said("slides/build.sh", "--lacks", "figures").stdout.split()
         if lacking:
             print(f"skip - make docs makes the reference without a warning: there is no {', '.join(lacking)} (common/setup/setup.sh docs)")
             return
@@ -306,11 +387,13 @@ def main():
         check_links(pages)
         check_headers(pages)
         check_labs(pages)
+        check_figures(pages)
         check_secrets(pages)
         check_formulas(pages)
         check_readable_aloud(pages)
         check_axe(f"{folder}/axe")
         check_breaks(f"{folder}/broken", BREAKS)
+        check_missing_figures(f"{folder}/missing")
 
 
 main()
