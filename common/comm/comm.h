@@ -1,5 +1,5 @@
 /** @file
- * Groups of ranks and their communication, over MPI or NCCL. Every rank of a group calls a
+ * Groups of ranks and their communication, over MPI, shared memory or NCCL. Every rank of a group calls a
  * collective, in the same order.
  *
  * The `comm_` functions work on plain memory, not on tensors; those of balise.h use them. Counts
@@ -34,9 +34,9 @@ typedef struct Counter {
  *  31 bytes. */
 Group *group_of(MPI_Comm comm, const char *name);
 
-/** Do groups that are made from now on use memory that their ranks share, if all of them are on one
- *  node? No, unless a program asks for it: the grader counts MPI's messages. The same on all ranks;
- *  ignored with NCCL. */
+/** Lets groups that are made from now on use shared memory, if all their ranks are on one node. Off
+ *  by default, because the grader counts MPI's messages. All ranks pass the same value. Ignored with
+ *  NCCL. */
 void comm_share_memory(bool wanted);
 
 /** Frees the group and all groups split from it. Collective. */
@@ -87,7 +87,9 @@ void comm_receive(Group *group, real *x, int64_t count, int from);
 /** A sum or a message in progress; comm_wait() frees it. */
 typedef struct CommRequest CommRequest;
 /** Starts the sum of x [count] in place, on every rank. Until comm_wait(), x belongs to the
- *  transport. Collective. */
+ *  transport. In shared memory, a rank continues a sum inside comm_wait(), comm_poke(),
+ *  comm_receive() and all sums, gathers and reduce-scatters, but not while it waits in other calls.
+ *  Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
 /** Starts to send x [count] to a rank of the group, which must receive the same count, and returns
  *  at once. Until comm_wait(), x must not change. Never buffered: the send is complete when the
@@ -98,6 +100,5 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to)
  *  for each start. */
 void comm_wait(CommRequest *request);
 
-/** Lets MPI make progress with started sums and messages, because it does so only inside its
- *  calls. */
+/** Makes progress with started sums and messages, which continue only inside calls. */
 void comm_poke(Group *group);

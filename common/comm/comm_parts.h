@@ -60,6 +60,9 @@ struct CommRequest {
  *  them. */
 extern const Transport over_mpi;
 
+/** Over MPI: is a started send complete? If so, its wait returns at once. */
+bool mpi_is_done(CommRequest *request);
+
 /** Lets a group whose ranks are all on one node use shared memory, if comm_share_memory() asked for
  *  it. Returns false if it must use MPI. Collective. */
 bool shared_join(Group *group);

@@ -243,6 +243,18 @@ static CommRequest *mpi_send_start(Group *group, const real *x, int64_t numbers,
     return &mine->request;
 }
 
+bool mpi_is_done(CommRequest *request)
+{
+    MpiRequest *mine = (MpiRequest *)request;
+    bool done = true;
+    for (int64_t i = 0; i < mine->pieces && done; i++) {
+        int one;
+        MPI_Test(&mine->of_piece[i], &one, MPI_STATUS_IGNORE);
+        done = one;
+    }
+    return done;
+}
+
 static void mpi_wait(CommRequest *request)
 {
     MpiRequest *mine = (MpiRequest *)request;

@@ -1,6 +1,7 @@
 /* A transport through memory that the ranks of a node share (MPI_Win_allocate_shared). Messages and
  * broadcasts go through MPI. */
 #include <sched.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static bool advance_all(void)
 static void start(Group *group, Collective *c)
 {
     Shared *shared = group->link;
-    c->pieces = c->count ? (c->count + PIECE - 1) / PIECE : 1;
+    c->pieces = c->count ? (c->count + SLOT_NUMBERS - 1) / SLOT_NUMBERS : 1;
     if (shared->first)
         shared->last->next = c;
     else
@@ -82,6 +83,10 @@ static CommRequest *shared_all_reduce_start(Group *group, real *x, int64_t count
 static void shared_wait(CommRequest *request)
 {
     if (request->operation != ALL_REDUCE) {
+        while (!mpi_is_done(request)) {
+            advance_all();
+            sched_yield();
+        }
         over_mpi.wait(request);
         return;
     }
@@ -172,10 +177,10 @@ static void shared_receive(Group *group, real *x, int64_t count, int from)
 
 static void shared_leave(Group *group)
 {
-    Shared *shared = group->link, **link = &all_shared;
-    while (*link != shared)
-        link = &(*link)->next;
-    *link = shared->next;
+    Shared *shared = group->link, **place = &all_shared;
+    while (*place != shared)
+        place = &(*place)->next;
+    *place = shared->next;
     MPI_Win_free(&shared->window);
     free(shared->slot);
     free(shared->begin);
@@ -192,14 +197,15 @@ static bool is_on_one_node(const Group *group)
     return size == group->size;
 }
 
-/* A rank's memory begins at the same distance from a page on all ranks. */
+/* A rank's memory has the same offset in a page in every process, so all processes round up to the
+ * same Board. */
 static Board *board_of(MPI_Win window, int rank)
 {
     MPI_Aint size;
     int unit;
     char *memory;
     MPI_Win_shared_query(window, rank, &size, &unit, &memory);
-    return (Board *)(memory + (LINE - (uintptr_t)memory % LINE) % LINE);
+    return (void *)(memory + (LINE - (uintptr_t)memory % LINE) % LINE);
 }
 
 bool shared_join(Group *group)
@@ -228,8 +234,8 @@ bool shared_join(Group *group)
                             &shared->window);
     for (int r = 0; r < group->size; r++)
         shared->board[r] = board_of(shared->window, r);
-    memset(shared->board[group->rank], 0, sizeof(Board));
-    MPI_Barrier(group->comm); /* the counters of all ranks are 0 */
+    memset(shared->board[group->rank], 0, sizeof(Board)); /* gets the memory here, not in a step */
+    MPI_Barrier(group->comm);                             /* the counters of all ranks are 0 */
     shared->group = group;
     shared->next = all_shared;
     all_shared = shared;

@@ -4,7 +4,8 @@
  * A collective goes through its array in pieces. Each rank has a ring of slots in the shared memory.
  * It copies its numbers of a piece into its next slot. Once all ranks have done so, each takes what
  * it needs out of all slots: the sum, which it adds up in the order of the ranks, or the others'
- * numbers. So each number is copied once and never sent, and all ranks get the same bits.
+ * numbers. So no number is sent: each rank copies its numbers once, and the others read them there.
+ * All ranks get the same bits.
  */
 #pragma once
 
@@ -14,17 +15,18 @@
 #include "comm/comm_parts.h"
 
 enum {
-    PIECE = 1 << 15, /**< numbers: the slots of a few ranks stay in a core's cache */
-    SLOTS = 4,       /**< per rank: half a megabyte of shared memory for each group */
-    LINE = 64        /**< bytes of a cache line */
+    SLOT_NUMBERS = 1 << 15, /**< in a piece: the slots of a few ranks stay in a core's cache */
+    SLOTS = 4,              /**< per rank; half a megabyte per group in single precision */
+    LINE = 64               /**< bytes of a cache line */
 };
 
 /** A rank's numbers of a piece, and the collective that it calls. */
 typedef struct Slot {
-    int64_t count;       /**< numbers of the whole array */
-    Operation operation; /**< which collective */
-    ReduceOp how;        /**< of an all-reduce */
-    real numbers[PIECE]; /**< those of the piece, at their places in it */
+    int64_t count;              /**< numbers of the whole array */
+    Operation operation;        /**< which collective */
+    ReduceOp how;               /**< of an all-reduce */
+    int64_t width;              /**< numbers in a row; 0 in an all-reduce */
+    real numbers[SLOT_NUMBERS]; /**< those of the piece, at their places in it */
 } Slot;
 
 /** A rank's slots: it writes them, all ranks read them. */
@@ -34,8 +36,8 @@ typedef struct Board {
     _Alignas(LINE) Slot slot[SLOTS];       /**< piece i is in slot i % SLOTS */
 } Board;
 
-/** A collective on an array of `count` numbers. The array has rows of begin[size] numbers, and
- *  begin[k] to begin[k + 1] - 1 of each row are those of rank k. */
+/** A collective on an array of `count` numbers. The array has rows of begin[size] numbers.
+ *  Columns begin[k] to begin[k + 1] - 1 of each row belong to rank k. */
 typedef struct Collective {
     CommRequest request;           /**< with the operation: a sum, a gather or a reduce-scatter */
     ReduceOp how;                  /**< of an all-reduce */
@@ -43,22 +45,22 @@ typedef struct Collective {
     const int64_t *begin;          /**< [size+1]; NULL for an all-reduce */
     const real *from;              /**< input */
     real *to;                      /**< result; may be `from`, unless it is packed */
-    bool packed;                   /**< a gather's input, or a reduce-scatter's result, has this
-                                     *   rank's numbers alone */
-    int64_t pieces, filled, taken; /**< of this collective: all, in this rank's slots, done */
+    bool packed;                   /**< a gather's input, or a reduce-scatter's result, holds
+                                     *   only this rank's numbers */
+    int64_t pieces, filled, taken; /**< pieces: in all, copied into this rank's slots, taken */
     HostView view;                 /**< of an all-reduce that was started */
     struct Collective *next;       /**< started after this one */
 } Collective;
 
 /** A group's shared memory, and its collectives in progress. */
 typedef struct Shared {
-    MPI_Win window;      /**< has the boards */
-    Group *group;        /**< whose it is */
+    MPI_Win window;      /**< holds the boards */
+    Group *group;        /**< the group that owns this */
     Collective *first;   /**< in the order in which they were started */
     Collective *last;    /**< valid if there is a first one */
     Collective *to_fill; /**< the first one with pieces that are not in this rank's slots yet */
-    struct Shared *next; /**< the list of those of all groups */
-    const Slot **slot;   /**< [size] of a piece, while it is taken */
+    struct Shared *next; /**< in the list of all groups */
+    const Slot **slot;   /**< [size] each rank's slot of the piece that is being taken */
     int64_t *begin;      /**< [size+1] of a collective on equal parts */
     Board *board[];      /**< of each rank */
 } Shared;

@@ -60,8 +60,12 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     MPI_Error_string(*code, text, &length);
-    misuse("does each rank call the same collectives, in the same order and with the same sizes? "
-           "make grade says which lab does not, make trace LAB=n shows it",
+    int class;
+    MPI_Error_class(*code, &class);
+    misuse(class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT
+               ? N_("does each rank call the same collectives, in the same order and with the same "
+                    "sizes? make grade says which lab does not, make trace LAB=n shows it")
+               : N_("is the memory full that the ranks share? df -h /dev/shm"),
            "an exchange failed in MPI: %s", text);
 }
 

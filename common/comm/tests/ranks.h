@@ -40,6 +40,16 @@ static inline void ranks_down(void)
     MPI_Finalize();
 }
 
+/** Frees the groups that a test has made. */
+static inline void free_groups(void)
+{
+    while (world->first_child) {
+        Group *child = world->first_child;
+        world->first_child = child->next_sibling;
+        group_free(child);
+    }
+}
+
 enum { GROUPS_TRIED = 9 /**< group_of_first() takes 1 to 8 */ };
 
 /** Makes one group of the first 1, 2, 3 or 4 ranks, and another of the rest. Returns this rank's

@@ -121,6 +121,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("parts");
     tcase_set_timeout(tcase, 120);
     tcase_add_unchecked_fixture(tcase, ranks_up, ranks_down);
+    tcase_add_checked_fixture(tcase, NULL, free_groups);
     tcase_add_loop_test(
         tcase, a_rank_gets_the_sum_of_its_part_in_the_order_of_the_ranks_wherever_it_begins, 1, 5);
     tcase_add_loop_test(tcase, every_rank_gets_all_parts, 1, GROUPS_TRIED);
