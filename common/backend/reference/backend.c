@@ -18,9 +18,12 @@ double backend_peak(void)
 
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
-    /* Plain loops can do both. */
-    reference_set_products(precision);
-    return true;
+    /* Whether a GPU rounds to TF32 or drops bits depends on its kernel: that has no definition. */
+    const bool defined = precision != TF32;
+    reference_set_products(defined ? precision : FP32);
+    return defined ||
+           problem_set(problem, NULL, "on a CPU, use AMP=bf16; on a GPU, add BACKEND=cuda",
+                       "AMP=%s needs a GPU", precision_name(precision));
 }
 
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room)
