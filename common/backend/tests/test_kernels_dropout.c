@@ -37,13 +37,14 @@ static void call_gelu_dropout_backward(const Comparison *c, bool reference)
                        t[0].single, t[1].single, t[2].single);
 }
 
-/* A mask over rows of 7 positions, of samples that fill 64 bits, from an odd column on. */
+/* A mask over rows of 7 positions, from some column on. Philox takes the two halves of a sample's
+ * number as two words: the numbers differ in all bits that a row number can have, which are 63. */
 enum { POSITIONS = 7, SAMPLES = 43 };
 
 static DropoutMask mask_of(double probability, int64_t column_begin, int64_t samples[SAMPLES])
 {
     for (int64_t i = 0; i < SAMPLES; i++)
-        samples[i] = (i * 0x123456789) % 0xFEDCBA98765;
+        samples[i] = (int64_t)((uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 1);
     return (DropoutMask){
         philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin, 0};
 }
