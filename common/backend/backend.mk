@@ -69,9 +69,10 @@ LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -W
 LIBS_emulated = -lstdc++
 LDLIBS += $(LIBS_$(BACKEND))
 
+# On a GPU, real or emulated, a lab may take more time and memory.
+GPU_OPTION = $(if $(filter cuda emulated,$(BACKEND)),--gpu)
 # Checks for a GPU before anything is graded, so a missing one is reported once, and not once
 # per rank and lab.
-GPU_OPTION = $(if $(filter cuda,$(BACKEND)),--gpu)
 GPU_PROBE = $(if $(filter cuda,$(BACKEND)),there-is-a-gpu)
 $(BUILD)/kernels$(OF_BACKEND): $(call float,common/backend/describe_main.c common/tests/stop_at_misuse.c) $(LIBRARY)
 	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)

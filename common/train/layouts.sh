@@ -56,7 +56,7 @@ field() {
 # table OPTIMIZER OPTIONS... [-- MORE...]: prints a table. Only runs on several ranks get the
 # options MORE.
 table() {
-    local optimizer=$1 loss=0 weight=0 name tp dp pp mark status=0 more=() given=("${options[@]}")
+    local optimizer=$1 loss=0 weight=0 name tp dp pp losses weights mark status=0 more=() given=("${options[@]}")
     shift
     while [ $# -gt 0 ] && [ "$1" != -- ]; do
         options+=("$1")
@@ -77,11 +77,12 @@ table() {
     while read -r -u 3 tp dp pp; do
         name=$tp-$dp-$pp
         run "$name" $((tp * dp * pp)) --tp "$tp" --pp "$pp" --micro $((pp > 1 ? 3 : 1)) "${more[@]}"
-        mark=$(awk "BEGIN { print ($(losses_apart "$name") <= 8 * $loss && $(weights_apart "$name") <= 8 * $weight) ? \"✓\" : \"✗\" }")
+        losses=$(losses_apart "$name") weights=$(weights_apart "$name")
+        mark=$(awk "BEGIN { print ($losses <= 8 * $loss && $weights <= 8 * $weight) ? \"✓\" : \"✗\" }")
         [ "$mark" = ✓ ] || status=1 apart=$((apart + 1))
         trained=$((trained + 1))
         printf '%3s %3s %3s %11s %9s %9.3g %6.1f %6.1f %6.1f %6.1f %6.1f %s\n' "$tp" "$dp" "$pp" "$(tail -1 "$work/$name.loss")" \
-            "$(losses_apart "$name")" "$(weights_apart "$name")" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
+            "$losses" "$weights" "$(awk "BEGIN { print $(field "$name" peak_bytes) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_tp) / 1e6 }")" "$(awk "BEGIN { print $(field "$name" comm_bytes_dp) / 1e6 }")" \
             "$(awk "BEGIN { print $(field "$name" comm_bytes_pp) / 1e6 }")" "$(awk "BEGIN { print 1e3 * $(field "$name" step_s) }")" "$mark"
     done 3< <(layouts "${more[@]}")

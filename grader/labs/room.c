@@ -27,12 +27,30 @@ static char *begin_of(const Room *room)
     return (char *)(room->numbers - BEFORE);
 }
 
+/* The memory of freed rooms, out of reach. Scenarios take rooms of the same few sizes again and
+ * again, and memory that is new each time would cost more than the marks in it. */
+static struct {
+    char *all;
+    size_t within;
+} spare[MOST_ROOMS];
+
+static char *take_spare(size_t within)
+{
+    for (int i = 0; i < MOST_ROOMS; i++)
+        if (spare[i].all && spare[i].within == within) {
+            char *all = spare[i].all;
+            spare[i].all = NULL;
+            return all;
+        }
+    return mmap(NULL, within + 2 * OUT_OF_REACH, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 void room_take(Room *room, const char *name, int64_t count, int64_t mark)
 {
     *room = (Room){.name = name, .count = count, .mark = mark};
     size_t within = bytes_within(room);
-    char *all = mmap(NULL, within + 2 * OUT_OF_REACH, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all = take_spare(within);
     if (all == MAP_FAILED || mprotect(all + OUT_OF_REACH, within, PROT_READ | PROT_WRITE) != 0)
         abort();
     room->numbers = (int64_t *)(void *)(all + OUT_OF_REACH) + BEFORE;
@@ -47,10 +65,20 @@ void room_take(Room *room, const char *name, int64_t count, int64_t mark)
 
 void room_free(Room *room)
 {
+    char *all = begin_of(room) - OUT_OF_REACH;
+    const size_t within = bytes_within(room);
     for (int i = 0; i < MOST_ROOMS; i++)
         if (rooms[i] == room)
             rooms[i] = NULL;
-    munmap(begin_of(room) - OUT_OF_REACH, bytes_within(room) + 2 * OUT_OF_REACH);
+    int place = 0;
+    while (place < MOST_ROOMS - 1 && spare[place].all)
+        place++;
+    if (spare[place].all)
+        munmap(spare[place].all, spare[place].within + 2 * OUT_OF_REACH);
+    spare[place].all = all;
+    spare[place].within = within;
+    if (mprotect(all + OUT_OF_REACH, within, PROT_NONE) != 0)
+        abort();
 }
 
 int64_t room_written_before(const Room *room)

@@ -127,7 +127,7 @@ if ! build; then
     exit 1
 fi
 gpu=()
-[ "${BACKEND:-}" != cuda ] || gpu=(--gpu)
+[ -z "${BACKEND:-}" ] || gpu=(--gpu)
 timeout 300 "$BUILD/grade" "${gpu[@]}" --lab "$lab" --author mutant --runners "$work" --seed "${SEED:-1}" --expected "$EXPECTED" --margins > "$work/report" 2>&1
 status=$?
 read_report

@@ -18,9 +18,12 @@ double backend_peak(void)
 
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
-    /* Plain loops need no special instructions. */
-    reference_set_products(precision);
-    return true;
+    /* TF32 has no definition: whether a GPU rounds to it or drops bits depends on its kernel. */
+    const bool defined = precision != TF32;
+    reference_set_products(defined ? precision : FP32);
+    return defined ||
+           problem_set(problem, NULL, "on a CPU, use AMP=bf16; on a GPU, add BACKEND=cuda",
+                       "AMP=%s needs a GPU", precision_name(precision));
 }
 
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room)

@@ -37,14 +37,15 @@ static void call_gelu_dropout_backward(const Comparison *c, bool reference)
                        t[0].single, t[1].single, t[2].single);
 }
 
-/* A mask for texts of 7 positions, with sample numbers of up to 44 bits, from column `column_begin`
- * on. */
+/* A mask for texts of 7 positions, from column `column_begin` on. Philox takes the two halves of a
+ * sample number as two words, so the numbers here differ in all 63 bits that a row number can
+ * have. */
 enum { POSITIONS = 7, SAMPLES = 43 };
 
 static DropoutMask mask_of(double probability, int64_t column_begin, int64_t samples[SAMPLES])
 {
     for (int64_t i = 0; i < SAMPLES; i++)
-        samples[i] = (i * 0x123456789) % 0xFEDCBA98765;
+        samples[i] = (int64_t)((uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 1);
     return (DropoutMask){
         philox_key(3, "mask", 5), probability, samples, POSITIONS, column_begin, 0};
 }

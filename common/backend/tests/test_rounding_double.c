@@ -42,6 +42,31 @@ START_TEST(rounding_mode_rounds_each_sum_and_each_product)
 }
 END_TEST
 
+START_TEST(products_are_rounded_to_16_bits_but_tf32_is_refused)
+{
+    enum { SIDE = 128 };
+    static double x[SIDE * SIDE], w[SIDE * SIDE], y[SIDE * SIDE];
+    const struct {
+        Precision precision;
+        double rounded; /* 1 + 2^-9 + 2^-12 */
+    } good[] = {{BF16, 1}, {FP16, 1 + 0x1p-9}, {FP32, 1 + 0x1p-9 + 0x1p-12}};
+    Problem problem;
+    for (int i = 0; i < SIDE; i++) {
+        x[i * SIDE + i] = 1 + 0x1p-9 + 0x1p-12;
+        w[i * SIDE + i] = 1;
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ck_assert(backend_set_products(good[i].precision, SIDE, &problem));
+        kernel_linear_forward(SIDE, SIDE, SIDE, x, w, NULL, y);
+        ck_assert_double_eq(y[0], good[i].rounded);
+        ck_assert(!backend_set_products(TF32, SIDE, &problem));
+        ck_assert_str_eq(problem.what, "AMP=tf32 needs a GPU");
+        kernel_linear_forward(SIDE, SIDE, SIDE, x, w, NULL, y);
+        ck_assert_double_eq(y[0], x[0]);
+    }
+}
+END_TEST
+
 /* Two products that cancel except for a rounding error: rounding (1 + 2^-23)² loses 2^-46; the
  * other product, -(1 + 2^-22), is exact. */
 START_TEST(rounding_mode_rounds_products_that_are_added_or_fuses_them)
@@ -151,6 +176,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("rounding");
     tcase_add_test(tests, exact_mode_sums_in_the_order_of_the_index);
     tcase_add_test(tests, rounding_mode_rounds_each_sum_and_each_product);
+    tcase_add_test(tests, products_are_rounded_to_16_bits_but_tf32_is_refused);
     tcase_add_test(tests, rounding_mode_rounds_products_that_are_added_or_fuses_them);
     tcase_add_test(tests, products_of_integers_are_exact_in_both_modes);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
