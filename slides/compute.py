@@ -2,7 +2,7 @@
 """compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
 matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
 
-On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
+On a slide, \\N{key} is one of these numbers. No slide hard-codes a number that a formula gives.
 """
 import dataclasses
 import math

@@ -15,7 +15,7 @@ typedef struct HuggingFaceName {
      *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
     bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    bool in_thirds;      /**< the kit's parameter is [3,..], and this name is that of one third */
+    bool in_thirds;      /**< the kit's parameter is [3,..], and this name belongs to one third */
     int third;           /**< the number of this third, 0 to 2, in the kit's parameter, and in their
                             tensor if it holds all three */
     bool has_no_prefix;  /**< it never begins with the model's prefix */

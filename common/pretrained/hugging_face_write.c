@@ -108,7 +108,7 @@ static void list(Export *e, const HuggingFaceName *name, int block)
 }
 
 /* Copies a parameter x of the kit, or a third of one, to its place in their tensor y. `shape` is
- * that of x. */
+ * the shape of x. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
     const bool has_all = strchr(name->shape, '3');

@@ -216,7 +216,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** Returns the case with other sizes, which are drawn: for labs that split nothing. */
+/** Returns the case with new sizes, drawn at random, for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.

@@ -112,7 +112,7 @@ typedef struct CommName {
 void names_begin(MPI_Comm world, int number);
 /** The recorder's data about a communicator; the recorder owns them. */
 CommName *named(MPI_Comm comm);
-/** The rank in the launch of rank `rank` of a communicator; NOBODY if the communicator has no such
+/** The launch's number for rank `rank` of a communicator; NOBODY if the communicator has no such
  *  rank. */
 int launch_rank(MPI_Comm comm, int rank);
 /** The rank for which launch_rank() last returned NOBODY. */

@@ -67,7 +67,7 @@ START_TEST(two_forward_passes_before_two_backward_passes)
 }
 END_TEST
 
-START_TEST(gradients_of_micro_batches_add_up_to_that_of_the_batch)
+START_TEST(gradients_of_micro_batches_add_up_to_the_batch_gradient)
 {
     real numbers[30], upstream[24];
     fill_normal("x", 30, numbers);
@@ -324,7 +324,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("tape");
     tcase_add_checked_fixture(tcase, model_up, model_down);
     tcase_add_loop_test(tcase, two_forward_passes_before_two_backward_passes, 0, 2);
-    tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_that_of_the_batch);
+    tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_the_batch_gradient);
     tcase_add_test(tcase, a_backward_pass_starts_from_any_tensor);
     tcase_add_test(tcase, the_gradient_of_one_number_starts_with_one);
     tcase_add_test(tcase, the_given_gradient_is_not_changed);

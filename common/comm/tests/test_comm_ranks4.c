@@ -144,7 +144,7 @@ START_TEST(a_sum_continues_while_a_rank_waits_for_a_message)
 }
 END_TEST
 
-/* Where MPI sees a message of another size, or nothing. */
+/* Cases in which MPI sees a message of a different size, or none. */
 START_TEST(ranks_that_sum_arrays_of_different_sizes_are_reported)
 {
     comm_share_memory(true);

@@ -26,7 +26,7 @@ from runs import check  # noqa: E402
 def vocabulary():
     """The number of pieces of the tokenizer, which the error about another size names."""
     said = story(1, "--model", model_file("sizes.bin", vocabulary=7), "--tokenizer", TOKENIZER, "--steps", 8).stderr
-    return int(said.split("but its tokenizer ")[1].split()[0])
+    return int(said.split("but its tokenizer has ")[1].split()[0])
 
 
 def story(ranks, *options, stack="solutions"):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. The
 tolerance of losses is measured: 8 times the largest deviation of bf16 runs whose initial weights
-are moved by one unit in the last place, which changes the direction of roundings."""
+are moved by one unit in the last place, so that some numbers round the other way."""
 import os
 import struct
 import subprocess

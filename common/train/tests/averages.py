@@ -20,8 +20,8 @@ MASKED = ["--task", "mlm", "--positions", 1]
 
 
 def equals_gradients(folder, name, layouts, *options):
-    """Tests that losses and weights are those of averaged gradients, up to 8 times the deviation of
-    runs whose initial weights are moved by one unit in the last place."""
+    """Tests that losses and weights equal those of averaged gradients, up to 8 times the deviation
+    of runs whose initial weights are moved by one unit in the last place."""
     def saved(run_name, ranks, *more):
         return losses_of(ranks, *STEPS, *options, "--save", f"{folder}/{name}-{run_name}", *more)
 

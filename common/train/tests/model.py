@@ -88,13 +88,13 @@ check("the first and the last stage hold the table", stories.held(2, 2, 0) + 288
 over_tp = cost.step(slow, stories, 2, 1)["over tp"]
 check("a LLaMA sums four tensors a block over tp, two at its ends, and three numbers a token in its loss", abs(
     over_tp - 26 * cost.all_reduce(link, 2, 4 * 1024 * 288) - 3 * cost.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
-check("and exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
+check("a LLaMA exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
 
 nodes = dataclasses.replace(slow, near=cost.Link(1e-6, 2e9), far=cost.Link(1e-5, 1e9), node=8)
 check("a tp group that fills whole nodes has their uplinks to itself, two groups share one that both cross, and one within a node uses none",
       cost.link_of_tp(nodes, 16, 32) == nodes.far and cost.link_of_tp(nodes, 12, 24) == cost.Link(1e-5, 5e8)
       and cost.link_of_tp(nodes, 8, 32) == cost.link_of_tp(nodes, 3, 6) == nodes.near != cost.link_of_tp(nodes, 3, 9))
-check("and is no faster than the links inside the node", cost.link_of_tp(dataclasses.replace(nodes, far=cost.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
+check("a tp group that fills nodes is no faster than the links inside a node", cost.link_of_tp(dataclasses.replace(nodes, far=cost.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
 
 split, whole = cost.step(slow, small, 4, 1), cost.step(slow, small, 1, 1)
 check("tp divides the products, and leaves the norms whole", abs(4 * split["compute"] / whole["compute"] - 1) < 1e-9

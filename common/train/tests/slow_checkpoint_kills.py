@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """SIGKILL ends a run ten times at random moments, and the same command resumes it each time. The
-loss curve is that of an undisturbed run."""
+loss curve equals that of an undisturbed run."""
 import os
 import random
 import signal

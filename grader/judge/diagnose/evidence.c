@@ -284,7 +284,8 @@ static int64_t times_in(const double *numbers, int64_t count, double number, dou
     return times;
 }
 
-/* Are the right numbers all there, in other places? No number may occur more often than it should. */
+/* Are all the right numbers there, but in different places? No number may occur more often than it
+ * should. */
 bool same_numbers_elsewhere(const Evidence *e)
 {
     int64_t zeros = 0; /* on this rank alone */
