@@ -19,7 +19,7 @@ typedef struct Folder {
 
 enum { NAME_SIZE = 256 };
 
-/* Writes their name for a parameter; `block` is -1 for one outside the blocks. */
+/* Writes Hugging Face's name for a parameter; `block` is -1 for one outside the blocks. */
 static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
                     char text[NAME_SIZE])
 {
@@ -180,8 +180,8 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* Returns the place in their tensor of this rank's part of a parameter, or of the third of it that
- * `name` names. `third` is the shape of that parameter or third in the kit. */
+/* Returns the place in Hugging Face's tensor of this rank's part of a parameter, or of the third of
+ * it that `name` names. `third` is the shape of that parameter or third in the kit. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;

@@ -205,7 +205,7 @@ Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp
 /** Like lab_usual_case(), but takes from `sizes` those that are not 0. */
 Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes);
 
-/** A dropout probability that keeps little. */
+/** A dropout probability at which few elements are kept. */
 #define NEARLY_ONE (15.0 / 16)
 /** A random integer from low to high. */
 int draw(Draw *d, int low, int high);

@@ -107,8 +107,8 @@ typedef struct CommName {
     bool own;                       /**< created by the lab and not adopted by a group */
 } CommName;
 
-/** Counts the collectives of each communicator from 0 again, and identifies `world`, that of the case,
- *  as THE_WORLD. Call this when a case begins; its `number` is the same on every rank. */
+/** Counts the collectives of each communicator from 0 again, and identifies the case's communicator
+ *  `world` as THE_WORLD. Call this when a case begins; its `number` is the same on every rank. */
 void names_begin(MPI_Comm world, int number);
 /** The recorder's data about a communicator; the recorder owns them. */
 CommName *named(MPI_Comm comm);

@@ -201,7 +201,7 @@ endings() {
     check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
     check "printing without end is stopped" fails_saying_one_of "Rank 1 did not return within the time limit" "the ranks print more than"
-    check "its output is cut at a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
+    check "a lab's output is cut at a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
     attack 'for (int i = 0; i < 256; i++) ASK(SYS_close, i);'
     check "closing all descriptors does not stop the judge" test "$status" -le 1
     attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) ASK(SYS_write, i, record, sizeof record); scale(x, 0);'

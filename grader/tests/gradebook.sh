@@ -96,7 +96,7 @@ check "the summary counts them, and no student's report names them" \
     [ "$(grep -c '^6 submissions have files that are identical' grades-reports/summary) $(cat grades-reports/*.txt | grep -c 'identical')" = "1 0" ]
 cp grades.csv resumed.csv
 build/gradebook --dir many --out other.csv --seed 5 --jobs 1 > out 2>&1
-check "without interruption the table is the same" cmp -s resumed.csv other.csv
+check "an uninterrupted gradebook ends with the same table" cmp -s resumed.csv other.csv
 verdicts > before
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
@@ -117,7 +117,7 @@ without_others() { sed "s,\"[^\"]*\"\r$,," "$1"; } # the last column is about th
 check "an interrupted gradebook loses no verdict" [ "$(grep -cxFf <(without_others few.csv) <(without_others resumed.csv))" = 3 ]
 verdicts few > before
 build/gradebook --dir few --out few.csv --seed 6 --jobs 2 > out 2>&1
-check "another seed grades all again" [ "$(verdicts few | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
+check "a different seed grades everything again" [ "$(verdicts few | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
 mv many/wrong taken-out
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "the report of a removed submission is deleted, and no other" \

@@ -235,7 +235,7 @@ check "the archive for Windows holds the same files" alike
 check "two builds give the same archive, byte for byte" again_the_same
 check "no file in it has two lines of a solution" without_solutions
 check "a handout has no wrong answers, tests, copies or instructor's cases" without_the_rest
-check "its texts name no reference" no_reference_is_named
+check "the texts of a handout name no reference" no_reference_is_named
 check "every command and setting that its texts name exists in it" commands_exist
 check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
 check "lines of labs are found in a folder with a blank in its name" lines_are_told

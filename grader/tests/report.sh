@@ -50,10 +50,10 @@ check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 check "lab 13: the solution has no wrong element, and its blocks cover each matrix once" right 13 CASE=17
 check "what a stage does not hold is not called missing" page lacks_nothing 13
 check "lab 13: the page says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
-check "below its calls is its schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
+check "lab 13: below the calls is the schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
 check "a lab without stages has no schedule" page has_no_schedule 6
 check "with a cluster, the page of a pipeline is right too" right 13 CASE=17 CLUSTER=dgx-h200
-check "its schedule there has a row per stage, and ends with the step" page has_stages_in_time 13 4
+check "a pipeline's schedule on a cluster has a row per stage, and ends with the step" page has_stages_in_time 13 4
 check "the command on the page names the same cluster" page says 13 "CASE=17 SOLUTION=1 CLUSTER=dgx-h200"
 cp "$ROOT/common/bench/clusters/dgx-h200.json" "a cluster.json"
 report LAB=13 SOLUTION=1 SEED=7 CASE=17 CLUSTER="a cluster.json" LAYERS=48 HIDDEN_DIM=1600 HEADS=25 SEQ=512 BATCH_SIZE=16

@@ -92,10 +92,10 @@ fits_80() {
 for case in 12 17; do # GPipe, 1F1B
     trace LAB=13 SOLUTION=1 CASE=$case
     check "four stages and eight micro-batches (CASE=$case) fit into 80 columns" fits_80 "a pass in each slot" 1
-    check "both schedules take the same time" says "22 slots; the first stage is idle in 6 of them"
+    check "eight micro-batches on four stages (CASE=$case) take 22 slots" says "22 slots; the first stage is idle in 6 of them"
     trace LAB=13 SOLUTION=1 CASE=$case CLUSTER=dgx-h200
-    check "on a cluster they fit too, in boxes as long as each pass takes" fits_80 "on dgx-h200, 12 layers" 3
-    check "with the length of the step, and the idle share of each stage" \
+    check "on a cluster, the stages (CASE=$case) fit into 80 columns, in boxes as long as each pass takes" fits_80 "on dgx-h200, 12 layers" 3
+    check "the schedule on a cluster has the length of the step, and the idle share of each stage" \
         eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of the step'"
 done
 takes() { # takes N: the N-th time of the step on a cluster

@@ -122,7 +122,7 @@ rm "$one" && ln -s /dev/zero "$one"
 in_place_of_a_lab "a link to a device" "it is not a file"
 rm "$one" && mkdir "$one"
 in_place_of_a_lab "a folder" "it is a folder"
-check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
+check "a link to a regular file is accepted as a lab" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
 rm "$one" && mv kept.c "$one"
 # A missing GPU is reported before the kernels are compiled, which takes minutes.
 mkdir -p cuda/bin

@@ -42,7 +42,7 @@ refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS=
 
 refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
 run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")
-check("without LAYERS and BATCH_SIZE, each stage has a block and each micro-batch as many rows",
+check("without LAYERS and BATCH_SIZE, there is a block for each stage, and rows for each micro-batch",
       run.returncode == 0 and "model     3 layers" in run.stdout and "BATCH_SIZE 12," in run.stdout and "tp=1 dp=2 pp=3 micro=3" in run.stdout, run.stdout + run.stderr)
 
 work = os.path.join(BUILD, "model-test")
@@ -185,8 +185,8 @@ check("the weak scaling of Megatron-LM's paper is predicted within 7 points, on 
 with open("common/bench/clusters/dgx-2h.json", encoding="utf-8") as file:
     published = json.load(file)["published"]["one_gpu_tflops"]
 one = re.search(r"one GPU: ([\d.]+) TFLOP/s", run.stdout)
-check("and the rate of one GPU within 3 % of the published one", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)
-check("its headline is printed beside the published one", re.search(r"512 GPUs: [\d.]+ PFLOP/s, \d+ % of linear predicted, 15.1 and 76 % published", run.stdout), run.stdout)
+check("the predicted rate of one GPU is within 3 % of the published one", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)
+check("the paper's headline is printed beside the predicted one", re.search(r"512 GPUs: [\d.]+ PFLOP/s, \d+ % of linear predicted, 15.1 and 76 % published", run.stdout), run.stdout)
 for name in ("dgx-h200", "dgx-h100"):
     run = said(CLUSTER=name, WEAK="1")
     check(f"the weak scaling of the kit's pattern on {name} is printed with its source and all that is assumed",

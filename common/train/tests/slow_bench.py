@@ -205,7 +205,7 @@ check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch'
       [one.name for one in kept_rows if one.section == "language"] ==
       [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
 curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
-check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
+check("the LLaMA's loss curves fall and agree, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
 # The same small models beside transformers, which the fake Python cannot import.
@@ -256,7 +256,7 @@ with contextlib.redirect_stderr(io.StringIO()) as complained:
         ended = hugging_face.same_text(BUILD, "data/stories/llama", "Once", [3], "2.99")
     except SystemExit as end:
         ended = end.code
-check("another text ends the comparison", ended == 2 and "HINT: " in complained.getvalue(), complained.getvalue())
+check("a different text from the library ends the comparison", ended == 2 and "HINT: " in complained.getvalue(), complained.getvalue())
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     ended = []
     for its in ([3.0] * 9 + [3.1], [3.0] * 9, [float("nan")] * 10):
