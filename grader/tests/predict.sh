@@ -75,7 +75,7 @@ for lab in json.load(open("build/generated/labs.json")):
             continue
         box, asked = plain(found[0]), lab["question"] if path.endswith("/README.md") else french.gettext(lab["question"]) if french else ""
         if asked not in box:
-            wrong.append(f"{path}: its question is not that of grader/labs: {asked}")
+            wrong.append(f"{path}: its question differs from the one in grader/labs: {asked}")
         if found[0].count("\n") > 8:
             wrong.append(f"{path}: more than 8 lines")
         if set(re.findall(r"LAB=(\d+)", box)) != {str(n)} or not re.search(rf"make predict LAB={n} IS=\d+", box) or f"make measure LAB={n}" not in box:
