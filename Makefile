@@ -231,7 +231,7 @@ data:
 	common/setup/setup.sh core data
 	$(call as_environment,ONLY) data/download.sh
 
-# A sub-make, so that pkg-config and mpicc are asked only after they are installed.
+# A sub-make, so that pkg-config and mpicc run only after they are installed.
 SMALL_MODEL = LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 demo:
 	common/setup/setup.sh core

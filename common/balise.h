@@ -320,8 +320,8 @@ void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh);
 void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
 
 /** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of squares of this rank's
- * gradients of split parameters; `whole` is that of parameters that every rank of its tp group holds whole. Called
- * after buckets_finish(). */
+ * gradients of split parameters; `whole` is the sum for the parameters that every rank of its tp group holds whole.
+ * Called after buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
@@ -421,8 +421,8 @@ typedef struct PartialFeedForward PartialFeedForward;
 /** x [B,S,H], all positions -> [B,S,H], a partial sum */
 Tensor *feed_forward_partial(const PartialFeedForward *layer, Tensor *x);
 
-/** Given: the layers of a block of BERT. Norm, dropout and residual also take a shard of the positions. The masks of
- * dropout are those of the same block on one rank. */
+/** Given: the layers of a block of BERT. Norm, dropout and residual also take a shard of the positions. The dropout
+ * masks equal those of the same block on one rank. */
 typedef struct SequenceBlock {
     LayerNorm *norm1, *norm2;         /**< before the attention; before the feed-forward layers */
     PartialAttention *attention;      /**< the attention */
@@ -433,7 +433,7 @@ typedef struct SequenceBlock {
  * product or attention needs them. */
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
-/** Called once a step, after the last backward pass. `gradients` [P] are those of the weights and
+/** Called once a step, after the last backward pass. `gradients` [P] belong to the weights and
  * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
  * own positions. Afterwards, every rank has the gradients of all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
@@ -471,8 +471,7 @@ Tensor *scatter(Tensor *x, int dim, const Mesh *mesh);
 Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim may be LAST */
 Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward of the scatter */
 
-/** A linear layer split along its outputs. You write all functions of this section. (The layers and the names of their
- * options are those of Megatron-LM, arXiv:1909.08053, section 3.) */
+/** A linear layer split along its outputs. You write all functions of this section. (The layers and the names of their options come from Megatron-LM, arXiv:1909.08053, section 3.) */
 typedef struct ColumnParallelLinear {
     Tensor *weight;     /**< "weight" [out,in] */
     Tensor *bias;       /**< "bias" [out], initially zeros */
@@ -536,8 +535,7 @@ Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
 /** The head, tied if the embedding has the same table: x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the
  * table. (Megatron-LM, arXiv:1909.08053, section 3.) */
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
-/** The mean over the tokens of -log softmax(logits)[target] -> [1]. No rank gathers a whole row of logits. logits
- * [B,S,V/tp] are those of vocabulary_logits(); targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
+/** The mean over the tokens of -log softmax(logits)[target] -> [1]. No rank gathers a whole row of logits. logits [B,S,V/tp] come from vocabulary_logits(); targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
  * is predicted. */
 Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);
 

@@ -4,7 +4,8 @@
 
 The stories are invented here, in the manner of TinyStories (arXiv:2305.07759), so the files may be
 used for anything. <|endoftext|> separates them. gpt2/ has a byte-level BPE in the form of GPT-2's,
-llama/ a SentencePiece model in the form of LLaMA's: BPE over characters, with bytes for the others.
+llama/ a SentencePiece model in the form of LLaMA's: BPE over characters, with bytes for characters
+that it lacks.
 """
 
 import collections

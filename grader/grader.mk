@@ -124,8 +124,8 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
 
-# The judge except its main program, for the gradebook and the hand-in too, which need the labs and
-# their checks.
+# The judge without its main program. The gradebook and the hand-in also link it, because they need
+# the labs and their checks.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
 # Operations of which grader/judge/compare has wrong versions.

@@ -1,6 +1,6 @@
 /** @file
- * What an entry of a stream is about, and what a rank is doing, as fields. The judge turns them
- * into a sentence when it prints one.
+ * Labels: fields that say what an entry of a stream is about, and what a rank is doing. The judge
+ * turns a label into a sentence when it prints it.
  */
 #pragma once
 

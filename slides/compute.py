@@ -3,7 +3,7 @@
 matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
 compute.py FOLDER: only the matrices and their numbers, which need no build/grade, no MPI.
 
-On a slide, \\N{key} is one of these numbers. No slide contains digits that a formula gives.
+On a slide, \\N{key} is one of these numbers. No slide hard-codes a number that a formula gives.
 """
 import dataclasses
 import math

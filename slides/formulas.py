@@ -1,6 +1,6 @@
 """The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times are those of common/bench/cost.py; traffic is the budget in grader/labs, which the
+Sizes and times come from common/bench/cost.py; traffic is the budget in grader/labs, which the
 grader enforces.
 """
 import functools

@@ -22,7 +22,7 @@ ANSWER = "06-no_f"  # of grader/mutants: the pair of lab 6 without f
 LAYOUTS = ((1, 1, 1), (2, 1, 1), (4, 1, 1), (1, 2, 1), (2, 2, 1), (4, 2, 1), (1, 1, 2), (1, 2, 3), (2, 2, 2))  # tp, dp, pp
 LOSSES = {"task": "mlm", "layers": 4, "hidden-dim": 96, "heads": 12, "dropout": 0.1, "batch-size": 12, "seq": 64, "lr": 1e-3}
 LOSS_STEPS = 60
-# Two ranks; the options are those of a model whose step takes about a tenth of a second.
+# Two ranks; the options describe a model whose step takes about a tenth of a second.
 TIMELINE = {"layers": 2, "hidden-dim": 384, "heads": 12, "batch-size": 8, "seq": 128}
 TIMELINE_LAYOUTS = ((2, 1, 1), (1, 2, 1), (1, 1, 2))  # tp, dp, pp
 MICRO = {"timeline": 4, "losses": 3}  # micro-batches of a pipeline

@@ -88,8 +88,8 @@ def in_tens(number):
 
 
 def all_reduces():
-    """{ranks: [(bytes, measured, predicted)]} in microseconds. Latency and bandwidth are those of two ranks at 4 KiB and 2 MiB, as in
-    make model; more ranks than cores share the cores."""
+    """{ranks: [(bytes, measured, predicted)]} in microseconds. Latency and bandwidth are measured
+    on two ranks at 4 KiB and 2 MiB, as in make model; more ranks than cores share the cores."""
     (_, cores), *rows = (line.split() for line in record.read("all-reduce"))
     measured = {(int(ranks), int(size)): float(us) for ranks, size, us in rows}
     small, large = measured[2, 4 << 10], measured[2, 2 << 20]

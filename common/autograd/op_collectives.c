@@ -175,7 +175,7 @@ void pending_wait(Pending *pending)
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",
                "pending_wait: this exchange has already been waited for");
-    if (x->sum) /* a sum by a lab is complete once it has started */
+    if (x->sum) /* NULL for a lab's own sum, which is complete once started */
         comm_wait(x->sum);
     x->summing = NULL;
 }

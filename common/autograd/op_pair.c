@@ -38,8 +38,8 @@ static void share_argument(Node *node)
     node->output->data = x->data;
 }
 
-/* Computes the result of a pair again, by its forward. The result was not kept because it is larger
- * than the argument. */
+/* Recomputes a pair's result with its forward function. The tape did not keep the result, because
+ * it is larger than the argument. */
 static void call_again(Node *node)
 {
     Tensor *y = node->output;

@@ -21,7 +21,7 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon);
  *  of the mask depends on the key and on its sample, position and global column. */
 Tensor *dropout_with(Tensor *x, const char *name, double probability);
 
-/** y[b,s] = x[b,s] + table[past + s]: x [B,S,H], table [positions,H] -> [B,S,H]. `past` is that of
+/** y[b,s] = x[b,s] + table[past + s]: x [B,S,H], table [positions,H] -> [B,S,H]. `past` comes from
  *  the tape's batch. past + S > positions is misuse. */
 Tensor *add_positions(Tensor *x, Tensor *table);
 
@@ -80,7 +80,7 @@ Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *num
 /** The same for integers: ids, labels, a mask. Their placement is whole. */
 Tensor *tape_ints(Tape *tape, Shape shape, const int32_t *numbers);
 
-/** Copies x [1,S,W] after the first `past` rows of cache [1,room,W], which no tape owns; `past` is
- *  that of the tape's batch. Returns the rows that the cache then holds, [1,past+S,W]. Not
+/** Copies x [1,S,W] after the first `past` rows of cache [1,room,W], which no tape owns; `past`
+ *  comes from the tape's batch. Returns the rows that the cache then holds, [1,past+S,W]. Not
  *  differentiable: the tape must not record. */
 Tensor *append_rows(const Tensor *cache, Tensor *x);

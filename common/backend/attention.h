@@ -33,7 +33,7 @@ void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);
 
 /** The sizes of attention on this rank. Each sample has past + positions keys. */
 typedef struct AttentionShape {
-    int64_t batch, positions, heads, head_size; /**< B, S, A and D, of the heads of this rank */
+    int64_t batch, positions, heads, head_size; /**< B, S, and A and D of this rank's heads */
     double factor;                              /**< scores are factor · q · k; usually 1/√D */
     bool causal;                                /**< does query s see only keys 0..past + s? */
     int64_t past; /**< keys before the first query's own; must be 0 in backward and unless causal */

@@ -43,7 +43,7 @@ void callsite_describe(const void *address, char *text, size_t size)
     text[0] = '\0';
     if (!address)
         return;
-    /* A return address is that of the next instruction; one byte before it is inside the call. */
+    /* A return address points to the next instruction; one byte before it is inside the call. */
     snprintf(command, sizeof command, "addr2line -e /proc/%d/exe 0x%jx 2>/dev/null", (int)getpid(),
              (uintmax_t)((uintptr_t)address - 1));
     FILE *pipe = popen(command, "r");

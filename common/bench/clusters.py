@@ -59,8 +59,8 @@ def take_settings(model, name, kind):
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
     """The model that the environment's MODEL names, or one of LAYERS, HIDDEN_DIM and HEADS, whose
-    defaults are `usual`. `batch` is the default of BATCH_SIZE. RECOMPUTE, ZERO, SP and AVERAGE are
-    those of make train."""
+    defaults are `usual`. `batch` is the default of BATCH_SIZE. RECOMPUTE, ZERO, SP and AVERAGE mean
+    the same as for make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)

@@ -27,9 +27,9 @@ class Model:
     zero: bool = False  # is the optimiser's state sharded over the replicas (ZERO=1)?
     average: int = 0  # steps between averages of the replicas' weights; 0: they average gradients
     sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
-    # True: a classifier of the first position. Other positions of the last block have no gradient,
-    # and neither have table rows that are not looked up. False: a language model, which multiplies
-    # every position by the whole table.
+    # True: a model that classifies the first position. Other positions of the last block have no
+    # gradient, and neither have table rows that are not looked up. False: a language model, which
+    # multiplies every position by the whole table.
     classifies: bool = False
     # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
     # the CPU, False on a GPU.
@@ -210,9 +210,9 @@ class Model:
     inner_in_backward = 2  # tensors as large as the inner layer that its backward pass holds
 
     def working_in_backward(self, tp, dp, pp, stage):
-        """Numbers held in addition in the backward pass of the last block: its output, the output's
-        gradient, which the next stage has sent, and the inner layer and its gradient, split. On the
-        last stage, the forward pass needs more."""
+        """Numbers that the backward pass of the last block holds in addition: its output, the
+        output's gradient, which the next stage has sent, and this rank's part of the inner layer
+        and of its gradient. On the last stage, the forward pass needs more."""
         return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
 
     def reduced_at_ends(self, rows):

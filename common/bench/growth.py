@@ -27,7 +27,7 @@ def run(build, work, model):
 
 
 def calibrated(model, profile):
-    """A cluster of one rank, with the rates measured at the model BASE."""
+    """A cluster of one rank, with the rates measured on the model BASE."""
     return cost.Cluster(**steps.rates(model, profile), near=cost.ALONE, far=cost.ALONE)
 
 

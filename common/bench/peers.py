@@ -31,7 +31,7 @@ def version_of(python, first="", module="torch"):
 
 def install(folder):
     """Installs PyTorch, then transformers, into an environment; returns the error, or an empty
-    text. If transformers cannot be installed, prints why: only the rows beside it are then missing,
+    text. If transformers cannot be installed, prints why: only its comparisons are then missing,
     and with_module() says so. On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]
@@ -52,8 +52,8 @@ def install(folder):
 
 
 def newest(build):
-    """The Python of an environment with the newest PyTorch at the time of its installation; and the
-    error."""
+    """The Python of an environment that has the newest PyTorch as of its installation, or None; and
+    the error, or an empty text."""
     folder = f"{build}/venv-torch"
     if not os.path.exists(f"{folder}/complete"):
         print(f"PyTorch   installing the newest version in {folder}, once: 0.2 GB to download, or 3 GB from PyPI, "

@@ -106,8 +106,8 @@ def train(build, *given, environment=None, program=None, **more):
 
 
 def measured(lines):
-    """A run's figures, from its metrics: the seconds of each step, the most bytes of a rank, and
-    where rank 0's time goes."""
+    """A run's figures, from its metrics: the seconds of each step, the largest memory of a rank,
+    and where rank 0's time goes."""
     ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line],
             "resident_bytes": max(rank["resident_bytes"] for rank in ranks),

@@ -5,7 +5,7 @@ gloo), for `make bench ONLY=pipeline VS=torch`.
     torch_pipeline.py STAGES LAYERS HIDDEN HEADS SEQ BATCH STEPS VOCABULARY MICRO gpipe|1f1b
 
 Prints one JSON object: the seconds of each step on rank 0, and each rank's largest resident memory,
-at the end and after importing PyTorch. Every rank has one thread. The layers are those of
+at the end and after importing PyTorch. Every rank has one thread. The layers come from
 torch_twin.py, without a mask, because nothing is padding.
 """
 import json

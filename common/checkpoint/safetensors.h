@@ -125,7 +125,7 @@ Box box_of(Shape shape, int dim, Range held);
  *  BF16, F32 and F64 become `real`. If the tensor has a checksum, reads and checks all of it;
  *  otherwise reads only what is wanted.
  *  @return true; or false with `problem` if reading fails, the checksum does not match, or the
- *  tensor is of another type */
+ *  tensor has a different type */
 bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, const Box *place,
                           const Box *wanted, real *values, Problem *problem);
 

@@ -25,8 +25,9 @@ typedef enum Operation {
 
 /** The cost of one kind of operation on this rank. */
 typedef struct Counter {
-    int64_t calls;  /**< number of calls */
-    int64_t bytes;  /**< sent by this rank; of a sum of N over n ranks, its share of 2(n-1)N */
+    int64_t calls; /**< number of calls */
+    /** sent by this rank; for an all-reduce of N over n ranks, its share of 2(n-1)N */
+    int64_t bytes;
     double seconds; /**< spent in it, waiting included */
 } Counter;
 

@@ -116,7 +116,7 @@ static void data_row_end(Parse *parse)
     if (!positive && !second_is(parse, "0") && !second_is(parse, "neg")) {
         int shown = (int)(parse->second_length < sizeof parse->second ? parse->second_length
                                                                       : sizeof parse->second);
-        snprintf(sentence, sizeof sentence, _("the label '%.*s%s' is of neither class"), shown,
+        snprintf(sentence, sizeof sentence, _("the label '%.*s%s' names neither class"), shown,
                  parse->second, parse->second_length > sizeof parse->second ? "..." : "");
         fail(parse, N_("labels are 0 or neg, and 1 or pos"), sentence);
         return;

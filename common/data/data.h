@@ -36,8 +36,8 @@ typedef enum SpecialToken {
 /** Opens a tokenizer. `path` is one of these files, recognised by its contents whatever its name,
  *  or a folder with them under the names of Hugging Face:
  *    WordPiece      vocab.txt: UTF-8, one token per line; the line's number, from 0, is the id
- *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` is
- *                   either
+ *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` names
+ *                   one of them
  *    SentencePiece  tokenizer.model
  *  @return NULL with `problem` if a file cannot be read, is damaged, or does not fit the other;
  *  otherwise a tokenizer that the caller frees with tokenizer_free */

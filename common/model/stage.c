@@ -262,7 +262,7 @@ static const real *to_send(Stage *stage, Tensor *x, int to, const char *function
     must_be_other_stage(stage, function, to);
     if (!x->buffer && !x->summing && !can_be_computed(x))
         misuse("send what stage_run_backward returned: the gradient that this stage received is "
-               "not that of its input",
+               "not the gradient of its input",
                "%s: x was released by stage_run_backward, which keeps only its result", function);
     return reals(ready(x));
 }

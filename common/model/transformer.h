@@ -59,8 +59,8 @@ struct Architecture {
     void *(*head_new)(Builder *b, const TransformerConfig *config, const void *embedding);
     Tensor *(*head)(const void *head, Tensor *x, const Mesh *mesh); /**< [B,S,H] -> logits */
     /** The sum of the losses, divided by `rows_of_a_step` -> [1]. Labels are classes [B]. In a
-     *  language model, they are the tokens to predict [B,S], NO_ID where there is none, and the
-     *  divisor is that of the tape's batch. */
+     * language model, they are the tokens to predict [B,S], NO_ID where there is none, and the
+     *  divisor comes from the tape's batch. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
 };
 

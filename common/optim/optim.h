@@ -64,7 +64,7 @@ void optimizer_begin(Optimizer *optimizer, double rate);
 void optimizer_end(const Optimizer *optimizer);
 
 /** Calls lab 17's reduce_scatter_gradients(): in this replica's part, the model's gradients become
- *  the mean over the replicas. `tape` is that of the step's tensors. Collective over the
+ * the mean over the replicas. `tape` is the tape of the step's tensors. Collective over the
  *  replicas. */
 void sharded_reduce(Model *model, Tape *tape);
 /** Makes one step by lab 17's sharded_step(): each replica updates its part, and then all replicas

@@ -112,7 +112,7 @@ def state_text(one):
     if cut:
         texts.append(_("not split as expected on {ranks}").format(ranks=ranks_text(cut)))
     if unfit:
-        texts.append(_("of another shape on {ranks}").format(ranks=ranks_text(unfit)))
+        texts.append(_("of a different shape on {ranks}").format(ranks=ranks_text(unfit)))
     return _("; ").join(texts)
 
 

@@ -55,8 +55,8 @@ def block(name, points):
 
 
 def own_marks(line, run, runs):
-    """Points of a run in a terminal, which has no colours. Of n runs, each uses every n-th column
-    alone, so all curves are visible even where they agree."""
+    """Points of a run in a terminal, which has no colours. With n runs, each run has every n-th
+    column to itself, so all curves are visible even where they agree."""
     begin, width = line[0][0], (line[-1][0] - line[0][0]) or 1
     found = []
     for column in range(run, COLUMNS_OF_MARKS, runs):

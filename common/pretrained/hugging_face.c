@@ -19,7 +19,7 @@ typedef struct Folder {
 
 enum { NAME_SIZE = 256 };
 
-/* Writes their name for a parameter; `block` is -1 for one outside the blocks. */
+/* Writes Hugging Face's name for a parameter; `block` is -1 for one outside the blocks. */
 static void name_of(const Folder *folder, const HuggingFaceName *name, int block,
                     char text[NAME_SIZE])
 {
@@ -163,8 +163,8 @@ static bool check_tensors(const Pretrained *from, Problem *problem)
     return !mismatch.first[0] ||
            problem_set(problem, from->path,
                        "use another copy of the model: config.json belongs to its weights",
-                       "the tensors do not match config.json: %d missing, %d of another shape, %d "
-                       "left over; the first is %s",
+                       "the tensors do not match config.json: %d missing, %d of a different shape, "
+                       "%d left over; the first is %s",
                        mismatch.missing, mismatch.misshapen, mismatch.left_over, mismatch.first);
 }
 
@@ -180,8 +180,8 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* Returns the place in their tensor of this rank's part of a parameter, or of the third of it that
- * `name` names. `third` is the shape of that parameter or third in the kit. */
+/* Returns the place in Hugging Face's tensor of this rank's part of a parameter, or of the third of
+ * it that `name` names. `third` is the shape of that parameter or third in the kit. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;
@@ -212,7 +212,7 @@ static bool read_part(const Pretrained *from, const HuggingFaceName *name, int b
     const Safetensors *file = NULL;
     const SafeTensor *tensor = find(from->open, name, block, &file);
     if (!tensor || !shape_equal(hugging_face_shape_in_kit(name, tensor->shape), p->shape))
-        return problem_set(problem, from->path, "the model was made with other sizes",
+        return problem_set(problem, from->path, "the model was made with different sizes",
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
     const Box all = box_of(tensor->shape, -1, (Range){0}),
               part = part_of(name, p, hugging_face_shape_of_third(name, tensor->shape));
@@ -236,7 +236,7 @@ static bool read_parameter(const Pretrained *from, const Parameter *p, real *val
     int block;
     const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
     if (!name)
-        return problem_set(problem, from->path, "the model was made with other sizes",
+        return problem_set(problem, from->path, "the model was made with different sizes",
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
     const bool holds_some_thirds =
         name->in_thirds && p->placement.kind == SHARD && p->placement.dim == 0;

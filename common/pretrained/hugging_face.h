@@ -11,11 +11,11 @@
 typedef struct HuggingFaceName {
     const char *kit;    /**< "attention.query_key_value.weight"; NULL ends a list */
     const char *theirs; /**< "attention.self.query.weight", after the prefixes */
-    /** The shape of their tensor, a letter for each dimension: V, H, P (positions), T (token
-     *  types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
+    /** The shape of Hugging Face's tensor, a letter for each dimension: V, H, P (positions), T
+     *  (token types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
     bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    bool in_thirds;      /**< the kit's parameter is [3,..], and this name is that of one third */
+    bool in_thirds;      /**< the kit's parameter is [3,..], and this name belongs to one third */
     int third;           /**< the number of this third, 0 to 2, in the kit's parameter, and in their
                             tensor if it holds all three */
     bool has_no_prefix;  /**< it never begins with the model's prefix */
@@ -44,14 +44,14 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
 /** The models that the kit reads, then NULL. */
 extern const HuggingFaceModel *const hugging_face_models[];
 
-/** The size of dimension `dim` of their tensor. */
+/** The size of dimension `dim` of Hugging Face's tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);
 
-/** The shape in the kit of the parameter, or third of one, that `name` names, if their tensor has
- *  the shape `theirs`. */
+/** The shape in the kit of the parameter, or third of one, that `name` names, if Hugging Face's
+ *  tensor has the shape `theirs`. */
 Shape hugging_face_shape_of_third(const HuggingFaceName *name, Shape theirs);
 
-/** The shape of the whole parameter in the kit, if their tensor has the shape `theirs`. */
+/** The shape of the whole parameter in the kit, if Hugging Face's tensor has the shape `theirs`. */
 Shape hugging_face_shape_in_kit(const HuggingFaceName *name, Shape theirs);
 
 /** Writes a checkpoint's weights to FOLDER in Hugging Face's format, config.json and

@@ -4,7 +4,7 @@
 
 #include "pretrained/hugging_face.h"
 
-/* A parameter, their tensor, its shape, and further members. */
+/* The kit's parameter, Hugging Face's tensor, its shape, and further members. */
 #define NAME(in_kit, in_theirs, letters, ...)                                                      \
     {                                                                                              \
         .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \

@@ -107,8 +107,8 @@ static void list(Export *e, const HuggingFaceName *name, int block)
     free(theirs);
 }
 
-/* Copies a parameter x of the kit, or a third of one, to its place in their tensor y. `shape` is
- * that of x. */
+/* Copies a parameter x of the kit, or a third of one, to its place in Hugging Face's tensor y.
+ * `shape` is the shape of x. */
 static void place(const HuggingFaceName *name, Shape shape, const real *x, real *y)
 {
     const bool has_all = strchr(name->shape, '3');
@@ -119,8 +119,8 @@ static void place(const HuggingFaceName *name, Shape shape, const real *x, real 
             y[name->is_transposed ? i * width + first + o : (first + o) * in + i] = x[o * in + i];
 }
 
-/* Reads a parameter, or a third of one, and copies it to its place in their tensor y, whose shape
- * is `theirs`. */
+/* Reads a parameter, or a third of one, and copies it to its place in Hugging Face's tensor y,
+ * whose shape is `theirs`. */
 static bool add_parameter(const Export *e, const HuggingFaceName *name, int block, Shape theirs,
                           real *y)
 {

@@ -13,7 +13,7 @@ typedef struct PretrainedFormat {
      *  parameters. */
     bool (*has)(const Pretrained *from, const Parameter *parameter);
     /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is
-     *  missing, of another shape, or cannot be read. */
+     *  missing, has a different shape, or cannot be read. */
     bool (*read)(const Pretrained *from, const Parameter *parameter, real *values,
                  Problem *problem);
     void (*close)(Pretrained *from); /**< frees what is open, but not the record */

@@ -172,7 +172,7 @@ static bool read_part(const Pretrained *from, const Parameter *p, real *values, 
     int64_t layer;
     const Kind *kind = find(from->open, p->name, &layer);
     if (!kind || shape_count(p->shape) != kind->rows * kind->columns)
-        return problem_set(problem, from->path, N_("the model was made with other sizes"),
+        return problem_set(problem, from->path, N_("the model was made with different sizes"),
                            "the parameter %s %s is not in the file", p->name, SHAPE_TEXT(p->shape));
     const int64_t columns = shape_last(p->value->shape), count = tensor_count(p->value);
     for (int64_t i = 0; i < count; i += columns) {

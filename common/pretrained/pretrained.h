@@ -25,6 +25,6 @@ const char *pretrained_tokenizer(const Pretrained *from);
 
 /** Fills this rank's part of every parameter of `model`, which was made with this config and is
  *  finished. Reads no other part.
- *  @return true; or false with `problem`, which names the first parameter that is missing, has
- *  another shape or cannot be read */
+ *  @return true; or false with `problem`, which names the first parameter that is missing, has a
+ *  different shape or cannot be read */
 bool pretrained_load(const Pretrained *from, Model *model, Problem *problem);

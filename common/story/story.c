@@ -43,7 +43,7 @@ static bool check_sizes(Story *s, Problem *problem)
     if (tokenizer_size(s->tokenizer) != c->vocabulary)
         return problem_set(problem, s->config->model,
                            N_("TOKENIZER= names the tokenizer that the model was trained with"),
-                           "the model has %d tokens, but its tokenizer %d", c->vocabulary,
+                           "the model has %d tokens, but its tokenizer has %d", c->vocabulary,
                            tokenizer_size(s->tokenizer));
     if (c->layers < s->mesh.pp_degree)
         return problem_set(problem, s->config->model, N_("choose a smaller PP"),

@@ -66,7 +66,7 @@ struct Tensor {
 int64_t shape_count(Shape shape);   /**< the number of elements: 1 for rank 0 */
 bool shape_equal(Shape a, Shape b); /**< the same rank and sizes */
 int64_t shape_last(Shape shape);    /**< the size of the last dimension; 1 for rank 0 */
-Shape shape_with(Shape shape, int dim, int64_t size); /**< with another size of one dimension */
+Shape shape_with(Shape shape, int dim, int64_t size); /**< with a different size in one dimension */
 
 /** Returns dim, counted from the end if negative (LAST); ends the run if there is no such
  *  dimension. */

@@ -275,7 +275,7 @@ def pages_come_out(folder):
         check(f"make {' '.join(arguments)} is refused in French", [] if words in words_said and "INDICE" in words_said else [words_said])
     for number, locale in enumerate(("fr_FR.UTF-8", "C.UTF-8", "")):
         words_said = said_by_make("grade", "STACK=x", f"BUILD={folder}/new{number}", LANGUAGE="fr", LANG=locale)
-        check(f"also before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])
+        check(f"make speaks French before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])
 
 
 def doctor_comes_out():
@@ -285,7 +285,7 @@ def doctor_comes_out():
     rows = [line for line in lines if re.match(r"  [✓✗! ] \S", line) and len(line) > 41]
     tables = [list(table) for _, table in itertools.groupby(lines, rows.__contains__)]
     askew = [table for table in tables if table[0] in rows and not any(all(line[at - 1:at + 1].strip() == line[at:at + 1] != "" for line in table) for at in range(41, 60))]
-    check("its columns are aligned, whatever their accents", askew)
+    check("the columns of the doctor's French table are aligned, whatever their accents", askew)
 
 
 texts_are_translated()

@@ -67,10 +67,10 @@ fake flaky2 "$flaky"
 fake zlast 'sleep 0.5; [ "$(cat "${ran%/*}"/flaky1.ran | wc -l)" = 1 ] && echo "ok - the others run first"'
 runs
 check "two tests that fail once leave the run green, with no failure" closes "3 passed, 0 failed, 0 skipped" 0
-check "they are listed as flaky" says '^Flaky'
+check "tests that fail once are listed as flaky" says '^Flaky'
 for n in 1 2; do
-    check "with the output of the first run of number $n" [ "$(line "^✗ common/base/tests/flaky$n.sh")" -gt "$(line '^Flaky')" ]
-    check "and with its second run" [ "$(line "^✓ common/base/tests/flaky$n.sh")" -gt "$(line "^✗ common/base/tests/flaky$n.sh")" ]
+    check "the list shows the first run of flaky test $n" [ "$(line "^✗ common/base/tests/flaky$n.sh")" -gt "$(line '^Flaky')" ]
+    check "the list shows the second run of flaky test $n" [ "$(line "^✓ common/base/tests/flaky$n.sh")" -gt "$(line "^✗ common/base/tests/flaky$n.sh")" ]
 done
 check "both outputs are shown" eval 'says "^    not ok - holds$" && says "^        a reason$" && says "^    \\| ok - holds now$"'
 
@@ -82,9 +82,9 @@ check "three flaky tests make the run red" closes "4 passed, 3 failed, 0 skipped
 fake bad 'echo "ok - one"; echo "not ok - two"; echo "    a reason"; exit 1'
 runs
 check "a test that fails twice is red" closes "1 passed, 1 failed, 0 skipped" 1
-check "it runs twice, and no more" [ "$(grep -c '^✗' "$work/said")" = 3 ]
+check "a test that fails runs twice, and no more" [ "$(grep -c '^✗' "$work/said")" = 3 ]
 check "the end repeats what failed" [ "$(line '^    not ok - two$')" -gt "$(line '^What failed:$')" ]
-check "it is not flaky" eval '! says "^Flaky"'
+check "a test that fails twice is not flaky" eval '! says "^Flaky"'
 
 fake silent ':'
 fake dies 'echo "ok - one"; kill -SEGV $$'

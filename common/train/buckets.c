@@ -7,7 +7,7 @@
 #include "base/run.h"
 #include "train/profile.h"
 
-/* ---- rows of a table in use ----------------------------------------------------------------------------- */
+/* ---- used rows of a table ----------------------------------------------------------------------------- */
 
 /* The kit looks for the used rows of a table only if it has at least this many elements. In a
  * smaller table, that takes as long as sending all rows. */

@@ -11,8 +11,8 @@
 #include "train/trace.h"
 
 /* Does the file's disk have room? Reserving room does not change the file's size, even if several
- * ranks do it at once. On a full device, a write of no bytes fails; it succeeds on pipes,
- * terminals, and file systems that cannot reserve room. */
+ * ranks do it at once. A zero-byte write fails on a full device, and succeeds on pipes, terminals,
+ * and file systems that cannot reserve room. */
 static bool has_room(int fd)
 {
     struct stat file;

@@ -5,8 +5,8 @@
 # with sequence parallelism, and with the last three settings together. The differences may be 8
 # times those of serial runs whose initial weights are moved by one unit in the last place. A loss
 # may always differ by 8 such units. Ends with a sentence, and with exit status 1 if a layout
-# differs by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB are
-# those of make train.
+# differs by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB mean
+# the same as for make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -102,7 +102,7 @@ table "$(say 'AdamW, rate 1e-3, eps 1e-4')" --lr 1e-3 --eps 1e-4 || result=1
 table "$(say 'AdamW, rate 1e-3, eps 1e-8')" --lr 1e-3 || result=1
 echo
 if [ "$apart" = 0 ]; then
-    tell 'At all %s layouts, losses and weights are those of one rank, up to rounding.' "$trained"
+    tell 'At all %s layouts, losses and weights equal those of one rank, up to rounding.' "$trained"
 else
     tell 'At %s of %s layouts, marked ✗, losses or weights differ from those of one rank by more than rounding explains.' "$apart" "$trained"
 fi | fold -s -w 80

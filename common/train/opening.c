@@ -126,7 +126,7 @@ static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *prob
     return !config->pretrained || of_data == of_model ||
            problem_set(problem, config->pretrained,
                        N_("VOCAB= names the tokenizer that the model was trained with"),
-                       "the model has %d tokens, but its tokenizer %d", of_model, of_data);
+                       "the model has %d tokens, but its tokenizer has %d", of_model, of_data);
 }
 
 /* NULL without lab 15. */

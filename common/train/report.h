@@ -27,7 +27,7 @@ typedef struct StepReport {
     Sent sent;            /**< in this step */
     double wait_seconds;  /**< the part of the reduction that the backward pass did not hide */
     double gradient_norm; /**< before clipping; negative if not computed */
-    double scale;         /**< of the loss, in fp16 (see optim/optim.h); otherwise 0 */
+    double scale;         /**< the loss scale in fp16 (see optim/optim.h); otherwise 0 */
     int64_t left_out;     /**< steps skipped so far because a gradient was infinite */
 } StepReport;
 
@@ -88,8 +88,8 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps);
 
 /** Prints the final tables, with one row per rank, then the speed of the run, and writes the
- *  metrics file's last line. The table of stages is printed only if there are several. `tokens` and
- *  `work` are those of a step. */
+ * metrics file's last line. The table of stages is printed only if there are several. `tokens` and
+ *  `work` are per step. */
 void report_ranks(Report *report, const RankReport *ranks, int count, double tokens, double work,
                   bool interrupted);
 

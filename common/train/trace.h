@@ -2,7 +2,7 @@
  * TRACE=run.json: the work of each rank over time, and the memory that it holds, in Chrome's trace
  * format, which Perfetto opens.
  *
- * The spans are those of base/spans.h: they follow each other without gaps. They are kept for a few
+ * The spans come from base/spans.h: they follow each other without gaps. They are kept for a few
  * steps after the warm-up, in memory allocated before the first step, and sent to rank 0 at the end
  * of the run. A barrier sets the ranks' clocks. Waiting within an exchange is computed as in
  * profile.h: the rank of the group with the shortest time did not wait.
@@ -59,7 +59,7 @@ typedef enum SpanKind {
 typedef struct Span {
     const char *what;      /**< its name, a string that stays valid */
     SpanKind kind;         /**< the row of the rank in which it is drawn */
-    int micro;             /**< the micro-batch whose pass it is part of, or NO_MICRO */
+    int micro;             /**< the micro-batch that its pass computes, or NO_MICRO */
     bool backward;         /**< of a backward pass, which may run operations forward again */
     double begin, seconds; /**< seconds since the clocks were set; duration */
     double waited;         /**< the first part of `seconds`, spent waiting; 0 if unknown */

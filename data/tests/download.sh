@@ -68,7 +68,7 @@ check "ONLY=stories downloads only what its list has, and checks each sum" "2 1 
 stories="s/a.txt $sha256 file:///nowhere
 t/b.json $(sha256sum "$folder/archive.tar.gz" | cut -d ' ' -f 1) file://$folder/archive.tar.gz"
 ONLY=stories STORIES=$stories "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1
-check "and keeps what is there" "0 1" "$? $(grep -c downloading "$folder/log")"
+check "a download that fails keeps the files that are there" "0 1" "$? $(grep -c downloading "$folder/log")"
 ONLY=songs "$ROOT/data/download.sh" "$folder/texts" >"$folder/log" 2>&1
 check "an unknown ONLY ends with status 2 and a HINT" "2 1" "$? $(grep -c 'HINT: ONLY=reviews' "$folder/log")"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # grade-one.sh BUILD LAB AREA SEED SANDBOX CASES [LABS]: compiles, links and judges one student's
 # lab in its own folder. AREA/labs holds the student's files; AREA gets the object, the runner,
-# report.txt and verdict.json. The runtime's objects are those of BUILD. CASES may be empty. With
-# LABS, the lab is linked with the student's own LABS instead of the reference, and trains instead
-# of being judged.
+# report.txt and verdict.json. The runtime's objects come from BUILD. CASES may be empty. With LABS,
+# the lab is linked with the student's own LABS instead of the reference, and trains instead of
+# being judged.
 set -euo pipefail
 exec < /dev/null > "$3/errors" 2>&1
 build=$1 lab=$2 area=$3 seed=$4 sandbox=$5 cases=$6 labs=${7:-}

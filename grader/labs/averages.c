@@ -127,7 +127,7 @@ static double rows_of(const Training *t, int other)
     return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];
 }
 
-/* The factor of `other`, one of `with`, in the mean of `rank`. */
+/* The weight that rank `other` has in the mean over `with`, as `rank` computes it. */
 static double factor_of(const Training *t, Members with, int other, int rank)
 {
     const Case *c = &t->run->c;

@@ -41,7 +41,7 @@ bool averages_is_last(int which, int step);
 /** How many weights a rank holds. */
 int64_t averages_weights(const Case *c);
 
-/** The rows of a replica in a step: the last one of four replicas has none. */
+/** The number of rows of a replica in a step; the last of four replicas has none. */
 double averages_rows(const Scenario *run, int replica, int which, int step);
 /** The decay of a replica's weights in a step. */
 double averages_decay(const Scenario *run, int replica, int which, int step);

@@ -162,8 +162,8 @@ static bool left_out(const World *world, int place)
                                      (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
 }
 
-/* The sum over the ranks. In emulated single precision, each run adds in another order, to measure the
- * rounding error. */
+/* The sum over the ranks. In emulated single precision, each run adds in a different order, to measure
+ * the rounding error. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;

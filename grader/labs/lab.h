@@ -205,7 +205,7 @@ Case lab_usual_case(const Lab *lab, uint64_t seed, int number, int world, int tp
 /** Like lab_usual_case(), but takes from `sizes` those that are not 0. */
 Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp, const Case *sizes);
 
-/** A dropout probability that keeps little. */
+/** A dropout probability at which few elements are kept. */
 #define NEARLY_ONE (15.0 / 16)
 /** A random integer from low to high. */
 int draw(Draw *d, int low, int high);
@@ -216,7 +216,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** Returns the case with other sizes, which are drawn: for labs that split nothing. */
+/** Returns the case with new sizes, drawn at random, for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.

@@ -25,7 +25,7 @@ static int cases_09(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         c.H = 64;
     }
     c.delay = 1;
-    c.apart = world == 6; /* a rank's number does not tell its group */
+    c.apart = world == 6; /* a rank's number does not reveal its group */
     cases[1] = c;
     return 2;
 }

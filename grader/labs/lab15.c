@@ -117,7 +117,7 @@ void scenario_15(Scenario *run)
             run_part(run, group, part, call);
 }
 #else
-/* The sum over a group; in emulated single precision, each run adds in another order. */
+/* The sum over a group; in emulated single precision, each run adds in a different order. */
 static Tensor *sum_over(Scenario *run, int call, Members of, int rank, int mistake)
 {
     const Order order = reference_order(of.count);

@@ -192,7 +192,8 @@ Lab lab_17 = {
     .sizes = SIZES_BSH,
     .predict = {.question = N_("Four replicas with 10,000 weights each make one step with a "
                                "sharded optimiser, and clip the gradients by their norm. How many "
-                               "bytes do the ranks send in all, those of the squares included?"),
+                               "bytes do the ranks send in all, including those for the sum of the "
+                               "squares?"),
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 1, .B = 10, .S = 10, .H = 100, .kind = SHARDED_ADAMW},
                 .count = bytes_of_step},

@@ -65,8 +65,8 @@ static Label labelled(What what, int which, int step)
     return label_of(what, A_LAYER, which, step);
 }
 
-/* The first evaluation has the inputs of the first step, but it has other weights, and runs the second
- * layer first. */
+/* The first evaluation has the inputs of the first step, but it has different weights, and runs the
+ * second layer first. */
 static Tensor *inputs(Scenario *run, const LayerScenario *layer, Pass *pass, int which, int step)
 {
     const Case *c = &run->c;

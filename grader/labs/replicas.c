@@ -24,7 +24,7 @@ static const int epochs[] = {0, 1, 4, 10, 18, 23, 25, 41, 25600};
 enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
 
 /* In addition to the usual calls: another seed; the first epoch again; later epochs; all epochs with
- * DROP, each of which should leave out other rows; and much data, in the last epoch. */
+ * DROP, each of which should leave out different rows; and a large data set, in the last epoch. */
 static bool other_deal(const Case *c, int i, Deal *deal)
 {
     int64_t dp = replicas_of(c);

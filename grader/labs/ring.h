@@ -14,7 +14,8 @@ typedef enum RingPart {
 /** The functions, for reports. */
 static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "ring_all_gather"};
 
-enum { RING_CALLS_OF_PART = 3 }; /**< calls of each part; the second has a tensor of another size */
+/** Calls of each part; the second has a tensor of a different size. */
+enum { RING_CALLS_OF_PART = 3 };
 
 enum {
     RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */

@@ -6,7 +6,7 @@
 
 #include "grader/labs/groups.h"
 
-/** The kinds of cases: the rule of the step. */
+/** The kinds of cases, one for each optimiser. */
 enum {
     SHARDED_SGD,   /**< shows a wrong factor at once */
     SHARDED_ADAMW, /**< has state */

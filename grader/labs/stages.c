@@ -269,9 +269,9 @@ void run_stages(Scenario *run, StagesFunction *pass)
 /* ---- in the judge -------------------------------------------------------------------------------------------- */
 
 #else
-/* The expected values are those of a pipeline with as many stages as blocks. So they include what
- * crosses each boundary that a lab may choose. (Lab 14 has one stage.) The stages run one after
- * the other, each with a mesh of its own. */
+/* The expected values come from a pipeline with as many stages as blocks. So they include what
+ * crosses each boundary that a lab may choose. (Lab 14 has one stage.) The stages run one after the
+ * other, each with a mesh of its own. */
 static struct {
     Mesh mesh[MAX_BLOCKS];
     Stage *stage[MAX_BLOCKS];

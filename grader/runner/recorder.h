@@ -107,12 +107,12 @@ typedef struct CommName {
     bool own;                       /**< created by the lab and not adopted by a group */
 } CommName;
 
-/** Counts the collectives of each communicator from 0 again, and identifies `world`, that of the case,
- *  as THE_WORLD. Call this when a case begins; its `number` is the same on every rank. */
+/** Counts the collectives of each communicator from 0 again, and identifies the case's communicator
+ *  `world` as THE_WORLD. Call this when a case begins; its `number` is the same on every rank. */
 void names_begin(MPI_Comm world, int number);
 /** The recorder's data about a communicator; the recorder owns them. */
 CommName *named(MPI_Comm comm);
-/** The rank in the launch of rank `rank` of a communicator; NOBODY if the communicator has no such
+/** The launch's number for rank `rank` of a communicator; NOBODY if the communicator has no such
  *  rank. */
 int launch_rank(MPI_Comm comm, int rank);
 /** The rank for which launch_rank() last returned NOBODY. */

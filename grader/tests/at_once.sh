@@ -90,6 +90,6 @@ goes_on() {
     wait "$second"
     full_marks second
 }
-check "it continues to wait if the stopped one continues" goes_on
+check "make continues to wait if the stopped one continues" goes_on
 
 finish

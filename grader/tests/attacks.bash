@@ -118,17 +118,17 @@ nothing_is_left() { # no process of the attack and no file of its ranks; other t
 
 signals() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, -1, SIGKILL);'
-    check "killing all processes is a failed case" refused
+    check "killing all processes fails the case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, 0, SIGKILL);'
-    check "killing the process group is a failed case" refused
+    check "killing the process group fails the case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, ASK(SYS_getppid, 0), SIGSTOP);'
-    check "stopping the parent is a failed case" refused
+    check "stopping the parent fails the case" refused
     attack 'if (mesh->tp_rank == 1) kill(1, SIGKILL);'
     check "a lab that calls kill is refused" fails_saying "lab 1 calls kill"
 }
 processes() {
     attack 'for (;;) ASK(SYS_clone, SIGCHLD);'
-    check "a fork bomb is a failed case" refused
+    check "a fork bomb fails the case" refused
     check "a fork bomb leaves nothing behind" nothing_is_left
 }
 # mpirun has no system-call filter and starts programs for ranks. The lab finds the function by its
@@ -149,25 +149,25 @@ spawning() {
     char *wtime = *(char **)(stub + 6 + *(int *)(stub + 2)), *info[] = {wtime + none};
     ((int (*)(int, char **, char ***, int *, char **, char *))(wtime + function))(1, command, all, processes, info, "port");
 }'
-    check "a rank that makes mpirun start a program is a failed case" test "$status" = 1
-    check "and the program does not run" test -z "$(grep LEAK 01-attack.log)"
+    check "a rank that makes mpirun start a program fails the case" test "$status" = 1
+    check "a program that a rank has mpirun start does not run" test -z "$(grep LEAK 01-attack.log)"
 }
 files() {
     rm -rf /tmp/balise-was-here
     attack 'ASK(SYS_openat, AT_FDCWD, "'"$tree/student/was-here"'", O_WRONLY | O_CREAT, 0600);'
-    check "writing outside is a failed case" refused
+    check "writing outside fails the case" refused
     check "writing outside names the line" says "at collectives.c:"
     check "writing outside writes nothing" test ! -e student/was-here
     attack 'ASK(SYS_unlinkat, AT_FDCWD, "'"$tree/grade"'");'
-    check "removing a file is a failed case" refused
+    check "removing a file fails the case" refused
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
     check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
     attack 'ASK(SYS_socket, 1, 1, 0);'
-    check "making a connection is a failed case" refused
+    check "making a connection fails the case" refused
     attack 'char b[64]; struct { void *p; size_t n; } l = {b, 64}, r = {(void *)4096, 64};
     ASK(SYS_process_vm_readv, ASK(SYS_getppid, 0), &l, 1, &r, 1, 0);'
-    check "reading another process is a failed case" refused
+    check "reading another process fails the case" refused
 }
 # Other processes, code and threads, through system calls.
 itself() {
@@ -177,31 +177,31 @@ itself() {
         'SYS_utimensat, AT_FDCWD, "/tmp", 0, 0' 'SYS_shmctl, 0, 0, 0' 'SYS_mprotect, (long)group_size & -4096, 4096, 7' \
         'SYS_mmap, 0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0' 'SYS_personality, 0x400000' 'SYS_clone, 0x50f00, 0'; do
         attack "ASK($call);"
-        check "${call%%,*} is a failed case" refused
+        check "${call%%,*} fails the case" refused
     done
 }
 memory() {
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
-    check "unbounded memory is a failed case that says so" fails_saying "memory limit exceeded: rank 1 held"
+    check "unbounded memory fails the case, and the report says so" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; for (volatile int i = 0; i < 15000000; i++); }'
-    check "so is unbounded memory that is taken slowly" fails_saying "memory limit exceeded: rank 1 held"
+    check "unbounded memory that is taken slowly fails the case, and the report says so" fails_saying "memory limit exceeded: rank 1 held"
     attack 'if (mesh->tp_rank == 1) *(volatile char *)malloc(100UL << 30) = 1;'
     check "100 GB are refused, with the line" fails_saying "memory limit exceeded: 107374182400 bytes were requested"
     attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
-    check "unbounded recursion is a failed case that says so" fails_saying "stack overflow"
+    check "unbounded recursion fails the case, and the report says so" fails_saying "stack overflow"
     attack 'if (mesh->tp_rank == 1) { char *p = (char *)ASK(SYS_mmap, 0, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); p[0] = 1; }'
     check "100 GB of address space are refused" fails_saying "rank 1 was stopped by signal 11"
 }
 endings() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'
-    check "an exit that bypasses the C library is a failed case" fails_saying "The program ended before the check was complete"
+    check "an exit that bypasses the C library fails the case" fails_saying "The program ended before the check was complete"
     attack 'struct { void (*handler)(int); unsigned long rest[3]; } none = {SIG_IGN, {0}};
     for (int i = 1; i < 32; i++) ASK(SYS_rt_sigaction, i, &none, 0, 8); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
     check "an endless loop that ignores every signal is stopped" fails_saying "Rank 1 did not return within the time limit"
     check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'
     check "printing without end is stopped" fails_saying_one_of "Rank 1 did not return within the time limit" "the ranks print more than"
-    check "its output is cut at a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
+    check "a lab's output is cut at a megabyte" test "$(stat -c %s 01-attack.log)" -le 1048576
     attack 'for (int i = 0; i < 256; i++) ASK(SYS_close, i);'
     check "closing all descriptors does not stop the judge" test "$status" -le 1
     attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) ASK(SYS_write, i, record, sizeof record); scale(x, 0);'
@@ -218,7 +218,7 @@ endings_slowly() {
     check "a rank that sleeps for ever is stopped" fails_saying "Rank 1 did not return within the time limit"
     for call in 'exit(0)' '_exit(0)' 'abort()' 'MPI_Abort(MPI_COMM_WORLD, 0)' 'MPI_Finalize(); exit(0)'; do
         attack "if (mesh->tp_rank == 1) { $call; }"
-        check "$call is a failed case that names it" fails_saying "${call%%(*}"
+        check "$call fails the case, and the report names it" fails_saying "${call%%(*}"
     done
     attack 'atexit(late);' 'static void late(void) { for (;;); }'
     check "a function at exit is refused" fails_saying "lab 1 calls atexit"
@@ -248,7 +248,7 @@ walls() {
     PRISONER=1 WAY=on judge prisoner
     cp 01-prisoner.log out
     check "a program without the filter tries to leave the sandbox in all ways" says "the prisoner has tried"
-    check "it reaches no file, process, network, privilege or seed" not_says "reached:"
+    check "a program without the filter reaches no file, process, network, privilege or seed" not_says "reached:"
 }
 
 # A program that fails to start does not count as a missing sandbox.
@@ -259,7 +259,7 @@ stays_inside() {
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-broken
     WAY='' judge broken
     check "a runner that cannot start is one error" test "$status" = 2
-    check "it is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
+    check "a runner that cannot start is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
 }
 
 # has_sandbox: can this user have namespaces here?

@@ -12,7 +12,7 @@ builds() {
     attack '' '#include "/etc/passwd"
 '
     check "including a system file is refused" fails_saying "reads /etc/passwd"
-    check "its contents are not in the report" not_says "root:"
+    check "the contents of an included system file are not in the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
     check "including a solution is refused" fails_saying "$FILE_6, which is not a header"
@@ -22,10 +22,10 @@ builds() {
     check "static variables of 64 GB are refused, with their size" fails_saying "has 65536 MB of static variables"
     for name in .bss .note.x .text.x .group .debug_x; do
         attack '' "__asm__(\".section $name, \\\"\\\", @nobits\\n.skip 64 << 30\\n.text\");"
-        check "so are those in $name" fails_saying "has 65536 MB of static variables"
+        check "static variables of 64 GB in $name are refused" fails_saying "has 65536 MB of static variables"
     done
     attack '' 'char half[1L << 62], other[1L << 62];'
-    check "so are those that 64 bits cannot count" fails_saying "MB of static variables, where 256 MB are allowed"
+    check "static variables whose size 64 bits cannot count are refused" fails_saying "MB of static variables, where 256 MB are allowed"
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
@@ -48,10 +48,10 @@ time_limits() {
         check "a lab has a verdict even if $program never ends on it" fails_saying "has an object that takes too long to examine"
     done
     stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"' attack ''
-    check "a lab has a verdict even if the linker never ends on it" fails_saying "lab 1 does not link: the linker was stopped"
+    check "a lab gets a verdict even if the linker hangs on it" fails_saying "lab 1 does not link: the linker was stopped"
     stuck gcc '' link_train
-    check "if the linker never ends on a training program, there is one error" fails_saying "error: the training program does not link"
-    check "and no file is left" test -z "$(those_of train*)"
+    check "if the linker hangs on a training program, there is one error" fails_saying "error: the training program does not link"
+    check "a linker that hangs leaves no file" test -z "$(those_of train*)"
 }
 # Calls that a lab may not make by any name, and files that messages would quote.
 names() {
@@ -79,14 +79,14 @@ void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
 #line 1 "/etc/passwd"
 int x = ;'
     check "a #line shows no line of another file" fails_saying "/etc/passwd:1"
-    check "nor any of its contents" not_says "root:"
+    check "a #line shows nothing of another file" not_says "root:"
     attack '' 'int x = ;'
     check "the line of the lab in the compiler's message is shown" fails_saying "| int x = ;"
     attack '' '__asm__(".macro x a b\n.\\a\\b \"/etc/passwd\"\n.endm\nx inc lude\n");'
     check "a file that the assembler includes is not shown" not_says "nologin"
-    check "and the lab does not compile" fails_saying "the assembler rejects"
+    check "a lab whose assembler code includes a file does not compile" fails_saying "the assembler rejects"
     attack '' 'extern int f(void) __asm__("f\n.include \"/etc/passwd\"\n"); int g(void) { return f(); }'
-    check "nor is a file that an assembler name includes" not_says "nologin"
+    check "a file that an assembler name includes is not shown" not_says "nologin"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
@@ -122,7 +122,7 @@ builds_slowly() {
 #define B(x) A(A(A(A(A(A(A(A(x))))))))
 int big[] = {B(B(1,))};'
     check "a text that grows without bound is refused" fails_saying "lab 1 does not compile"
-    check "and a sentence says why" fails_saying "the compiler was stopped: it"
+    check "a sentence says why such a text is refused" fails_saying "the compiler was stopped: it"
     attack '' '#include __FILE__
 #include __FILE__
 '

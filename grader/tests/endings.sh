@@ -68,7 +68,7 @@ check "the report shows what was printed before a crash" says "| so far"
 lab_1 '    fwrite("a\\0b\\nc\\n", 1, 6, stdout);' '#include <stdio.h>'
 grade LAB=1 CASE=5
 check "a zero byte does not hide the rest of its line" says "| a b"
-check "nor the next line" says "| c"
+check "a zero byte does not hide the next line" says "| c"
 copy_solution 1
 grade LAB=1 CASE=5
 check "without output, the report does not mention any" test "$(grep -c "printed:" out)" = 0
@@ -165,7 +165,7 @@ are_true() { # are_true SECONDS: the printed times fit a run of this duration
     awk -v wall="$1" '/^time/ { gsub(/[^0-9. ]/, "")
         good = $1 <= wall && $1 > wall / 2 && $2 > 0 && $3 > 0 && $4 > 0 && $5 > 0 } END { exit !good }' out
 }
-check "the times are those of this run" are_true "$(awk "BEGIN { print $(date +%s.%N) - $began }")"
+check "the times belong to this run" are_true "$(awk "BEGIN { print $(date +%s.%N) - $began }")"
 
 rm "$(lab_file 1)"
 make --silent SEED=1 LAB=1 grade > out 2>&1

@@ -64,8 +64,8 @@ may_send() { # LAB SIZES NUMBERS: what it may send forward and backward
 # numbers; a step sends them too.
 check "lab 12 on one rank without TP may send nothing" may_send 12 "B=2 S=3 H=4" "0 0"
 check "two stages of lab 12 may send a batch each way" may_send 12 "n=2 STAGES=2 B=2 S=3 H=4" "24 48"
-check "as may those of lab 13, whatever the micro-batches" may_send 13 "n=2 STAGES=2 B=2 S=3 H=4 MICROS=2" "24 48"
-check "those of lab 14 may also send its sums" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "16 64"
+check "two stages of lab 13 may send a batch each way, whatever the micro-batches" may_send 13 "n=2 STAGES=2 B=2 S=3 H=4 MICROS=2" "24 48"
+check "two stages of lab 14 may also send the sums of lab 14" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "16 64"
 
 # The grader is ended after lab 1, by each of three signals: lab 2 runs until it is stopped.
 sed -i 's/^    return/    for (volatile int forever = 1; forever;)\n        ;\n&/' "$(lab_file 2)"

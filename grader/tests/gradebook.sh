@@ -47,14 +47,14 @@ refused "an OUT that cannot be written is refused" "cannot be written" build/han
 refused "a missing DIR is refused" "DIR is missing" make --silent gradebook OUT=grades.csv
 refused "a missing OUT is refused" "OUT is missing" make --silent gradebook DIR=many
 refused "a DIR that does not exist is refused" "cannot be read" build/gradebook --dir none --out none.csv
-check "and leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
+check "a refused gradebook leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
 refused "a SEED that is not a number is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999
 
-# The gradebook is killed when some verdicts exist.
+# Kills the gradebook once some verdicts exist.
 build/gradebook --dir many --out grades.csv --seed 5 --jobs 2 > out 2>&1 &
 gradebook=$!
 until [ "$(verdicts | wc -l)" -ge 3 ] || ! kill -0 "$gradebook" 2> /dev/null; do sleep 0.1; done
@@ -97,7 +97,7 @@ check "the summary counts them, and no student's report names them" \
     [ "$(grep -c '^6 submissions have files identical to another' grades-reports/summary) $(cat grades-reports/*.txt | grep -c 'identical')" = "1 0" ]
 cp grades.csv resumed.csv
 build/gradebook --dir many --out other.csv --seed 5 --jobs 1 > out 2>&1
-check "without interruption the table is the same" cmp -s resumed.csv other.csv
+check "an uninterrupted gradebook ends with the same table" cmp -s resumed.csv other.csv
 verdicts > before
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
@@ -112,13 +112,13 @@ wait "$gradebook"
 status=$?
 check "interrupted, it says how far it got and how to continue" \
     [ "$status" = 130 -a "$(grep -cE '^stopped: [2-9] of [0-9]+ labs are graded|HINT: the same command continues' out)" = 2 ]
-check "and leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
+check "an interrupted gradebook leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 build/gradebook --dir few --out few.csv > out 2>&1
 without_others() { sed "s,\"[^\"]*\"\r$,," "$1"; } # the last column is about the other submissions
-check "and loses no verdict" [ "$(grep -cxFf <(without_others few.csv) <(without_others resumed.csv))" = 3 ]
+check "an interrupted gradebook loses no verdict" [ "$(grep -cxFf <(without_others few.csv) <(without_others resumed.csv))" = 3 ]
 verdicts few > before
 build/gradebook --dir few --out few.csv --seed 6 --jobs 2 > out 2>&1
-check "another seed grades all again" [ "$(verdicts few | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
+check "a different seed grades everything again" [ "$(verdicts few | wc -l)" -ge "$((2 * $(wc -l < before)))" ]
 mv many/wrong taken-out
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "the report of a removed submission is deleted, and no other" \
@@ -138,7 +138,7 @@ make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=off > out 2>&1
 check "without a sandbox, the summary says so once" \
     [ "$(grep -cxF 'no sandbox here (switched off): the ranks ran with resource limits only: 2 labs' bare-reports/summary)" = 1 ]
 check "without a sandbox, each verdict says so" [ "$(grep -lr 'switched off' bare-reports/.state/verdicts --include='*.json' | wc -l)" = 2 ]
-check "it is not repeated at each lab of a report" [ "$(grep -c 'sandbox' bare-reports/wrong.txt)" = 0 ]
+check "a report does not repeat at each lab that there was no sandbox" [ "$(grep -c 'sandbox' bare-reports/wrong.txt)" = 0 ]
 walls=$(unshare --user --map-root-user true 2>&1)
 if [ -z "$walls" ]; then
     make --silent gradebook DIR=one OUT=bare.csv SEED=5 SANDBOX=on > out 2>&1
@@ -150,11 +150,11 @@ if [ -z "$walls" ]; then
     }
     refused "SANDBOX=on is refused if there is no sandbox, before anything is graded" "there is no sandbox here (namespaces" \
         alone build/gradebook --dir one --out walls.csv --sandbox on
-    check "and no file is left" [ ! -e walls-reports ]
+    check "a refused SANDBOX=on leaves no file" [ ! -e walls-reports ]
     alone build/gradebook --dir one --out walls.csv --seed 5 > out 2>&1
     check "without a sandbox, there is a warning before the first submission" \
         grep -q '^warning: no sandbox here (namespaces' <(head -1 out)
-    check "and a line in the summary" grep -q '^no sandbox here (namespaces.*: 2 labs$' walls-reports/summary
+    check "without a sandbox, the summary has a line about it" grep -q '^no sandbox here (namespaces.*: 2 labs$' walls-reports/summary
 else
     echo "skip - SANDBOX=on in a gradebook: $walls"
 fi

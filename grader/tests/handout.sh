@@ -234,8 +234,8 @@ unpack
 check "the archive for Windows holds the same files" alike
 check "two builds give the same archive, byte for byte" again_the_same
 check "no file in it has two lines of a solution" without_solutions
-check "it has no wrong answers, tests, copies or instructor's cases" without_the_rest
-check "its texts name no reference" no_reference_is_named
+check "a handout has no wrong answers, tests, copies or instructor's cases" without_the_rest
+check "the texts of a handout name no reference" no_reference_is_named
 check "every command and setting that its texts name exists in it" commands_exist
 check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
 check "lines of labs are found in a folder with a blank in its name" lines_are_told
@@ -249,7 +249,7 @@ check "the labs are handed in" hands_in
 check "a hand-in has the version of the instructor's kit" is_of_this_kit
 check "a changed kit is noticed, and the lab is graded" notices_a_change
 check "make help lists only existing commands" help_is_true
-check "it has the editor's and the container's files, for a user who is not root" an_editor_has_its_files
+check "a handout has the editor's and the container's files, for a user who is not root" an_editor_has_its_files
 check "an editor finds the compiler's messages in what make grade prints" problems_are_found
 check "after make grade, clangd finds the compile commands" clangd_has_the_commands
 check "a command that is not in the handout is one error" errors "make bench is not part of the handout" make bench

@@ -66,7 +66,7 @@ refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoint
 refused "a size that the lab lacks is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
 refused "a size of zero is refused" "is not a size" 1 'shape 2 B=0'
 refused "a size that is too large is refused with the allowed range" "H is a whole number from 1 to 512" 1 'shape 2 H=513'
-refused "so is the length of a tensor" "N is a whole number from 1 to 100000" 1 'shape 15 N=100001'
+refused "a tensor length that is too large is refused with the allowed range" "N is a whole number from 1 to 100000" 1 'shape 15 N=100001'
 refused "too much work is refused" "B times S times H" 1 'shape 2 B=16 S=64 H=512'
 refused "a size not divisible by tp is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
 refused "heads not divisible by tp of a layout on a later line are refused" "at tp 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'

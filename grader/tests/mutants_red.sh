@@ -25,7 +25,7 @@ check "each of them is listed with both wordings" listed 3
 answers mutants '[no_f] fails: input gradient; says: word 1; says: word 2; says: word 3; says: word 4
 -x = duplication(x, mesh);'
 check "the fourth makes the run red" is_red '^mutation score 1/1'
-check "and all are listed" listed 4
+check "all four sentences are listed" listed 4
 answers mutants '[two_names] fails: input gradient
 -x = duplication(x, mesh);
 +Tensor *whole = duplication(x, mesh);
@@ -35,7 +35,7 @@ check "a wrong answer that is not caught is red" is_red '^survivor: lab 6 mutant
 answers mutants '[no_f] fails: input gradient; says: put it through
 -x = duplication(x, mesh);
 +x = duplicate(x, mesh);'
-check "so is one that does not build, if other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
+check "a wrong answer that does not build is red, if other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
 answers accepts '[no_f] expects: full
 -x = duplication(x, mesh);'
 check "a right answer that is rejected is red" is_red '^survivor: lab 6 accept no_f'
@@ -60,5 +60,5 @@ check "a change of text that the solution lacks is an error with its line" is_re
 answers mutants '[no_f] fails: input gradient
 -layer->
 +the_layer->'
-check "so is a change of text that occurs more than once" is_red '06-no_f: this occurs [0-9]* times in the solution'
+check "a change of text that occurs more than once is an error" is_red '06-no_f: this occurs [0-9]* times in the solution'
 finish

@@ -11,5 +11,5 @@ grade SOLUTION=1
 check "every solution has full marks on a GPU" scores 100/100
 copy_solution 6
 grade LAB=6
-check "so has a solution as a student's file" scores 10/10
+check "a solution as a student's file has full marks on a GPU" scores 10/10
 finish

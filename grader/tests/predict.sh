@@ -48,7 +48,7 @@ measures_by_hand() { # measures_by_hand LAB
     [ "$status" = 0 ] && grep -qE "^The reference: ${by_hand[$1]}( [a-z]+)?$" out
 }
 for lab in $labs; do
-    check "lab $lab: make measure counts the number of the formula for the reference" measures_by_hand "$lab"
+    check "lab $lab: make measure counts the formula's number for the reference" measures_by_hand "$lab"
 done
 check "measuring the reference stores no number" [ ! -e build/verdicts/predictions.json ]
 by_rows() { # each row of the table is on one rank
@@ -75,7 +75,7 @@ for lab in json.load(open("build/generated/labs.json")):
             continue
         box, asked = plain(found[0]), lab["question"] if path.endswith("/README.md") else french.gettext(lab["question"]) if french else ""
         if asked not in box:
-            wrong.append(f"{path}: its question is not that of grader/labs: {asked}")
+            wrong.append(f"{path}: its question differs from the one in grader/labs: {asked}")
         if found[0].count("\n") > 8:
             wrong.append(f"{path}: more than 8 lines")
         if set(re.findall(r"LAB=(\d+)", box)) != {str(n)} or not re.search(rf"make predict LAB={n} IS=\d+", box) or f"make measure LAB={n}" not in box:
@@ -95,7 +95,7 @@ check "each text has one box, with the record's question, its own commands and n
 
 check "a missing LAB is one error" one_error "which lab?" make --silent predict IS=1
 check "an unknown lab is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
-check "also for make measure" one_error "there is no lab '42'" make --silent measure LAB=42
+check "make measure refuses a lab that does not exist" one_error "there is no lab '42'" make --silent measure LAB=42
 check "without a number, the question is printed" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6
 narrow() { # narrow COMMAND...: no line is longer than 80 columns
     COLUMNS=80 run "$@"
@@ -109,12 +109,12 @@ done
 check "a refused number is not stored" grep -qx '{}' build/verdicts/predictions.json
 six=$(lab_file 6)
 check "a lab that is not started is not measured" one_error "make grade LAB=6" make --silent measure LAB=6
-check "nor one whose start file works" one_error "make grade LAB=5" make --silent measure LAB=5
+check "a lab whose start file works is not measured" one_error "make grade LAB=5" make --silent measure LAB=5
 copy_solution 6
 sed -i 's/gelu(linear(x, layer->up))/linear(x, layer->up)/' "$six"
-check "nor one that is wrong" one_error "make grade LAB=6" make --silent measure LAB=6
+check "a lab that is wrong is not measured" one_error "make grade LAB=6" make --silent measure LAB=6
 echo 'no C' >> "$six"
-check "nor one that does not build" one_error "does not build" make --silent measure LAB=6
+check "a lab that does not build is not measured" one_error "does not build" make --silent measure LAB=6
 
 predicted() { # predicted WORDS ARGUMENTS...
     run make --silent predict "${@:2}"
@@ -132,7 +132,7 @@ measured() { # measured WORDS ARGUMENTS...
     [ "$status" = 0 ] && says "$1"
 }
 check "make measure shows both numbers" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
-check "it shows their ratio, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
+check "make measure shows the ratio of the numbers, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
 check "make progress shows both numbers" shown "predicted: 48000 bytes; measured: 55296 bytes"
 check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
 check "make progress marks it, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
@@ -207,10 +207,10 @@ hand_in none
 make --silent gradebook DIR=handed OUT=grades.csv SEED=5 JOBS=1 > out 2>&1
 cp grades.csv out
 check "the table has the predicted and the measured numbers" predictions_of both '6=55000/55296* 7=1000/'
-check "it has none if nothing was predicted" predictions_of none ''
-check "it has none if the student's file is broken" predictions_of broken ''
-check "from an edited manifest, it takes only numbers" predictions_of odd '6=/1e+300'
-check "the points are those of the lab" [ "$(grep -c ',10,100,' grades.csv)" = 4 ]
+check "the table has no numbers if nothing was predicted" predictions_of none ''
+check "the table has no numbers if the student's file is broken" predictions_of broken ''
+check "from an edited manifest, the table takes only numbers" predictions_of odd '6=/1e+300'
+check "the points equal the lab's" [ "$(grep -c ',10,100,' grades.csv)" = 4 ]
 report_has_them() {
     cp grades-reports/both.tar.gz.txt out
     says "Predicted/measured, by lab (*: predicted after measuring): 6=55000/55296* 7=1000/" && ! grep -q Predicted grades-reports/none.tar.gz.txt

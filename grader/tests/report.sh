@@ -34,9 +34,9 @@ is_refused() { # one error, one HINT, status 2
 for lab in 1 2 3 4 5 6 7 8 9 10; do
     check "lab $lab: the solution has no wrong element, and its blocks cover each matrix once" right $lab
 done
-check "lab 11 on a cluster: the same holds for the matrices of a whole model" right 11 CASE=35 CLUSTER=dgx-2h
-check "it draws each replica's work above the sums, and says how much of the sums is exposed" page overlaps 11
-check "lab 11, split as well: the same holds for the matrices of a whole model" right 11
+check "lab 11 on a cluster: the solution has no wrong element, and its blocks cover each matrix once" right 11 CASE=35 CLUSTER=dgx-2h
+check "lab 11: the page draws each replica's work above the sums, and says how much of the sums is exposed" page overlaps 11
+check "lab 11, split as well: the solution has no wrong element, and its blocks cover each matrix once" right 11
 check "lab 11: the model is split over two ranks, in two replicas" page says 11 "4 ranks in 2 groups of 2" "ranks 0, 2: rows" "ranks 1, 3: rows"
 check "lab 6: one matrix is split by rows, the other by columns" page is_cut 6
 check "lab 11: the names of matrices are complete" page says 11 "gradient of blocks.0.feed_forward.down.weight, step 1"
@@ -47,35 +47,35 @@ check "the tape of a rank is a table: what each operation takes and returns, and
     page says 6 "duplication x [2,3,24] whole [2,3,24] copied" "linear of 1 up.weight [18,24] shard(0) [2,3,18] shard(2)" "linear [2,3,48] whole 3, down.weight"
 check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 
-check "lab 13: the same holds for the matrices of a pipeline" right 13 CASE=17
+check "lab 13: the solution has no wrong element, and its blocks cover each matrix once" right 13 CASE=17
 check "what a stage does not hold is not called missing" page lacks_nothing 13
-check "it says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
-check "below its calls is its schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
-check "a lab without stages has none" page has_no_schedule 6
+check "lab 13: the page says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
+check "lab 13: below the calls is the schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
+check "a lab without stages has no schedule" page has_no_schedule 6
 check "with a cluster, the page of a pipeline is right too" right 13 CASE=17 CLUSTER=dgx-h200
-check "its schedule there has a row per stage, and ends with the step" page has_stages_in_time 13 4
+check "a pipeline's schedule on a cluster has a row per stage, and ends with the step" page has_stages_in_time 13 4
 check "the command on the page names the same cluster" page says 13 "CASE=17 SOLUTION=1 CLUSTER=dgx-h200"
 cp "$ROOT/common/bench/clusters/dgx-h200.json" "a cluster.json"
 report LAB=13 SOLUTION=1 SEED=7 CASE=17 CLUSTER="a cluster.json" LAYERS=48 HIDDEN_DIM=1600 HEADS=25 SEQ=512 BATCH_SIZE=16
 cp build/report/lab13.html first.html
 check "the command on the page has every size that was given" page says 13 "LAYERS=48 HIDDEN_DIM=1600 HEADS=25 SEQ=512 BATCH_SIZE=16"
 eval "$(page_command first.html)" > out 2>&1
-check "the command on the page makes one with the same case and the same times" page equals_on_cluster 13 first.html
+check "the command on the page makes a page with the same case and the same times" page equals_on_cluster 13 first.html
 report LAB=13 SOLUTION=1 SEED=7 CASE=17 CLUSTER="a cluster.json" MODEL=large
 cp build/report/lab13.html first.html
 eval "$(page_command first.html)" > out 2>&1
-check "so does the command on the page of a named model" page equals_on_cluster 13 first.html
+check "the command on the page of a named model makes the same page, too" page equals_on_cluster 13 first.html
 check "with a cluster, the page of a case without a step is right too" right 6 CLUSTER=dgx-2h
-check "its page says that it has none" page says 6 "no whole step to replay on a cluster"
+check "the page of a case without a step says that it has none" page says 6 "no whole step to replay on a cluster"
 
 wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "the sections with errors are open, and no others" page opens_what_is_wrong 6
 check "without the sum, both ranks have wrong elements" page is_wrong_on 6 0 1
-check "these are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
+check "these elements are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
 check "beside them are the missing sum and what is expected" page says 6 "missing: the sum over ranks 0, 1" "expected ranks 0, 1: all of it"
 check "the terms of the first elements add up to the expected numbers" page adds_up 6
-check "it begins with the judge's reason and its HINT" page begins_with 6 "forward 0/2 wrong" "partial sum; it should be whole" "HINT: all_reduce (g) adds the partial sums"
+check "a page with errors begins with the judge's reason and its HINT" page begins_with 6 "forward 0/2 wrong" "partial sum; it should be whole" "HINT: all_reduce (g) adds the partial sums"
 check "points that are held back are shown as such, with the reason" page says 6 "communication 0/2 held back in at least one direction" "communication 0/2 ○ held back"
 check "one matrix with errors is shown, the other eleven and those without are folded" page folds 6 "11 more with errors" "24 without errors"
 for mutant in 06-no_g 06-no_f 04-no_f 02-row_split 13-one_after_the_other; do

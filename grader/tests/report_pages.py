@@ -12,7 +12,7 @@ import pages  # pylint: disable=wrong-import-position
 
 def tiles_once(sheet):
     """Do the blocks of a sheet cover each of its elements exactly once? Ranks that hold the same
-    are one block."""
+    numbers form one block."""
     seen = [[0] * sheet["columns"] for _ in range(sheet["rows"])]
     for block in sheet["blocks"]:
         for row, column, rows, columns in block["rectangles"]:

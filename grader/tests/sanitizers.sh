@@ -74,7 +74,7 @@ clang_compiles() {
 if clang --version > /dev/null 2>&1; then
     check "a right lab may be compiled with clang" clang_compiles
     rm -rf build/clang
-    check "and with its sanitizers" clang_compiles SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined'
+    check "a right lab may be compiled with clang's sanitizers" clang_compiles SANITIZE='-fsanitize=address,undefined -fsanitize-recover=address,undefined'
 else
     echo "skip - a right lab may be compiled with clang: clang is not installed"
 fi

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# The page of a class with trainings; board.sh makes one without.
+# The page of a class with training runs; board.sh makes a page without them.
 exec bash "$(dirname "$0")/board.sh" trained

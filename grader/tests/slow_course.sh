@@ -17,7 +17,7 @@ same_story() {
 }
 eval "train $(command_of train SAVE=build/llama)"
 check "lab 21: the longer training of the text runs" [ "$status" = 0 ]
-check "its loss on the test stories is that of the text" grep -q "test loss 0\.72" out
+check "its loss on the test stories equals the one in the text" grep -q "test loss 0\.72" out
 check "the model writes a story that begins as it is asked" eval 'story && grep -q "^Once upon a time" story'
 check "with one rank, it writes the same" same_story
 finish

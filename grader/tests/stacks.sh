@@ -34,11 +34,11 @@ blocks_over() { # blocks_over STAGES EXPRESSION WORDS: a stage whose blocks are 
 }
 check "a block that no stage runs ends the training with one error" blocks_over 2 "mesh->pp_rank == 0 ? 0 : 3, mesh->pp_rank == 0 ? 2 : 4" \
     "stage 1 begins with block 3, but the stages before it end before block 2"
-check "so does a block that two stages run" blocks_over 3 "mesh->pp_rank, mesh->pp_rank + 2" \
+check "a block that two stages run ends the training with one error" blocks_over 3 "mesh->pp_rank, mesh->pp_rank + 2" \
     "stage 1 begins with block 1, but the stages before it end before block 2"
-check "so does a first stage without the first block" blocks_over 2 "mesh->pp_rank + 1, 2 * mesh->pp_rank + 2" \
+check "a first stage without the first block ends the training with one error" blocks_over 2 "mesh->pp_rank + 1, 2 * mesh->pp_rank + 2" \
     "stage 0 begins with block 1, but the stages before it end before block 0"
-check "so does a last block that no stage runs" blocks_over 2 "mesh->pp_rank, mesh->pp_rank + 1" "the last stage ends before block 2 of 4"
+check "a last block that no stage runs ends the training with one error" blocks_over 2 "mesh->pp_rank, mesh->pp_rank + 1" "the last stage ends before block 2 of 4"
 
 for lab in 13 14; do copy_solution "$lab"; done
 copy_solution 12
@@ -47,7 +47,7 @@ wrong_degree() {
     ! make --silent train STACK=mine UPTO=14 NTASKS=2 PP=2 STEPS=1 > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] &&
         says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d of lab 14"
 }
-check "a grid with other degrees than the run ends the training with one error" wrong_degree
+check "a grid whose degrees differ from the run's ends the training with one error" wrong_degree
 
 copy_solution 20
 sed -i 's/hidden), shard(1)/hidden), shard(0)/' "$(lab_file 20)"

@@ -92,10 +92,10 @@ fits_80() {
 for case in 12 17; do # GPipe, 1F1B
     trace LAB=13 SOLUTION=1 CASE=$case
     check "four stages and eight micro-batches (CASE=$case) fit into 80 columns" fits_80 "a pass in each slot" 1
-    check "both schedules take the same time" says "22 slots; the first stage is idle in 6 of them"
+    check "eight micro-batches on four stages (CASE=$case) take 22 slots" says "22 slots; the first stage is idle in 6 of them"
     trace LAB=13 SOLUTION=1 CASE=$case CLUSTER=dgx-h200
-    check "on a cluster they fit too, in boxes as long as each pass takes" fits_80 "on dgx-h200, 12 layers" 3
-    check "with the length of the step, and the idle share of each stage" \
+    check "on a cluster, the stages (CASE=$case) fit into 80 columns, in boxes as long as each pass takes" fits_80 "on dgx-h200, 12 layers" 3
+    check "the schedule on a cluster has the length of the step, and the idle share of each stage" \
         eval "has '^  the step takes [0-9.]+ us; it would take [0-9.]+ us if' && has 'idle for [0-9]+ %, [0-9]+ %, [0-9]+ %, [0-9]+ % of the step'"
 done
 takes() { # takes N: the N-th time of the step on a cluster
@@ -155,7 +155,7 @@ grade LAB=1
 make --silent trace LAB=1 > out 2>&1
 check "without SEED and CASE, the case that failed last is shown" eval "has '^Lab 1 .*SEED=1 CASE=' && has '^  3 ranks'"
 make --silent trace LAB=1 SOLUTION=1 > out 2>&1
-check "but not for the reference" has '^  2 ranks'
+check "the case that failed last is not shown for the reference" has '^  2 ranks'
 
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        *(volatile int *)8 = 1;\n&/' "$(lab_file 1)"
@@ -187,7 +187,7 @@ tape() { # as trace, for make tape
 tape LAB=6 SOLUTION=1
 down='[0-9]+ +[0-9]+  linear of 3 +\[2,3,48\]  partial sum'
 check "make tape lists what each operation returns, with its line, shape and placement" eval "succeeds && has '$down'"
-check "and what it takes" has '^ +down.weight +\[48,18\] +shard\(1\)$'
+check "make tape lists what each operation takes" has '^ +down.weight +\[48,18\] +shard\(1\)$'
 check "the gradient of a copy is a partial sum, and goes to x" has '^ +1 +[0-9]+  duplication +\[2,3,24\] +partial sum +→ x$'
 check "the backward pass is in its own order" [ "$(sed -n '/^-- backward/,$p' out | grep -oE '^ +[0-9]+' | xargs)" = "5 4 3 2 1" ]
 check "GELU is listed once, with the dropout that it is computed with" [ "$(sed '/^-- backward/,$d' out | grep -c gelu)" = 1 ]
@@ -200,7 +200,7 @@ check "a rank that the case lacks is refused" is_refused "this case has ranks 0 
 copy_solution 6
 sed -i 's/^    return all_reduce(linear(h, layer->down), mesh);/    return all_reduce(linear(tensor_copy(h), layer->down), mesh);/' "$(lab_file 6)"
 tape LAB=6
-check "it names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
+check "make tape names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
 
 trace
 check "a missing LAB is refused" is_refused "which lab"

@@ -39,7 +39,7 @@ KEPT = re.compile(r"\\(?:fig|N|V|Schedule|includegraphics|(?:code|Mat\{\w+\}\{[^
 
 
 def form(frame):
-    """The parts that a translation keeps, and each piece of code once."""
+    """The parts of a frame that its translation must keep; each piece of code counts once."""
     kept = [re.sub(r"^\\fig\[[^]]*\]", r"\\fig[its text]", part) for part in KEPT.findall(frame)]
     return sorted(kept) + sorted(set(re.findall(r"\\kit\{[^}]*\}", frame)))
 

@@ -77,7 +77,7 @@ def check_text():
 
 
 def check_schedules():
-    """The schedules on the slides are those of lab 13's text."""
+    """The schedules on the slides equal those in lab 13's text."""
     text = re.findall(r"stage \d((?: +(?:[FB]\d|\.))+)$", text_of("labs/13-micro-batches/README.md"), re.M)
     rows = []
     for name in ("gpipe", "1f1b"):
@@ -86,7 +86,7 @@ def check_schedules():
         for stage, end in ends:
             passes = {int(begin): kind + micro for begin, kind, micro in re.findall(rf"\\Slot\{{{stage}\}}\{{(\d+)\}}\{{1\}}\{{(.)\}}\{{(\d)\}}", drawn)}
             rows.append([passes.get(slot, ".") for slot in range(int(end))])
-    check("the schedules on the slides are those of lab 13's text", len(rows) == 6 and rows == [row.split() for row in text], f"{rows}\n{text}")
+    check("the schedules on the slides equal those in lab 13's text", len(rows) == 6 and rows == [row.split() for row in text], f"{rows}\n{text}")
 
 
 def check_color():
@@ -166,12 +166,12 @@ def check_formulas():
                     and model.work() == (72 * L * T * H ** 2, 12 * L * T * S * H)
                     and formulas.sent_over_tp(model, tp, 1) == 4 * (tp - 1) * ((8 * L + 1) * N + 2 * B * (H + 2))
                     and formulas.memory(model, tp) > 16 * model.parameters(tp))
-            check(f"BERT-{name.title()} at tp {tp}: the formulas on the slide are those of cost.py and of the labs' budgets", good)
+            check(f"BERT-{name.title()} at tp {tp}: the formulas on the slide equal those of cost.py and the labs' budgets", good)
     numbers = compute.all_numbers()
     shown = {"base.P": "109.0", "large.P": "334.4", "columns.both": 15, "pair.both": 4, "attention.both": 4, "block.both": 8, "pair.ratio": "3.75",
              "small.2x1.tp": "4.46", "small.1x2.dp": "4.28", "small.2x2.sum": "8.75", "small.equal": "490", "base.equal": "2\\,900"}
     wrong = {key: numbers[key] for key, text in shown.items() if numbers[key] != text}
-    check("the numbers on the slides are those of the labs' texts", not wrong, wrong)
+    check("the numbers on the slides equal those in the labs' texts", not wrong, wrong)
     bent = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in (1, -2)]
     check("in French, numbers and cells have a decimal comma, and coordinates a point",
           [compute.french("2\\,900"), compute.french("3.75"), compute.french_cells(r"\C{0}{1}{$-$0.2}{w}(1.5,0.25)")]
@@ -244,7 +244,7 @@ def check_tokens():
     run = subprocess.run([f"{BUILD}/tokenize", "--vocab", "data/reviews/vocab.txt"], input=matrices.SENTENCE + "\n", capture_output=True, text=True, check=False)
     numbers = matrices.numbers()
     shown = [str(numbers[f"token.{i}"]) for i in range(2 + len(matrices.SENTENCE.split()))]
-    check("the ids on the slide are those of the kit's tokenizer", run.stdout.split() == shown, f"{run.stdout}{run.stderr}{shown}")
+    check("the ids on the slide equal those of the kit's tokenizer", run.stdout.split() == shown, f"{run.stdout}{run.stderr}{shown}")
 
 
 def check_plan():

@@ -456,7 +456,7 @@ static Loss loss_of_whole_rows(const real *all, int64_t columns, int64_t divisor
     return expected;
 }
 
-/* This rank's logits. Some ranks have fewer than others, or none. */
+/* This rank's logits. Some ranks hold fewer columns than others, or none. */
 static Tensor *own_logits(const real *all, int64_t columns, Range *held)
 {
     real mine[TOKENS * MOST_COLUMNS];
@@ -487,7 +487,7 @@ static void compare_losses(int64_t columns, float spread, int64_t divisor)
                      expected.dlogits + i * columns + held.begin, 1e-6);
 }
 
-START_TEST(the_loss_of_a_split_vocabulary_is_that_of_whole_rows)
+START_TEST(a_split_vocabulary_gives_the_loss_of_whole_rows)
 {
     static const int64_t columns[VOCABULARIES] = {MOST_COLUMNS, 5};
     static const float spread[SPREADS] = {1, 30, 1e4f};
@@ -549,7 +549,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, g_adds_forward_and_copies_backward, 1, 5);
     tcase_add_loop_test(tcase, the_gather_joins_forward_and_cuts_backward, 1, 5);
     tcase_add_loop_test(tcase, a_split_pair_equals_the_whole_pair, 1, 5);
-    tcase_add_loop_test(tcase, the_loss_of_a_split_vocabulary_is_that_of_whole_rows, 1, 5);
+    tcase_add_loop_test(tcase, a_split_vocabulary_gives_the_loss_of_whole_rows, 1, 5);
     tcase_add_loop_test(tcase, a_batch_without_targets_has_no_loss, 1, 5);
     suite_add_tcase(suite, tcase);
     return suite;

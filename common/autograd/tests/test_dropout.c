@@ -84,7 +84,7 @@ static double share_of_equal(const real *a, const real *b)
     return (double)equal / COUNT;
 }
 
-START_TEST(another_step_name_or_sample_drops_other_elements)
+START_TEST(a_different_step_name_or_sample_drops_different_elements)
 {
     real kept[COUNT], other[COUNT];
     /* Independent masks agree in 1 - 2p(1-p) = 5/8 of the numbers; the bound is five standard
@@ -189,7 +189,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, a_shard_drops_its_columns_of_the_whole, 2, 5);
     tcase_add_test(tcase, a_shard_drops_its_positions_of_the_whole);
     tcase_add_test(tcase, a_sample_is_dropped_alike_in_every_batch);
-    tcase_add_test(tcase, another_step_name_or_sample_drops_other_elements);
+    tcase_add_test(tcase, a_different_step_name_or_sample_drops_different_elements);
     tcase_add_test(tcase, kept_elements_are_scaled_up);
     tcase_add_test(tcase, the_gradient_passes_where_the_value_did);
     tcase_add_test(tcase, a_tensor_without_positions_is_position_zero);

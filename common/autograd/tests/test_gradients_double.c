@@ -464,7 +464,7 @@ START_TEST(only_inputs_that_need_a_gradient_get_one)
 }
 END_TEST
 
-START_TEST(the_mean_of_micro_batches_is_that_of_the_batch)
+START_TEST(micro_batches_have_the_mean_of_the_batch)
 {
     real logits[12];
     fill_normal("logits", 12, logits);
@@ -495,7 +495,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
     tcase_add_loop_test(tcase, the_gradient_equals_central_differences, 0, COUNT);
     tcase_add_loop_test(tcase, only_inputs_that_need_a_gradient_get_one, 0, COUNT);
-    tcase_add_test(tcase, the_mean_of_micro_batches_is_that_of_the_batch);
+    tcase_add_test(tcase, micro_batches_have_the_mean_of_the_batch);
     suite_add_tcase(suite, tcase);
     return suite;
 }

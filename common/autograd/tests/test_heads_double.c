@@ -16,7 +16,7 @@ START_TEST(copies_of_a_head_are_side_by_side)
 }
 END_TEST
 
-START_TEST(repeating_a_head_once_changes_nothing)
+START_TEST(one_copy_per_head_is_the_tensor_itself)
 {
     Tensor *x = normal("x", SHAPE(B, S, WIDTH), whole());
     ck_assert_ptr_eq(repeat_heads(x, HEADS, 1), x);
@@ -79,7 +79,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("heads");
     tcase_add_checked_fixture(tcase, tape_up, tape_down);
     tcase_add_test(tcase, copies_of_a_head_are_side_by_side);
-    tcase_add_test(tcase, repeating_a_head_once_changes_nothing);
+    tcase_add_test(tcase, one_copy_per_head_is_the_tensor_itself);
     tcase_add_loop_test(tcase, a_cache_of_keys_and_values_gives_the_rows_of_the_whole, 0, S);
     tcase_add_test(tcase, rotated_scores_depend_on_distances_alone);
     suite_add_tcase(s, tcase);

@@ -67,7 +67,7 @@ START_TEST(two_forward_passes_before_two_backward_passes)
 }
 END_TEST
 
-START_TEST(gradients_of_micro_batches_add_up_to_that_of_the_batch)
+START_TEST(gradients_of_micro_batches_add_up_to_the_batch_gradient)
 {
     real numbers[30], upstream[24];
     fill_normal("x", 30, numbers);
@@ -263,7 +263,7 @@ START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
 }
 END_TEST
 
-START_TEST(no_step_after_the_first_allocates)
+START_TEST(no_step_after_the_first_allocates_memory)
 {
     int64_t allocations = 0;
     for (int step = 1; step <= 4; step++) {
@@ -324,7 +324,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("tape");
     tcase_add_checked_fixture(tcase, model_up, model_down);
     tcase_add_loop_test(tcase, two_forward_passes_before_two_backward_passes, 0, 2);
-    tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_that_of_the_batch);
+    tcase_add_test(tcase, gradients_of_micro_batches_add_up_to_the_batch_gradient);
     tcase_add_test(tcase, a_backward_pass_starts_from_any_tensor);
     tcase_add_test(tcase, the_gradient_of_one_number_starts_with_one);
     tcase_add_test(tcase, the_given_gradient_is_not_changed);
@@ -335,7 +335,7 @@ Suite *suite(void)
     tcase_add_test(tcase, tensors_are_released_once_a_backward_pass_has_used_them);
     tcase_add_test(tcase, the_result_can_be_read_after_the_backward_pass);
     tcase_add_test(tcase, an_observer_is_called_when_a_gradient_has_its_last_addend);
-    tcase_add_test(tcase, no_step_after_the_first_allocates);
+    tcase_add_test(tcase, no_step_after_the_first_allocates_memory);
     tcase_add_test(tcase, a_long_tape_keeps_its_tensors_in_place);
     tcase_add_test(tcase, two_tapes_live_at_once);
     tcase_add_test(tcase, a_gradient_can_be_written_without_changing_another);

@@ -9,8 +9,8 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/products.h"
 
-/* OpenBLAS multiplies with one thread (kernel_linear.c says why). Its function comes first, because
- * in an OpenBLAS built with OpenMP, it also sets the number of our threads. */
+/* OpenBLAS multiplies with one thread (kernel_linear.c says why). Its setter comes first, because
+ * in an OpenBLAS built with OpenMP, it also sets the number of the kit's own threads. */
 void backend_set_threads(int threads)
 {
     if (openblas_set_num_threads)

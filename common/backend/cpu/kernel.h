@@ -17,9 +17,9 @@
 /** KERNEL marks a function with a hot loop: the loader selects the variant for the machine's
  * instruction set. Variants are named by level or feature, because gcc accepts arch=haswell and
  * arch=skylake-avx512 for one vendor's processors only, and clang 14 does not know the levels. With
- * a sanitizer, there is one variant: the loader selects before the sanitizer's code can run. The
- * function must not contain a parallel region: the compiler would outline its body before it makes
- * the variants. */
+ * a sanitizer, there is only one variant, because the loader would select one before the sanitizer
+ * is initialised. The function must not contain a parallel region: the compiler would outline its
+ * body before it makes the variants. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) ||       \
     !defined(__ELF__)
 #define KERNEL

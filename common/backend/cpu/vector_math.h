@@ -173,7 +173,7 @@ KERNEL_HELPER float gelu_slope_of(float x, bool by_tanh)
     return x < 0 ? t : 1.0f - t;
 }
 
-/** The exact form, by the error function. */
+/** GELU in its exact form, with the error function. */
 KERNEL_HELPER float gelu(float x)
 {
     return gelu_of(x, false);

@@ -84,11 +84,11 @@ bool backend_ready(Problem *problem)
         opened = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
     device.open = opened == cudaSuccess;
     return device.open ||
-           problem_set(
-               problem, NULL,
-               "is it full, or reserved by another process? nvidia-smi shows this; CUDA_VISIBLE_DEVICES=1 selects another one, BACKEND=cpu uses none",
-               "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
-               cudaGetErrorString(opened));
+           problem_set(problem, NULL,
+                       "is it full, or reserved by another process? nvidia-smi shows this; "
+                       "CUDA_VISIBLE_DEVICES=1 selects another one, BACKEND=cpu uses none",
+                       "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
+                       cudaGetErrorString(opened));
 }
 
 cudaStream_t device_stream(void)
@@ -209,7 +209,7 @@ void backend_start(char **argv)
 {
     Problem problem;
     /* Comes before MPI_Init, which may look for a GPU. The next call of backend_ready() reports a
-     * missing one. */
+     * missing GPU. */
     backend_ready(&problem);
 }
 

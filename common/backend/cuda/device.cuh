@@ -42,8 +42,8 @@ void device_identity(char bytes[16]);
 /** Call this after a launch: reports an error and, if requested, waits for the kernel. */
 void device_started(const char *kernel);
 
-/** A number that changes when something that may write to tensors is put on the stream, or when the
- *  host waits and may then write. As long as it is the same, copies of tensors are up to date. */
+/** Changes whenever the host puts work on the stream that may write to tensors, or waits and may
+ *  then write itself. While it stays the same, copies of tensors are up to date. */
 uint64_t device_changes(void);
 
 /** The number of times the host has waited; after each, it may have written to its memory. */

@@ -20,9 +20,9 @@ static inline real rounded(real x)
     return reference_rounds ? (real)(float)x : x;
 }
 
-/** y = exp, erf or log of something, as a single-precision library might return it: up to one unit
- * in the last place off (GNU C Library manual, "Errors in Math Functions"), depending on y and on
- * the run. */
+/** Returns y, a value of exp, erf or log, as a single-precision library might compute it: up to one
+ * unit in the last place off (GNU C Library manual, "Errors in Math Functions"), depending on y
+ * and on the run. */
 real reference_inexact(real y);
 
 /** The order in which a reduction adds its `count` terms: a walk through 0..count-1 by a stride

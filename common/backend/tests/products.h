@@ -29,7 +29,7 @@ static inline void call_linear_backward_input(const Comparison *c, bool referenc
                                      t[2].single, c->accumulate);
 }
 
-/** The sizes are those of the result. */
+/** The sizes describe the result. */
 static inline void call_backward_weight(const Comparison *c, bool reference)
 {
     const Twin *t = c->twins;

@@ -61,7 +61,7 @@ if [ -e /dev/nvidia0 ]; then
     echo "skip - what a machine without a GPU says: this one has a GPU"
 else
     check "training without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" train NTASKS=2 TP=2
-    check "so is testing without a GPU" errors_with "no NVIDIA driver" make BUILD="$BUILD" test
+    check "testing without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" test
     check "grading without a GPU is one error" errors_with "no NVIDIA driver" make BUILD="$BUILD" grade SOLUTION=1 LAB=6
 fi
 exit "$failures"

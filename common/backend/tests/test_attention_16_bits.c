@@ -184,7 +184,7 @@ static void check_position(const Head *h, const double *p, const double *ds, int
     must_be("dv", a, at, a->dx[V], dv);
 }
 
-START_TEST(the_error_of_attention_is_within_that_of_its_roundings)
+START_TEST(roundings_explain_the_error_of_attention)
 {
     if (!choose())
         return;
@@ -206,7 +206,7 @@ START_TEST(the_error_of_attention_is_within_that_of_its_roundings)
 END_TEST
 
 /* The kernels skip tiles of queries whose dy is zero; the result must be the same. */
-START_TEST(a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others)
+START_TEST(queries_without_a_gradient_count_as_zeros)
 {
     if (!choose())
         return;
@@ -242,7 +242,7 @@ static void round_all(float *x, int64_t count)
     tensor_memory_free(many);
 }
 
-START_TEST(arguments_are_rounded_as_those_of_other_products)
+START_TEST(arguments_are_rounded_as_in_other_products)
 {
     if (!choose() || kernels_run_on_the_host())
         return;
@@ -265,11 +265,9 @@ static TCase *all_of(const char *name, void (*choose_it)(void))
     TCase *tests = tcase_create(name);
     tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, the_error_of_attention_is_within_that_of_its_roundings, 0,
-                        SHAPES * MASKS);
-    tcase_add_loop_test(tests, a_gradient_for_one_query_alone_is_that_of_zeros_for_the_others, 0,
-                        MASKS);
-    tcase_add_test(tests, arguments_are_rounded_as_those_of_other_products);
+    tcase_add_loop_test(tests, roundings_explain_the_error_of_attention, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, queries_without_a_gradient_count_as_zeros, 0, MASKS);
+    tcase_add_test(tests, arguments_are_rounded_as_in_other_products);
     return tests;
 }
 

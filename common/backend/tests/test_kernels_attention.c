@@ -198,7 +198,7 @@ START_TEST(attention_with_scores_far_from_zero_does_not_overflow)
 }
 END_TEST
 
-START_TEST(nan_of_a_query_stays_in_its_row)
+START_TEST(a_nan_in_a_query_stays_in_its_row)
 {
     AttentionShape shape;
     int32_t *mask = tensor_memory(MOST_KEYS * sizeof *mask);
@@ -273,7 +273,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
                         SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_with_scores_far_from_zero_does_not_overflow, 0,
                         SHAPES * MASKS);
-    tcase_add_loop_test(tests, nan_of_a_query_stays_in_its_row, 0, SHAPES * MASKS);
+    tcase_add_loop_test(tests, a_nan_in_a_query_stays_in_its_row, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests, attention_backward_matches_its_definition, 0, SHAPES * MASKS);
     tcase_add_loop_test(tests,
                         attention_backward_of_queries_without_a_gradient_matches_its_definition, 0,

@@ -208,7 +208,7 @@ START_TEST(dropout_keeps_an_element_whose_number_is_the_probability)
 END_TEST
 
 /* The columns of a tensor of 3 rows in uneven shards, put together again. */
-START_TEST(dropout_of_three_shards_is_dropout_of_the_whole)
+START_TEST(dropout_on_three_shards_equals_dropout_on_the_whole)
 {
     enum { WIDTH = 103, HEIGHT = 3 };
     static const int64_t first[] = {0, 37, 70, WIDTH};
@@ -322,7 +322,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, one_thread, NULL);
     tcase_add_loop_test(tests, dropout_keeps_the_elements_that_its_mask_selects, 0, 6 * 7);
     tcase_add_test(tests, dropout_keeps_an_element_whose_number_is_the_probability);
-    tcase_add_test(tests, dropout_of_three_shards_is_dropout_of_the_whole);
+    tcase_add_test(tests, dropout_on_three_shards_equals_dropout_on_the_whole);
     tcase_add_test(tests, dropout_of_three_shards_of_positions_is_dropout_of_the_whole);
     tcase_add_test(tests, results_may_be_written_over_arguments);
     suite_add_tcase(s, tests);

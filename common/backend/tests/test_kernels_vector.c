@@ -223,7 +223,7 @@ START_TEST(adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits)
 END_TEST
 
 /* torch.optim.SGD(lr=0.1, weight_decay=0.05), two steps. */
-START_TEST(sgd_makes_the_steps_of_pytorch)
+START_TEST(sgd_takes_the_same_steps_as_pytorch)
 {
     static const float gradients[2][4] = {{0.5f, -2, 0, 1e-4f}, {-0.25f, 1, 0.125f, 3e-4f}};
     static const double weights[2][4] = {{0.945, -0.2975, 0.24875, 2.98499},
@@ -283,7 +283,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
     tcase_add_test(tests, copy_rows_copies_a_block_and_nothing_else);
     tcase_add_test(tests, adamw_makes_the_steps_of_pytorch);
     tcase_add_test(tests, adamw_skips_blocks_that_never_had_a_gradient_and_gives_the_same_bits);
-    tcase_add_test(tests, sgd_makes_the_steps_of_pytorch);
+    tcase_add_test(tests, sgd_takes_the_same_steps_as_pytorch);
     tcase_add_test(tests, many_runs_give_the_same_bits);
     return tests;
 }

@@ -12,7 +12,7 @@ static void assert_words(Philox4 got, const uint32_t expected[4])
         ck_assert_uint_eq(got.word[i], expected[i]);
 }
 
-START_TEST(the_answers_are_those_of_random123)
+START_TEST(the_numbers_equal_those_of_random123)
 {
     assert_words(philox((PhiloxKey){{0, 0}}, 0, 0, 0, 0),
                  (uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -92,7 +92,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("philox");
     TCase *tcase = tcase_create("philox");
-    tcase_add_test(tcase, the_answers_are_those_of_random123);
+    tcase_add_test(tcase, the_numbers_equal_those_of_random123);
     tcase_add_test(tcase, seed_name_and_step_each_make_another_key);
     tcase_add_test(tcase, uniform_numbers_are_spread_over_zero_to_one);
     tcase_add_test(tcase, normal_numbers_have_the_moments_of_the_normal_distribution);

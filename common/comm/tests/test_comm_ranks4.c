@@ -107,7 +107,7 @@ START_TEST(all_reduce_started_early_adds_too)
 }
 END_TEST
 
-/* Every second rank waits for the sums in the other order. */
+/* Every second rank waits for the sums in reverse order. */
 START_TEST(sums_of_two_groups_may_be_waited_for_in_any_order)
 {
     Group *group[] = {group_of_first(_i), group_of_first(_i)};

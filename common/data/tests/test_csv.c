@@ -124,10 +124,10 @@ START_TEST(missing_third_and_unknown_columns_name_row_and_line)
 {
     assert_bad("review,label\n\"a\nb\",1\nno label\n", "no label", "films.csv: row 2 (line 4)");
     assert_bad("review,label\na,1\n\nb,0,c\n", "3 columns", "films.csv: row 2 (line 4)");
-    assert_bad("review,label\na,1\nb,0\nc,2\n", "'2' is of neither class",
+    assert_bad("review,label\na,1\nb,0\nc,2\n", "'2' names neither class",
                "films.csv: row 3 (line 4)");
-    assert_bad("review,label\na,\n", "'' is of neither class", "films.csv: row 1 (line 2)");
-    assert_bad("review,label\na,1 \n", "'1 ' is of neither class", "films.csv: row 1 (line 2)");
+    assert_bad("review,label\na,\n", "'' names neither class", "films.csv: row 1 (line 2)");
+    assert_bad("review,label\na,1 \n", "'1 ' names neither class", "films.csv: row 1 (line 2)");
     assert_bad("review,label\na,positive and very long\n", "'positive and ver...'",
                "films.csv: row 1 (line 2)");
 }

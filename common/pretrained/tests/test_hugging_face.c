@@ -106,11 +106,11 @@ static const struct {
     {"bert", "{\"is_decoder\": true}", "is_decoder"},
     {"bert", "{\"num_hidden_layers\": 3}", "16 missing"},
     {"bert", "{\"num_hidden_layers\": 1}", "16 left over; the first is bert.encoder.layer.1."},
-    {"bert", "{\"vocab_size\": 18}", "1 of another shape"},
+    {"bert", "{\"vocab_size\": 18}", "1 of a different shape"},
     {"bert", "{\"vocab_size\": 18}", "[17,8], not [18,8]"},
     {"gpt2", "{\"activation_function\": \"gelu\"}", "activation_function=gelu"},
     {"gpt2", "{\"n_head\": 5}", "5 heads do not divide"},
-    {"gpt2", "{\"n_inner\": 9}", "6 of another shape"},
+    {"gpt2", "{\"n_inner\": 9}", "6 of a different shape"},
     {"gpt2", "{\"scale_attn_weights\": false}", "scale_attn_weights"},
     {"gpt2", "{\"scale_attn_by_inverse_layer_idx\": true}", "inverse_layer_idx"},
     {"gpt2", "{\"tie_word_embeddings\": false}", "first is lm_head.weight"},
@@ -123,7 +123,7 @@ static const struct {
     {"llama", "{\"hidden_act\": \"gelu\"}", "hidden_act=gelu"},
     {"llama", "{\"attention_bias\": true}", "attention_bias"},
     {"llama", "{\"rms_norm_eps\": -1}", "no rms_norm_eps"},
-    {"llama", "{\"intermediate_size\": 9}", "6 of another shape"},
+    {"llama", "{\"intermediate_size\": 9}", "6 of a different shape"},
 };
 
 START_TEST(a_config_that_cannot_be_right_is_refused)
@@ -151,9 +151,10 @@ START_TEST(tensors_that_are_missing_or_renamed_are_refused)
 {
     put_config("gpt2", "{}");
     put_tensors("gpt2", "transformer.h.1.ln_1", NULL);
-    assert_refused("2 missing, 0 of another shape, 0 left over; the first is transformer.h.1.ln_1");
+    assert_refused("2 missing, 0 of a different shape, 0 left over; the first is "
+                   "transformer.h.1.ln_1");
     put_tensors("gpt2", "transformer.h.1.ln_1", "transformer.h.1.norm");
-    assert_refused("2 missing, 0 of another shape, 2 left over");
+    assert_refused("2 missing, 0 of a different shape, 2 left over");
     put_tensors("gpt2", "transformer.", "model.");
     assert_refused("missing");
     unlink(path_in(folder, "model.safetensors").text);

@@ -117,7 +117,7 @@ START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
 }
 END_TEST
 
-/* Indices without a checksum, whose sizes are not those of the tensors. */
+/* Indices without a checksum, whose sizes do not match the tensors. */
 static const struct {
     const char *key;
     json_int_t size;
@@ -142,7 +142,7 @@ static void set_size(const char *key, json_int_t size)
     json_decref(index);
 }
 
-START_TEST(a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused)
+START_TEST(a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused)
 {
     Problem problem = {0};
     save_as_checkpoint("gpt2");
@@ -178,7 +178,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
                         3);
-    tcase_add_loop_test(cases, a_checkpoint_whose_sizes_are_not_those_of_its_tensors_is_refused, 0,
+    tcase_add_loop_test(cases, a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused, 0,
                         (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
     tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
     suite_add_tcase(suite, cases);

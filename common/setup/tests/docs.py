@@ -248,7 +248,7 @@ def check_secrets(pages):
     check("no line of a solution is in the site", site and not told, "\n".join(told))
     hints = [line for path in glob.glob("labs/*/hints/*.md") for line in text_of(path).split("\n") if len(line) > 50]
     told = [line for line in hints if plain(line) in site and plain(line) not in plain("".join(map(text_of, glob.glob("labs/*/README.md"))))]
-    check("no hint is in the site", hints and not told, "\n".join(told))
+    check("the site contains no hint", hints and not told, "\n".join(told))
     mutants = re.findall(r"^\[(\w+)\]", "".join(map(text_of, glob.glob("grader/mutants/*.txt") + glob.glob("grader/accepts/*.txt"))), flags=re.M)
     told = [name for name in mutants if len(name) > 12 and "_" in name and name in site and name not in given]
     sentences = re.findall(r'"([^"\n]{50,})"', "".join(map(text_of, glob.glob("grader/judge/diagnose/suspects*.c"))))

@@ -20,9 +20,9 @@ refused() {
 refused SOLUTON grade SOLUTON=1 LAB=2
 check "a similar setting is suggested" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
-check "also for one in small letters" grep -qF 'HINT: did you mean LAB?' out
+check "the right setting is suggested for one in small letters" grep -qF 'HINT: did you mean LAB?' out
 refused EPOCH train EPOCH=2
-check "and for one that lacks a letter" grep -qF 'HINT: did you mean EPOCHS?' out
+check "the right setting is suggested for one that lacks a letter" grep -qF 'HINT: did you mean EPOCHS?' out
 refused near grade near=2
 refused QQQ grade QQQ=2
 check "nothing is suggested if no setting is similar" grep -qF 'HINT: make help lists them' out
@@ -33,14 +33,14 @@ an_error() {
     shift
     ! "$@" > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] && grep -qF -- "$words" out && ! grep -qi 'syntax error\|unterminated' out
 }
-check "so does the error of a program" an_error "6'7" make --silent grade "LAB=6'7"
-check "and the error about a stack for training" stops "'m'ien'" make --silent train "STACK=m'ien"
+check "a program's error quotes a value with an apostrophe as it is" an_error "6'7" make --silent grade "LAB=6'7"
+check "the error about a stack for training quotes a value with an apostrophe as it is" stops "'m'ien'" make --silent train "STACK=m'ien"
 check "a file name may have an apostrophe" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
 for value in '$(touch x)' '$(shell touch x)' 'a$b' '$$$b' '${HOME}'; do
     check "a METRICS of $value is refused: make would expand it" stops 'make expands the $ in METRICS' make train VOCAB=none.txt "METRICS=$value"
 done
-check "so is a LAB that would run a command, before it does" stops 'make expands the $ in LAB' make grade 'LAB=$(shell touch x)'
-check "and a NAME" stops 'make expands the $ in NAME' make hand-in 'NAME=A$(id)B'
+check "a LAB with a command is refused before the command runs" stops 'make expands the $ in LAB' make grade 'LAB=$(shell touch x)'
+check "a NAME with a command is refused" stops 'make expands the $ in NAME' make hand-in 'NAME=A$(id)B'
 check "a command in a setting has not run" [ ! -e x ]
 check "\$\$ is a dollar sign" an_error 'l$b.csv' make --silent train 'DATA=l$$b.csv' VOCAB=none.txt
 for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
@@ -51,7 +51,7 @@ check "a stack on which no lab is graded is refused" stops "cannot be graded on 
 
 no_command() { # no_command GOAL WORDS
     check "make $1 is refused: there is no such command" stops "there is no command make $1" make "$1"
-    check "and '$2' is named" grep -qF "HINT: $2" out
+    check "the error for make $1 names '$2'" grep -qF "HINT: $2" out
 }
 no_command grad "did you mean make grade? make help"
 no_command nosuchgoal "make help lists the commands"
@@ -62,7 +62,7 @@ ignored() {
     local name=$1 other=$2
     shift 2
     check "make $* is refused: it would ignore $name" stops "make $1 has no setting $name" make "$@"
-    check "and $other is named" grep -qE "HINT: leave it out; the commands that take it: .*\b$other(,|$)" out
+    check "the error names make $other, which takes $name" grep -qE "HINT: leave it out; the commands that take it: .*\b$other(,|\$)" out
 }
 ignored OUT hand-in handout OUT=/nonexistent/x
 ignored NTASKS train grade LAB=1 NTASKS=2
@@ -115,7 +115,7 @@ in_place_of_a_lab() { # in_place_of_a_lab WHAT WORDS
         check "make $goal refuses $1 in place of a lab" stops "lab 1 cannot be read from $one: $2" \
             timeout 20 make "$goal" "$([ "$goal" = hand-in ] && echo NAME=Ada || echo LAB=1)"
     done
-    check "so does make train STACK=mine" stops "lab 1 cannot be read from $one: $2" timeout 20 make train STACK=mine
+    check "make train STACK=mine refuses $1 in place of a lab" stops "lab 1 cannot be read from $one: $2" timeout 20 make train STACK=mine
 }
 mkfifo "$one"
 in_place_of_a_lab "a FIFO" "it is not a file"
@@ -123,7 +123,7 @@ rm "$one" && ln -s /dev/zero "$one"
 in_place_of_a_lab "a link to a device" "it is not a file"
 rm "$one" && mkdir "$one"
 in_place_of_a_lab "a folder" "it is a folder"
-check "a link to a regular file is not refused by this" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
+check "a link to a regular file is accepted as a lab" test -z "$(rmdir "$one" && ln -s "$PWD/kept.c" "$one" && make --dry-run grade LAB=1 2>&1 | grep 'cannot be read')"
 rm "$one" && mv kept.c "$one"
 # A missing GPU is reported before the kernels are compiled, which takes minutes.
 mkdir -p cuda/bin
@@ -144,7 +144,7 @@ check "a LAB with a PART is refused: the PART would be ignored" stops "LAB and P
 for setting in STEPS=x NTASKS=9 PP=3 METRICS=a.jsonl STACK=mine BACKEND=emulated; do
     check "make layouts $setting is refused: it would be ignored" stops "make layouts has no setting ${setting%=*}" make layouts "$setting"
 done
-check "so is make doctor PP=3" stops "make doctor has no setting PP" make doctor PP=3
+check "make doctor PP=3 is refused: it would be ignored" stops "make doctor has no setting PP" make doctor PP=3
 check "make doctor ALL=0 is refused" an_error "ALL cannot be '0'" make --silent doctor ALL=0
 check "make doctor NTASKS=x is refused" an_error "NTASKS cannot be 'x'" make --silent doctor NTASKS=x
 

@@ -24,9 +24,9 @@ from runs import check  # noqa: E402
 
 
 def vocabulary():
-    """The number of pieces of the tokenizer, which the error about another size names."""
+    """The tokenizer's number of pieces, read from the error about a model of a different size."""
     said = story(1, "--model", model_file("sizes.bin", vocabulary=7), "--tokenizer", TOKENIZER, "--steps", 8).stderr
-    return int(said.split("but its tokenizer ")[1].split()[0])
+    return int(said.split("but its tokenizer has ")[1].split()[0])
 
 
 def story(ranks, *options, stack="solutions"):

@@ -96,7 +96,7 @@ START_TEST(a_buffer_lives_until_its_last_holder_releases_it)
 }
 END_TEST
 
-START_TEST(the_peak_is_that_of_the_highest_total)
+START_TEST(the_peak_is_taken_at_the_highest_total)
 {
     Pool *pool = pool_new(0, false);
     Buffer *weights = pool_get(pool, 6400, WEIGHTS);
@@ -213,7 +213,7 @@ Suite *suite(void)
     tcase_add_test(tcase, two_buffers_share_no_byte_and_are_aligned);
     tcase_add_test(tcase, a_write_beside_a_watched_buffer_is_detected);
     tcase_add_test(tcase, a_buffer_lives_until_its_last_holder_releases_it);
-    tcase_add_test(tcase, the_peak_is_that_of_the_highest_total);
+    tcase_add_test(tcase, the_peak_is_taken_at_the_highest_total);
     tcase_add_test(tcase, the_limit_is_enforced_and_the_error_lists_what_is_held);
     tcase_add_test(tcase, a_limit_below_a_megabyte_is_not_shown_as_none);
     tcase_add_test(tcase, a_graded_lab_gets_no_hint_for_a_run);

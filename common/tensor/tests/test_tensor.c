@@ -94,7 +94,7 @@ static const struct Cut {
      {((int64_t)1 << 40) + 1, ((int64_t)1 << 40) + 1, ((int64_t)1 << 40) - 1}},
 };
 
-START_TEST(parts_are_those_of_torch_chunk)
+START_TEST(parts_equal_those_of_torch_chunk)
 {
     const struct Cut *cut = &CUTS[_i];
     int64_t end = 0;
@@ -120,7 +120,7 @@ Suite *suite(void)
     tcase_add_test(tcase, dimensions_count_from_either_end);
     tcase_add_test(tcase, messages_show_shape_and_placement);
     tcase_add_test(tcase, placements_are_equal_when_kind_and_cut_are);
-    tcase_add_loop_test(tcase, parts_are_those_of_torch_chunk, 0, sizeof CUTS / sizeof *CUTS);
+    tcase_add_loop_test(tcase, parts_equal_those_of_torch_chunk, 0, sizeof CUTS / sizeof *CUTS);
     suite_add_tcase(suite, tcase);
     return suite;
 }

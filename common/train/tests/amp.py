@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. The
 tolerance of losses is measured: 8 times the largest deviation of bf16 runs whose initial weights
-are moved by one unit in the last place, which changes the direction of roundings."""
+are moved by one unit in the last place, so that some numbers round the other way."""
 import os
 import struct
 import subprocess
@@ -86,7 +86,7 @@ def what_it_says():
     off, on = (metrics_of(2, *SMALL, "--steps", 1, "--tp", 2, "--amp", amp)[-1] for amp in ("off", "bf16"))
     check((off["amp"], on["amp"]) == ("off", "bf16"), "the metrics have the value of AMP", f"{off}\n{on}")
     check(off["model_flops"] == on["model_flops"] and off["mfu"] > 0 and on["mfu"] is None,
-          "the peak is that of single precision: with AMP=bf16, no share of it is given", f"{off}\n{on}")
+          "the peak is for single precision: with AMP=bf16, no share of it is given", f"{off}\n{on}")
     weights = [line["ranks"][1]["peak"]["weights"] for line in (off, on)]
     check(0 <= weights[1] - 1.5 * weights[0] < 64, "the rounded copy of the weights is counted among them", str(weights))
 

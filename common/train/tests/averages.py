@@ -20,8 +20,8 @@ MASKED = ["--task", "mlm", "--positions", 1]
 
 
 def equals_gradients(folder, name, layouts, *options):
-    """Tests that losses and weights are those of averaged gradients, up to 8 times the deviation of
-    runs whose initial weights are moved by one unit in the last place."""
+    """Tests that losses and weights equal those of averaged gradients, up to 8 times the deviation
+    of runs whose initial weights are moved by one unit in the last place."""
     def saved(run_name, ranks, *more):
         return losses_of(ranks, *STEPS, *options, "--save", f"{folder}/{name}-{run_name}", *more)
 
@@ -34,7 +34,7 @@ def equals_gradients(folder, name, layouts, *options):
         losses = saved(parts, tp * dp * pp, "--tp", tp, "--pp", pp, "--micro", 2 if pp > 1 else 1, "--average", 1)
         apart = deviation(whole, losses), weights_apart(f"{folder}/{name}-whole", f"{folder}/{name}-{parts}")
         check(len(losses) == 10 and weight > 0 and apart[0] <= loss and apart[1] <= weight,
-              f"tp {tp}, dp {dp}, pp {pp}: with SGD and AVERAGE=1, losses and weights are those of averaged gradients ({name})",
+              f"tp {tp}, dp {dp}, pp {pp}: with SGD and AVERAGE=1, losses and weights equal those of averaged gradients ({name})",
               f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")
 
 

@@ -61,7 +61,7 @@ def epoch_in_two_pieces(folder):
     one = table_of(succeed(*run))
     succeed(*run, "--steps", 25, "--save", f"{folder}/averages")
     two = table_of(succeed(*run, "--resume", f"{folder}/averages"))
-    check(one == two and len(one) == 2, "the averages of an epoch trained in two pieces are those of the whole epoch", f"{one}\n{two}")
+    check(one == two and len(one) == 2, "the averages of an epoch trained in two pieces equal those of the whole epoch", f"{one}\n{two}")
 
 
 def table_of(done):

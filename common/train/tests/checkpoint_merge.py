@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         tensors, metadata = read_file(merged) if done.returncode == 0 else ({}, {})
         keys = {"format", "step", *(f"xxh3:{name}" for name in tensors)}
         check(tensors == undivided(newest(saved), "weight") and len(tensors) == 23 and metadata["format"] == "pt" and metadata["step"] == "2" and set(metadata) == keys,
-              f"the merged weights of {ranks} ranks are those of the shards", done.stderr)
+              f"the merged weights of {ranks} ranks equal those of the shards", done.stderr)
         check(not [name for name in os.listdir(temporary) if name.startswith(f"merged{ranks}.")], "no temporary file is left beside the merged file")
     peer_reads("Python's safetensors reads the merged file", merged, tensors)
     shard = os.path.join(newest(saved), "rank-1-of-4.safetensors")

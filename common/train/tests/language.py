@@ -25,7 +25,7 @@ def check_layouts():
     check(WHOLE[-1] < WHOLE[0] - 0.5, "a LLaMA learns from the stories", str(WHOLE))
     for layout in LAYOUTS:
         parts = at(layout, "--micro", 2)
-        check(deviation(WHOLE, parts) <= 8 * moved, f"the losses of tp x dp x pp = {layout} with 2 micro-batches are those of one rank",
+        check(deviation(WHOLE, parts) <= 8 * moved, f"the losses of tp x dp x pp = {layout} with 2 micro-batches equal those of one rank",
               f"{deviation(WHOLE, parts)} apart, {8 * moved} allowed")
     clipped = losses_of(1, *SMALL, "--clip", 0.1)
     norms = [[line["grad_norm"] for line in metrics_of(math.prod(layout), *SMALL, "--clip", 0.1, "--tp", layout[0], "--pp", layout[2])

@@ -21,8 +21,8 @@ is_silent() { ! grep -q warning "$work/out"; }
 
 common/train/launch.sh 8 solutions 14 "$BUILD/train" --cache "$BUILD/cache" --tp 2 --pp 2 "${small[@]}" > "$work/out" 2>&1
 check "consecutive ranks are a tensor-parallel group" says "rank 1: node $(uname -n), tp 1, dp 0, pp 0"
-check "and replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1, pp 0"
-check "and stages are outermost" says "rank 4: node $(uname -n), tp 0, dp 0, pp 1"
+check "replicas follow each other" says "rank 2: node $(uname -n), tp 0, dp 1, pp 0"
+check "stages are the outermost dimension" says "rank 4: node $(uname -n), tp 0, dp 0, pp 1"
 check "on one node there is no warning" is_silent
 
 sentence="a tensor-parallel group on several nodes causes a warning"
@@ -42,5 +42,5 @@ on_nodes() {
 on_nodes 1 --tp 2
 check "$sentence" says "warning: 2 of 2 tensor-parallel groups spread over several nodes"
 on_nodes 2 --tp 2
-check "one within a node does not" is_silent
+check "a tensor-parallel group within a node causes no warning" is_silent
 check "the map names the node of each rank" says "rank 3: node node1, tp 1, dp 1"

@@ -31,7 +31,7 @@ def check_layouts():
         for micro in (1, 2):
             parts = at(layout, "--micro", micro)
             check(deviation(WHOLE, parts) <= 8 * moved,
-                  f"the losses of tp x dp x pp = {layout} with {micro} micro-batches are those of one rank",
+                  f"the losses of tp x dp x pp = {layout} with {micro} micro-batches equal those of one rank",
                   f"{deviation(WHOLE, parts)} apart, {8 * moved} allowed")
     on("over MPI")
     for layout in ((1, 1, 1), (2, 1, 1)):

@@ -47,7 +47,7 @@ refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS=
 
 refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
 run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")
-check("without LAYERS and BATCH_SIZE, each stage has a block and each micro-batch as many rows",
+check("without LAYERS and BATCH_SIZE, there is a block for each stage, and rows for each micro-batch",
       run.returncode == 0 and "model     3 layers" in run.stdout and "BATCH_SIZE 12," in run.stdout and "tp=1 dp=2 pp=3 micro=3" in run.stdout, run.stdout + run.stderr)
 
 first = str(min(os.sched_getaffinity(0)))
@@ -97,13 +97,13 @@ check("the first and the last stage hold the table", stories.held(2, 2, 0) + 288
 over_tp = cost.step(slow, stories, 2, 1)["over tp"]
 check("a LLaMA sums four tensors a block over tp, two at its ends, and three numbers a token in its loss", abs(
     over_tp - 26 * cost.all_reduce(link, 2, 4 * 1024 * 288) - 3 * cost.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
-check("and exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
+check("a LLaMA exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
 
 nodes = dataclasses.replace(slow, near=cost.Link(1e-6, 2e9), far=cost.Link(1e-5, 1e9), node=8)
 check("a tp group that fills whole nodes has their uplinks to itself, two groups share one that both cross, and one within a node uses none",
       cost.link_of_tp(nodes, 16, 32) == nodes.far and cost.link_of_tp(nodes, 12, 24) == cost.Link(1e-5, 5e8)
       and cost.link_of_tp(nodes, 8, 32) == cost.link_of_tp(nodes, 3, 6) == nodes.near != cost.link_of_tp(nodes, 3, 9))
-check("and is no faster than the links inside the node", cost.link_of_tp(dataclasses.replace(nodes, far=cost.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
+check("a tp group that fills nodes is no faster than the links inside a node", cost.link_of_tp(dataclasses.replace(nodes, far=cost.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
 
 split, whole = cost.step(slow, small, 4, 1), cost.step(slow, small, 1, 1)
 check("tp divides the products, and leaves the norms whole", abs(4 * split["compute"] / whole["compute"] - 1) < 1e-9
@@ -194,9 +194,9 @@ check("the weak scaling of Megatron-LM's paper is predicted within 7 points, on 
 with open("common/bench/clusters/dgx-2h.json", encoding="utf-8") as file:
     published = json.load(file)["published"]["one_gpu_tflops"]
 one = re.search(r"one GPU: ([\d.]+) TFLOP/s", run.stdout)
-check("every line of its tables fits 80 columns", fits(run), run.stdout)
-check("and the rate of one GPU within 3 % of the published one", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)
-check("its headline is printed beside the published one", re.search(r"512 GPUs: [\d.]+ PFLOP/s, \d+ % of linear predicted, 15.1 and 76 % published", run.stdout), run.stdout)
+check("every line of the tables of weak scaling fits 80 columns", fits(run), run.stdout)
+check("the predicted rate of one GPU is within 3 % of the published one", one and abs(float(one.group(1)) / published - 1) < 0.03, run.stdout)
+check("the paper's headline is printed beside the predicted one", re.search(r"512 GPUs: [\d.]+ PFLOP/s, \d+ % of linear predicted, 15.1 and 76 % published", run.stdout), run.stdout)
 for name in ("dgx-h200", "dgx-h100"):
     run = said(CLUSTER=name, WEAK="1")
     check(f"the weak scaling of the kit's pattern on {name} is printed with its source and all that is assumed",

@@ -29,7 +29,7 @@ check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_b
 # all-reduce of N over n ranks is 2 (n-1) N / n, of a gather (n-1) N / n.
 B, S, H, L = 8, 32, 32, 2
 expected = 4 * (4 * L * B * S * H + B * S * H // 2 + 2 * B + B * H)
-check(steps[3]["comm_bytes"] == expected, "the bytes of a step are those of the formula",
+check(steps[3]["comm_bytes"] == expected, "the bytes of a step match the formula",
       f"{steps[3]['comm_bytes']}, expected {expected}")
 
 serial = metrics_of(1, *SMALL, "--samples", 80)[-1]["ranks"][0]

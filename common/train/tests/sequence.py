@@ -43,8 +43,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             shutil.rmtree(f"{folder}/{kept}")
 
 # In a gather, a rank sends (n-1)/n of the result; in each f and g, it sends twice that. The pairs
-# of a block send as much with SP as f and g without it. With SP, two gathers of each block also run
-# again, one tensor is gathered at each end, and the norms' gradients are summed.
+# of a block send as much with SP as f and g do without it. SP also repeats two gathers of each
+# block, gathers one tensor at each end, and sums the norms' gradients.
 for tp in (2, 4):
     layers, hidden, numbers = 4, 48, 12 * 48 * 48
     plain, split = (metrics_of(tp, *STEPS, "--tp", tp, *more)[-1]["ranks"][0]["comm_bytes_tp"] / 3 for more in ((), ("--sp", 1)))

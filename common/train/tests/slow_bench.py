@@ -205,7 +205,7 @@ check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch'
       [one.name for one in kept_rows if one.section == "language"] ==
       [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
 curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
-check("its curves fall, and are one, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
+check("the LLaMA's loss curves fall and agree, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
 # The same small models beside transformers, which the fake Python cannot import.
@@ -257,7 +257,7 @@ with contextlib.redirect_stderr(io.StringIO()) as complained:
         ended = hugging_face.same_text(BUILD, "data/stories/llama", "Once", [3], "2.99")
     except SystemExit as end:
         ended = end.code
-check("another text ends the comparison", ended == 2 and "HINT: " in complained.getvalue(), complained.getvalue())
+check("a different text from the library ends the comparison", ended == 2 and "HINT: " in complained.getvalue(), complained.getvalue())
 with contextlib.redirect_stderr(io.StringIO()) as complained:
     ended = []
     for its in ([3.0] * 9 + [3.1], [3.0] * 9, [float("nan")] * 10):
@@ -276,14 +276,14 @@ parts = growth.cost.step(cluster, middle, 1, 1)
 fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                     (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
                                      ("gelu", parts["element-wise"]))])
-check("calibrated rates are those of the profile", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
+check("calibrated rates equal the profile's", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
                                                     for name in ("gemm", "attention", "stream", "optimiser")), fitted)
 check("a figure that doubles with a size grows with its first power, one that quadruples with its second",
       growth.slope([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], growth.slope([1, 2, 4], [3, 6, 24]))
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
 check("the times of the profile add up to no more than those of the steps", 0 < spent <= sum(run["seconds"][steps.WARM_UP:]), (spent, run["seconds"]))
 sent = traffic.train(BUILD, work, 2, 2, 1, (2, 128, 4, 64, 12, 2))[-1]["ranks"]
-check("bytes over tp are those of the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.on_paper(2, 1, 12)[0])
+check("bytes over tp match the formula", sum(rank["comm_bytes_tp"] for rank in sent) / 2 == traffic.on_paper(2, 1, 12)[0])
 
 
 def memory_of(**patched):
@@ -297,7 +297,7 @@ lines = [line.split() for line in shown.splitlines()[4:6]]
 sizes = [(one[0].values[0] * 1e6, one[1].values[0]) for one in zip(kept_rows[::2], kept_rows[1::2])]
 check("the smallest MEM at which a BERT trains on 4 ranks is the peak that a rank reports, rounded up",
       len(sizes) == 2 and all(mem == math.ceil(peak / memory.MIB) for peak, mem in sizes), shown)
-check("and the peak is within 1 % of the predicted one", all(abs(float(line[-3])) < 1 for line in lines), shown)
+check("the peak at that MEM is within 1 % of the predicted one", all(abs(float(line[-3])) < 1 for line in lines), shown)
 check("the table fits 80 columns, and a sentence says what all three save",
       max(map(len, shown.splitlines())) <= 80 and shown.splitlines()[-1].startswith(f"  MEM={sizes[1][1]}M (all three) is "), shown)
 kept_rows, shown = memory_of(available=lambda: 140e6)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """SIGKILL ends a run ten times at random moments, and the same command resumes it each time. The
-loss curve is that of an undisturbed run."""
+loss curve equals that of an undisturbed run."""
 import os
 import random
 import signal
@@ -85,7 +85,7 @@ def main(temporary):
     with start(words) as job:
         status = job.wait()
     check(status == 0, "the same command then runs to the end", f"status {status}")
-    check(curve(killed) == curve(alone) and len(curve(alone)) == EPOCHS * 17, "the curve is that of an undisturbed run",
+    check(curve(killed) == curve(alone) and len(curve(alone)) == EPOCHS * 17, "the curve equals that of an undisturbed run",
           f"{len(curve(killed))} lines and {len(curve(alone))}; killed after steps {steps}, SEED={SEED}")
     left = sorted(os.listdir(folder))
     check(left == [".lock", *(f"step-{step:06}" for step in (EPOCHS * 16 - 1, EPOCHS * 16))], "nothing half-written is left", str(left))

@@ -27,7 +27,7 @@ def apart(losses):
 
 moved = max(apart(losses_of(1, *FEW, "--perturb", k)) for k in (1, 2, 3))
 two_ranks = apart(losses_of(2, *FEW))
-check(len(serial) == 40 and 0 < moved and two_ranks <= 8 * moved, "the loss of each step is that of one rank",
+check(len(serial) == 40 and 0 < moved and two_ranks <= 8 * moved, "the loss of each step equals that of one rank",
       f"{two_ranks} apart, {8 * moved} allowed")
 
 BASE = [*DATA, "--test", "", "--model", "base", "--seq", 512, "--batch-size", 8, "--steps", 2]

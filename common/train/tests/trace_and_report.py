@@ -70,7 +70,7 @@ def look_at_groups(trace, metrics, ranks):
         check(all(sum(waits[rank] for rank in group) <= counts[0] for group in members), f"at most one of two ranks waits in an exchange over {name}", str(waits))
         sent = [sum(span.get("args", {}).get(f"{name}_bytes", 0) for span in of_rank(trace, rank)) for rank in range(ranks)]
         line = sum(line[f"comm_bytes_{name}"] for line in metrics if 3 <= line.get("step", 0) <= 12)
-        check(sent[0] == line, f"the bytes over {name} are those of the metrics", f"{sent[0]} {line}")
+        check(sent[0] == line, f"the bytes over {name} equal those in the metrics", f"{sent[0]} {line}")
 
 
 def look_at_stages(trace, metrics):
@@ -235,7 +235,7 @@ def main(folder):
     look_at_groups(trace, metrics, 4)
     look_at_memory(trace, metrics)
     staged, metrics = traced(folder, 3, 1, 6, "--layers", 3, "--pp", 3, "--micro", 2)
-    look_at_format(staged, "so is that of a pipeline")
+    look_at_format(staged, "a pipeline's trace is in the Trace Event Format")
     look_at_stages(staged, metrics)
     look_at_passes(staged, 2)
     profiled, _ = traced(folder, 2, 2, 5, "--profile", 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """ZERO=1: the optimiser's state is sharded over the replicas. A run stays the same: bit for bit
-with two replicas, up to rounding with more. Memory and bytes are the predicted ones, and
-checkpoints are those of a run without ZERO."""
+with two replicas, up to rounding with more. Memory and bytes are as predicted, and checkpoints
+equal those of a run without ZERO."""
 import itertools
 import os
 import sys
@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             losses, to = saved(tp * dp * pp, *options, "--tp", tp, "--dp", dp, "--pp", pp, "--micro", 2 if pp > 1 else 1, "--zero", 1, "--clip", 1e6)
             apart = deviation(serial, losses), weights_apart(of_serial, to)
             check(len(losses) == 4 and apart[0] <= loss and apart[1] <= weight,
-                  f"{name}, tp {tp}, dp {dp}, pp {pp}: with ZERO=1, losses and weights are those of one rank, and what several ranks hold is the same",
+                  f"{name}, tp {tp}, dp {dp}, pp {pp}: with ZERO=1, losses and weights equal those of one rank, and what several ranks hold is the same",
                   f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")
 
     FOUR = ("--dp", 4, "--tp", 1)

@@ -1,5 +1,5 @@
-/* Lab 21 as the judge computes it, on one rank with the whole vocabulary, and with the mistake of the current suspect
- * as the first rank sees it. */
+/* Computes lab 21 on one rank, with the whole vocabulary. For a suspect, it makes the mistake as the first rank
+ * would. */
 #include <math.h>
 #include <stdlib.h>
 

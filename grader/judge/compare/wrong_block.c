@@ -129,8 +129,8 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     return block.value[NORMED];
 }
 
-/* Changes only the residual sums of a layer: their y has a producer. In the scenario's own sum, y is
- * an input. */
+/* Changes only a layer's residual sums, in which y is the result of an operation. In the scenario's
+ * own sum, y is an input. */
 Tensor *__wrap_add(Tensor *x, Tensor *y)
 {
     if (mistake() == NO_MISTAKE || !y->producer)

@@ -333,7 +333,7 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
     };
     return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || is_of_another_replica(e) ||
            rounded(e) ||
-           (in_other_order(e) && says(e, _("the sums are right, but stored in another order")));
+           (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }
 
 bool metrics_are_wrong(const Evidence *e)
@@ -373,5 +373,5 @@ bool metrics_are_wrong(const Evidence *e)
                          "numbers of rows"));
     return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || added_as_halves(e) ||
            rounded(e) ||
-           (in_other_order(e) && says(e, _("the sums are right, but stored in another order")));
+           (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }

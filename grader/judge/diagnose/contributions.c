@@ -253,8 +253,8 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
     if (!others)
         return false;
     return says(e, b->share != 1
-                       ? _("all ranks of the world contribute to it, and some of them hold other "
-                           "pieces of the weights: average over the group mesh->dp")
+                       ? _("all ranks of the world contribute to it, and some of them hold "
+                           "different pieces of the weights: average over the group mesh->dp")
                    : is_near(each, (double)e->c->tp / e->c->world)
                        ? _("it is the sum over all ranks, divided by the number of replicas: other "
                            "replicas must not contribute to it")

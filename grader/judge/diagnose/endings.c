@@ -145,7 +145,8 @@ static void append_ring_of_sends(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Appends a sentence if two ranks send to each other, or ranks in a ring, and none of them receives. */
+/* Appends a sentence if two ranks send to each other, or ranks send around a ring, and none of them
+ * receives. */
 static void append_crossing_sends(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;

@@ -284,8 +284,8 @@ static int64_t times_in(const double *numbers, int64_t count, double number, dou
     return times;
 }
 
-/* Are the right numbers all there, in other places? A number that occurs more often than it should
- * is not just misplaced. A number that is nearly right is in its place. */
+/* Are all the right numbers there, but in different places? A number that occurs more often than it
+ * should is not just misplaced. A number that is nearly right is in its place. */
 bool same_numbers_elsewhere(const Evidence *e)
 {
     const double near = 2 * e->tolerance;

@@ -1,4 +1,5 @@
-/* Lab 14: explains a wrong norm, and gradients summed over the replicas not at all or too often. */
+/* Lab 14: explains a wrong norm, and gradients that were not summed over the replicas, or were
+ * summed more than once. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"

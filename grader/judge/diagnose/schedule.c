@@ -37,7 +37,7 @@ bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const Pac
     return outcome->calls && schedule_replay(outcome->calls, &where, s);
 }
 
-/* The place of a pass among those of its rank, or -1. */
+/* The index of a pass among its rank's passes, or -1. */
 static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
 {
     for (int i = 0; i < s->count[rank]; i++)
@@ -262,8 +262,8 @@ static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backw
     return NULL;
 }
 
-/* Does a stage run micro-batches in another order than its neighbour? Messages between two stages
- * arrive in the order in which they were sent. */
+/* Does a stage run micro-batches in a different order from its neighbour? Messages between two
+ * stages arrive in the order in which they were sent. */
 bool micros_in_other_order(const Evidence *e)
 {
     const Case *c = e->c;

@@ -183,8 +183,8 @@ static bool summed_otherwise(const Evidence *e, Members dp)
     if (one_is_summed_twice(e, own, dp))
         return true;
     if (both_are(e, own, 1))
-        return says(e, _("these are the squares of this replica's part: the norm is that of all "
-                         "parts, so sum them over the replicas"));
+        return says(e, _("these are the squares of this replica's part alone: the norm covers all "
+                         "parts, so sum the squares over the replicas"));
     if (both_are(e, all, 1))
         return says(e, _("the squares are summed over the world: sum over the replicas, mesh->dp; "
                          "gradient_norm sums over mesh->tp"));

@@ -197,7 +197,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
                       old = stale(e, before, part->begin, part->end);
         if (old > 0 && old < count)
             return says(e,
-                        _("%lld of the %lld weights that replica %d has stepped still have their "
+                        _("%lld of the %lld weights that replica %d has updated still have their "
                           "values from before the step, and the others are right: the gather must "
                           "cut as optimizer_part does"),
                         (long long)old, (long long)count, k);
@@ -206,7 +206,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
     }
     return missing >= 0 && arrived > 0 &&
            says(e,
-                _("the weights that replica %d has stepped do not arrive here: they still have "
+                _("the weights that replica %d has updated do not arrive here: they still have "
                   "their values from before the step, and those of other replicas are right"),
                 missing);
 }
@@ -231,8 +231,8 @@ static bool says_stale(const Evidence *e, const double *before)
                 (long long)e->wrong, (long long)e->count);
 }
 
-/* Only one replica steps a weight. Are these `factor` times the sum of its new weight and the others'
- * old ones? */
+/* Only one replica updates a weight. Are these `factor` times the sum of its new weight and the
+ * others' old ones? */
 static bool are_mixed(const Evidence *e, const double *before, double factor)
 {
     const double others = replicas_of(e->c) - 1;
@@ -247,10 +247,10 @@ static bool says_mixed(const Evidence *e, const double *before)
     const double n = replicas_of(e->c);
     if (n > 1 && are_mixed(e, before, 1 / n))
         return says(e, _("these are the mean of all replicas' weights, but only one replica has "
-                         "stepped each weight: an all-gather takes each weight from that replica"));
+                         "updated each weight: an all-gather takes each weight from that replica"));
     return n > 1 && are_mixed(e, before, 1) &&
            says(e, _("these are the sum of all replicas' weights: an all-gather takes each weight "
-                     "from the replica that has stepped it"));
+                     "from the replica that has updated it"));
 }
 
 /* A gradient that the first step may have used in each replica's part instead of the mean. */
@@ -305,9 +305,11 @@ static bool says_other_gradient(const Evidence *e)
          N_("the step is made with the sum of the gradients: it must take their mean, which "
             "`gradients` holds")},
         {1, 1,
-         N_("sharded_step reduces the gradients once more: in this replica's part, `gradients` already holds the mean from reduce_scatter_gradients")},
+         N_("sharded_step reduces the gradients once more: in this replica's part, `gradients` "
+            "already holds the mean from reduce_scatter_gradients")},
         {1, 1 / n,
-         N_("sharded_step reduces and divides the gradients once more: in this replica's part, `gradients` already holds the mean from reduce_scatter_gradients")},
+         N_("sharded_step reduces and divides the gradients once more: in this replica's part, "
+            "`gradients` already holds the mean from reduce_scatter_gradients")},
     };
     if (e->want->label.step > 0 || n == 1)
         return false;

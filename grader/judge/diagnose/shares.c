@@ -211,7 +211,7 @@ void compare_work(Trial *t, const Entry *want)
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;
-    /* In labs with stages, the stages split the work, and how they split a layer does not count. Each
+    /* In labs with stages, the stages share the work; how ranks split a layer does not count. Each
      * replica does all of the work. */
     const bool stages = t->result->lab->over_stages;
     const int among = stages ? t->c->pp : t->c->tp, each = stages ? t->c->tp : 1;

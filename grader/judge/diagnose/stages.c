@@ -95,7 +95,8 @@ static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why
         return false;
     snprintf(
         why, size,
-        _("stage %d runs %d blocks, but stage %d runs %d: no two stages may differ by more than one block, because all of them wait for the slowest"),
+        _("stage %d runs %d blocks, but stage %d runs %d: no two stages may differ by more than "
+          "one block, because all of them wait for the slowest"),
         most, count_of(holds[most]), least, count_of(holds[least]));
     return true;
 }
@@ -270,11 +271,13 @@ bool received_is_wrong(const Evidence *e)
     if (block >= 0)
         return says(
             e,
-            _("stage %d received the input of block %d instead of that of block %d: send what stage_run returned, not what it was given"),
+            _("stage %d received the input of block %d instead of that of block %d: send what "
+              "stage_run returned, not what it was given"),
             stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step sends what stage_run returned, and sends it to the next stage"),
+        _("stage %d did not receive what stage %d computed: forward_step sends what stage_run "
+          "returned, and sends it to the next stage"),
         stage, stage - 1);
 }
 
@@ -291,6 +294,8 @@ bool gradient_received_is_wrong(const Evidence *e)
         return false;
     return says(
         e,
-        _("stage %d has the right gradient of its input, but stage %d ran backward with other numbers: backward_step sends what stage_run_backward returned, and the dy of stage_run_backward is what was received for that micro-batch"),
+        _("stage %d has the right gradient of its input, but stage %d ran backward with different "
+          "numbers: backward_step sends what stage_run_backward returned, and the dy of "
+          "stage_run_backward is what was received for that micro-batch"),
         stage + 1, stage);
 }

@@ -49,8 +49,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
     [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
-    [DROPOUT_COMPLEMENT] = {IN_INNER_LAYERS, N_("the probability of dropout is that of dropping a "
-                                                "number, not of keeping it")},
+    [DROPOUT_COMPLEMENT] =
+        {IN_INNER_LAYERS,
+         N_("dropout takes the probability of dropping a number, not of keeping it")},
     [DROPOUT_REPEATED] =
         {IN_INNER_LAYERS,
          N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "

@@ -42,7 +42,7 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
                                  const Entry *want)
 {
     if (same_set(got, want))
-        return _("the members are right, but in another order: the key decides the order");
+        return _("the members are right, but in a different order: the key decides the order");
     if (!is_dp)
         return wrong_tp_members(c, rank, got);
     if (are(got, (Members){0, 1, c->world}))
@@ -81,7 +81,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
     bool is_rank = label.what == RANK_IN;
     if (is_rank && all_are(t, label, IN_WORLD))
-        return _("the rank number is that of the world: it exceeds the size of its group");
+        return _("this is the rank's number in the world: it exceeds the size of its group");
     if (is_rank && is_dp && all_are(t, label, IN_TP))
         return _(
             "two ranks of the same replica have different replica numbers: this is the tp_rank");
@@ -91,7 +91,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
         return _("it is not this rank's place in the group, but the rank modulo the number of "
                  "groups, which is right with 4 ranks by chance");
     if (!is_rank && all_are(t, label, ALL_RANKS))
-        return _("the degree is that of the world, not of the group that was made");
+        return _("this is the degree of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
         return _("this is the number of groups, not of the ranks in one");
     return is_rank ? _("it is not this rank's place in the group")
@@ -193,10 +193,10 @@ static GroupName another_axis(const Trial *t, Label label)
     return axis;
 }
 
-/* Describes along which other axes the members differ. */
+/* Names the other axes along which the members differ. */
 static const char *mixed_group(const Case *c, GroupName of, int rank, const Entry *got)
 {
-    static const char *const others[AXES] = {N_("ranks that hold other pieces of the weights"),
+    static const char *const others[AXES] = {N_("ranks that hold different pieces of the weights"),
                                              N_("ranks of other replicas"),
                                              N_("ranks of other stages")};
     static char text[400];
@@ -225,7 +225,7 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
 {
     static char text[100];
     if (same_set(got, want))
-        return _("the members are right, but in another order: the key decides the order");
+        return _("the members are right, but in a different order: the key decides the order");
     const char *order = of_another_order(t, want->label, true);
     if (order)
         return order;
@@ -268,7 +268,7 @@ static const char *wrong_degree_of_grid(const Trial *t, Label label)
     const int replicas = c->world / c->tp;
     if (label.index == DP && is == replicas)
         return _("it counts the replicas of every stage: divide the world by tp and by pp");
-    return is == c->world ? _("the degree is that of the world, not of the group that was made")
+    return is == c->world ? _("this is the degree of the world, not of the group that was made")
                           : _("it is not the size of the group");
 }
 
@@ -285,7 +285,7 @@ static const char *wrong_rank_of_grid(const Trial *t, Label label)
     if (label.index == DP && all_are(t, label, REPLICA))
         return _("the numbers continue from stage to stage: take them modulo dp");
     if (all_are(t, label, IN_WORLD))
-        return _("the rank number is that of the world: it exceeds the size of its group");
+        return _("this is the rank's number in the world: it exceeds the size of its group");
     const char *order = of_another_order(t, label, false);
     return order ? order : _("it is not this rank's place in the group");
 }

@@ -56,10 +56,10 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
-/* These settings halve the time of a start (see also common/train/launch.sh). The ranks are bound to
- * no core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It
- * also need not load plugins that it would not choose here, or those for windows (MPI_Win), which a
- * lab may not use. */
+/* These settings halve the startup time (see also common/train/launch.sh). The ranks are bound to no
+ * core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It also
+ * need not load plugins that it would not choose here, or those for windows (MPI_Win), which a lab
+ * may not use. */
 static const char *const start_settings[][2] = {{"HWLOC_SYNTHETIC", "core:1 pu:1"},
                                                 {"HWLOC_PLUGINS_PATH", "/none"},
                                                 {"PMIX_MCA_gds", "hash"},

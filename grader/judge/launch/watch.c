@@ -310,7 +310,7 @@ void watch_crash(const Watch *watch, char *diagnosis, size_t size)
         if (line[0])
             append(diagnosis, size, _(" at %s"), line);
         append_place(header, diagnosis, size);
-        if (!line[0] || number == SIGABRT) /* the line of an abort is not that of the mistake */
+        if (!line[0] || number == SIGABRT) /* an abort is not at the line of the mistake */
             append(diagnosis, size, _("; make grade LAB=%d SAN=1 may name the line"), watch->c.lab);
         return;
     }

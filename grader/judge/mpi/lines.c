@@ -4,7 +4,8 @@
 
 enum { KEPT = 256 }; /* a lab makes calls on fewer lines; more are nonsense in a record */
 
-/* The lines found so far. The judge looks at one runner at a time, and its addresses recur. */
+/* The lines found so far. The judge reads the calls of one runner at a time, in which the same
+ * addresses occur again and again. */
 static struct {
     char program[512]; /* "" before the first */
     const void *address[KEPT];

@@ -10,7 +10,7 @@
 typedef struct Part {
     const Call *call; /**< belongs to the Calls */
     int rank;         /**< of the launch */
-    int64_t index;    /**< index of the call among the rank's */
+    int64_t index;    /**< index among the rank's calls */
     bool receives;    /**< for messages */
 } Part;
 

@@ -47,8 +47,8 @@ static void add_up(const Case *c, const Calls *calls, const StepSchedule *s, dou
     }
 }
 
-/* The calls are those of a small model. The pace scales its multiplications, activations and gradients
- * to those of the requested model. */
+/* The calls come from a small model. The pace scales its multiplications, activations and gradients to
+ * those of the requested model. */
 static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluster)
 {
     StepSchedule s;

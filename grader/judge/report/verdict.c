@@ -20,9 +20,9 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                  "all, and makes the step alone. The numbers earn their points once optimizer_part "
                  "deals out the weights");
     return lab->unsplit && !lab->split
-               ? _("the work is not split yet: each rank does all of the layer's work, so these "
-                   "numbers are those of the plain layer, which needs no exchange. They earn their "
-                   "points once the work is split")
+               ? _("the work is not split yet: each rank does all of the layer's work, so these are the "
+                   "numbers of the plain layer, which needs no exchange. They earn their points once "
+                   "the work is split")
                : NULL;
 }
 
