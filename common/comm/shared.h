@@ -21,19 +21,19 @@ enum {
 };
 
 /** A rank's numbers of a piece, and the collective that it calls. */
-typedef struct Slot {
+typedef struct SharedSlot {
     int64_t count;              /**< numbers of the whole array */
     Operation operation;        /**< which collective */
     ReduceOp how;               /**< of an all-reduce */
     int64_t width;              /**< numbers in a row; 0 in an all-reduce */
     real numbers[SLOT_NUMBERS]; /**< those of the piece, at their places in it */
-} Slot;
+} SharedSlot;
 
 /** A rank's slots: it writes them, all ranks read them. */
 typedef struct Board {
     _Alignas(LINE) _Atomic int64_t filled; /**< pieces that this rank has copied into its slots */
     _Alignas(LINE) _Atomic int64_t taken;  /**< pieces that it has taken out of all slots */
-    _Alignas(LINE) Slot slot[SLOTS];       /**< piece i is in slot i % SLOTS */
+    _Alignas(LINE) SharedSlot slot[SLOTS]; /**< piece i is in slot i % SLOTS */
 } Board;
 
 /** A collective on an array of `count` numbers. The array has rows of begin[size] numbers.
@@ -54,15 +54,15 @@ typedef struct Collective {
 
 /** A group's shared memory, and its collectives in progress. */
 typedef struct Shared {
-    MPI_Win window;      /**< holds the boards */
-    Group *group;        /**< the group that owns this */
-    Collective *first;   /**< in the order in which they were started */
-    Collective *last;    /**< valid if there is a first one */
-    Collective *to_fill; /**< the first one with pieces that are not in this rank's slots yet */
-    struct Shared *next; /**< in the list of all groups */
-    const Slot **slot;   /**< [size] each rank's slot of the piece that is being taken */
-    int64_t *begin;      /**< [size+1] of a collective on equal parts */
-    Board *board[];      /**< of each rank */
+    MPI_Win window;          /**< holds the boards */
+    Group *group;            /**< the group that owns this */
+    Collective *first;       /**< in the order in which they were started */
+    Collective *last;        /**< valid if there is a first one */
+    Collective *to_fill;     /**< the first one with pieces that are not in this rank's slots yet */
+    struct Shared *next;     /**< in the list of all groups */
+    const SharedSlot **slot; /**< [size] each rank's slot of the piece that is being taken */
+    int64_t *begin;          /**< [size+1] of a collective on equal parts */
+    Board *board[];          /**< of each rank */
 } Shared;
 
 /** Fills and takes all pieces for which this rank need not wait. Returns whether there were any. */

@@ -52,7 +52,7 @@ static void copy(const real *from, int64_t count, real *to)
     memcpy(to, from, (size_t)count * sizeof(real));
 }
 
-static void fill_piece(const Collective *c, const Group *group, Slot *slot)
+static void fill_piece(const Collective *c, const Group *group, SharedSlot *slot)
 {
     const int64_t begin = c->filled * SLOT_NUMBERS, end = end_of_piece(c, c->filled);
     slot->count = c->count;
@@ -78,15 +78,15 @@ static void combine(ReduceOp how, int64_t count, const real *x, const real *y, r
             result[i] = x[i] + y[i];
 }
 
-static void reduce(ReduceOp how, const Slot *const *slot, int size, int64_t first, int64_t count,
-                   real *result)
+static void reduce(ReduceOp how, const SharedSlot *const *slot, int size, int64_t first,
+                   int64_t count, real *result)
 {
     for (int r = 1; r < size; r++)
         combine(how, count, r == 1 ? slot[0]->numbers + first : result, slot[r]->numbers + first,
                 result);
 }
 
-static void take_piece(const Collective *c, const Group *group, const Slot *const *slot)
+static void take_piece(const Collective *c, const Group *group, const SharedSlot *const *slot)
 {
     const int64_t begin = c->taken * SLOT_NUMBERS, end = end_of_piece(c, c->taken);
     const int n = group->size, me = group->rank;
@@ -107,7 +107,7 @@ static void take_piece(const Collective *c, const Group *group, const Slot *cons
     }
 }
 
-static void must_match(const Collective *c, const Group *group, const Slot *other, int rank)
+static void must_match(const Collective *c, const Group *group, const SharedSlot *other, int rank)
 {
     if (other->count != c->count || other->operation != c->request.operation ||
         other->how != c->how || other->width != (c->begin ? c->begin[group->size] : 0))
