@@ -252,7 +252,8 @@ def check_plan():
     run = said(sys.executable, "common/bench/model.py", BUILD, NTASKS=str(compute.RANKS), MODEL="large", SEQ=str(compute.SEQ),
                BATCH_SIZE=str(compute.BATCH), CLUSTER=compute.CLUSTER, TP="", PP="1", MICRO="", WEAK="", AMP="", BACKEND="")
     numbers = compute.all_numbers()
-    told = {int(tp): float(step.replace(",", "")) for tp, step in re.findall(r"tp=(\d+) dp=\d+ +([\d.,]+)", run.stdout)}
+    speed = run.stdout.partition("predicted speed and memory")[2].partition("where the time of a step goes")[0]
+    told = {int(tp): float(step.replace(",", "")) for tp, step in re.findall(r"^ +(\d+) +\d+ +1 +1 +([\d.,]+) ", speed, re.M)}
     wrong = {tp: (told.get(tp), numbers[f"plan.{tp}.step"]) for tp in (1, 2, 4, 8, 16)
              if not abs(told.get(tp, 0) / float(numbers[f"plan.{tp}.step"]) - 1) < 0.02}
     check("the chart of layouts shows what make model says", not wrong, f"{wrong}\n{run.stdout}{run.stderr}")
