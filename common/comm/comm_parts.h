@@ -63,6 +63,9 @@ extern const Transport over_mpi;
 /** Over MPI: is a started send complete? If so, its wait returns at once. */
 bool mpi_is_done(CommRequest *request);
 
+/** Tells the other ranks of a group with shared memory that this rank begins a sum over MPI. */
+void shared_sums_by_mpi(Group *group);
+
 /** Lets a group whose ranks are all on one node use shared memory, if comm_share_memory() asked for
  *  it. Returns false if it must use MPI. Collective. */
 bool shared_join(Group *group);

@@ -159,6 +159,7 @@ void comm_poke(Group *group)
 void comm_any(Group *group, uint8_t *bits, int64_t bytes)
 {
     double begin = MPI_Wtime();
+    shared_sums_by_mpi(group);
     const int64_t most = 1 << 20; /* MPI counts are ints */
     for (int64_t i = 0; i < bytes || i == 0; i += most)
         MPI_Allreduce(MPI_IN_PLACE, bits + i, (int)(bytes - i < most ? bytes - i : most), MPI_BYTE,
@@ -171,6 +172,7 @@ void group_sum(Group *group, double *values, int numbers)
 {
     group_must_exist(group, "group_sum");
     double begin = MPI_Wtime();
+    shared_sums_by_mpi(group);
     MPI_Allreduce(MPI_IN_PLACE, values, numbers, MPI_DOUBLE, MPI_SUM, group->comm);
     count(group, ALL_REDUCE,
           share_of_sum(group, numbers) * (int64_t)(sizeof(double) / sizeof(real)), begin);

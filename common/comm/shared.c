@@ -40,6 +40,7 @@ static void finish(Group *group, const Collective *c)
 {
     while (c->taken < c->pieces)
         if (!advance_all()) {
+            shared_check(group->link);
             over_mpi.poke(group);
             sched_yield();
         }
@@ -206,6 +207,14 @@ static Board *board_of(MPI_Win window, int rank)
     char *memory;
     MPI_Win_shared_query(window, rank, &size, &unit, &memory);
     return (void *)(memory + (LINE - (uintptr_t)memory % LINE) % LINE);
+}
+
+void shared_sums_by_mpi(Group *group)
+{
+    if (group->transport->leave != shared_leave)
+        return;
+    Shared *shared = group->link;
+    atomic_fetch_add_explicit(&shared->board[group->rank]->by_mpi, 1, memory_order_release);
 }
 
 bool shared_join(Group *group)

@@ -33,6 +33,8 @@ typedef struct SharedSlot {
 typedef struct Board {
     _Alignas(LINE) _Atomic int64_t filled; /**< pieces that this rank has copied into its slots */
     _Alignas(LINE) _Atomic int64_t taken;  /**< pieces that it has taken out of all slots */
+    _Alignas(
+        LINE) _Atomic int64_t by_mpi; /**< sums over MPI that it has begun: group_sum() and so on */
     _Alignas(LINE) SharedSlot slot[SLOTS]; /**< piece i is in slot i % SLOTS */
 } Board;
 
@@ -67,3 +69,7 @@ typedef struct Shared {
 
 /** Fills and takes all pieces for which this rank need not wait. Returns whether there were any. */
 bool shared_advance(Shared *shared);
+
+/** Ends the run if a rank will never join the collective for which this rank waits, because it has
+ *  gone on to a sum over MPI, which waits for this rank. */
+void shared_check(const Shared *shared);

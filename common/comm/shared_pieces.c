@@ -164,6 +164,23 @@ static bool take_next(Shared *shared)
     return true;
 }
 
+void shared_check(const Shared *shared)
+{
+    const Board *mine = shared->board[shared->group->rank];
+    const int64_t turn = atomic_load_explicit(&mine->taken, memory_order_relaxed),
+                  sums = atomic_load_explicit(&mine->by_mpi, memory_order_relaxed);
+    for (int r = 0; shared->first && r < shared->group->size; r++) {
+        const Board *other = shared->board[r];
+        if (atomic_load_explicit(&other->by_mpi, memory_order_acquire) > sums &&
+            atomic_load_explicit(&other->filled, memory_order_acquire) <= turn)
+            misuse("does each rank call the same collectives, in the same order and with the same "
+                   "sizes? make grade says which lab does not, make trace LAB=n shows it",
+                   "this rank waits in a collective of %lld numbers, but rank %d of the group has "
+                   "left out a collective",
+                   (long long)shared->first->count, r);
+    }
+}
+
 bool shared_advance(Shared *shared)
 {
     bool moved = false, filled = true, taken = true;

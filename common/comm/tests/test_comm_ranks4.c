@@ -173,6 +173,25 @@ START_TEST(a_sum_continues_in_other_calls)
 }
 END_TEST
 
+/* The other ranks have gone on to a sum that this one has not begun. */
+START_TEST(a_rank_that_leaves_out_a_sum_is_reported)
+{
+    comm_share_memory(true);
+    Group *group = group_of(MPI_COMM_WORLD, "all");
+    comm_share_memory(false);
+    if (group_is_over_mpi(group) && group->transport->all_reduce != over_mpi.all_reduce) {
+        real *x = numbers_of(0, 8);
+        double value = 1;
+        if (group_rank(group) < 3)
+            ASSERT_MISUSE(comm_all_reduce(group, x, x, 8),
+                          "this rank waits in a collective of 8 numbers, but rank 3");
+        give_back(x);
+        group_sum(group, &value, 1);
+    }
+    group_free(group);
+}
+END_TEST
+
 /* Only in shared memory: MPI would report a truncated message, or nothing. The misuse leaves the
  * group unusable. */
 START_TEST(ranks_that_sum_arrays_of_different_sizes_are_reported)
@@ -440,6 +459,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, sums_of_two_groups_may_be_waited_for_in_any_order, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, a_sum_continues_while_a_rank_waits_for_a_message, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, a_sum_continues_in_other_calls, 1, GROUPS_TRIED);
+    tcase_add_test(tcase, a_rank_that_leaves_out_a_sum_is_reported);
     tcase_add_test(tcase, ranks_that_sum_arrays_of_different_sizes_are_reported);
     tcase_add_loop_test(tcase, all_gather_joins_the_blocks_side_by_side, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, reduce_scatter_gives_each_rank_its_columns_of_the_sum, 1,
