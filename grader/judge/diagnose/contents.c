@@ -90,6 +90,13 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         double initial = (double)(float)numbers_of(want)[global_index(got, i)];
         if (numbers_of(got)[i] == initial)
             continue;
+        if (initial == 0) {
+            fail(t, INITIAL_VALUES, EXPLAINED,
+                 _("parameter %s has the initial value %.7g at element %lld on rank %d, expected "
+                   "0: it begins with zeros, so make it with zero_parameter (%s)"),
+                 want->label.name, numbers_of(got)[i], (long long)i, t->rank, t->sizes);
+            return;
+        }
         fail(t, INITIAL_VALUES, EXPLAINED,
              _("parameter %s has the initial value %.7g at element %lld on rank %d, expected %.7g: "
                "initial values depend on the full parameter and its name, not on the layout "

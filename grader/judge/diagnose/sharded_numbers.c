@@ -215,6 +215,10 @@ static bool says_stale(const Evidence *e, const double *before)
 {
     if (stale(e, before, 0, e->count) < e->wrong)
         return false;
+    const Entry *own = part_of(e, e->trial->rank);
+    if (e->wrong == e->count && own && own->begin == own->end)
+        return says(e, _("this replica's part is empty, and it has not received the new weights of "
+                         "the others: it must take part in the gather, too"));
     if (e->wrong == e->count)
         return says(
             e,
