@@ -112,6 +112,7 @@ static void exchange_blocks(Group *group, Operation operation, const real *x, re
     run(group, (Collective){.request.operation = operation,
                             .how = SUM,
                             .count = n * each,
+                            .width = n * columns,
                             .begin = shared->begin,
                             .from = from.numbers,
                             .to = to.numbers,
@@ -140,6 +141,7 @@ static void exchange_parts(Group *group, Operation operation, real *x, const int
     run(group, (Collective){.request.operation = operation,
                             .how = SUM,
                             .count = count,
+                            .width = count,
                             .begin = begin,
                             .from = view.numbers,
                             .to = view.numbers});

@@ -38,12 +38,13 @@ typedef struct Board {
     _Alignas(LINE) SharedSlot slot[SLOTS]; /**< piece i is in slot i % SLOTS */
 } Board;
 
-/** A collective on an array of `count` numbers. The array has rows of begin[size] numbers.
+/** A collective on an array of `count` numbers. The array has rows of `width` numbers.
  *  Columns begin[k] to begin[k + 1] - 1 of each row belong to rank k. */
 typedef struct Collective {
     CommRequest request;           /**< with the operation: a sum, a gather or a reduce-scatter */
     ReduceOp how;                  /**< of an all-reduce */
     int64_t count;                 /**< the same on all ranks */
+    int64_t width;                 /**< begin[size]; 0 for an all-reduce */
     const int64_t *begin;          /**< [size+1]; NULL for an all-reduce */
     const real *from;              /**< input */
     real *to;                      /**< result; may be `from`, unless it is packed */

@@ -15,9 +15,9 @@ typedef struct Stretch {
 
 /* The first stretch of rank k's numbers that begins at `at` or after it; empty if there is none
  * before `end`. */
-static Stretch stretch_of(const Collective *c, int size, int k, int64_t at, int64_t end)
+static Stretch stretch_of(const Collective *c, int k, int64_t at, int64_t end)
 {
-    const int64_t width = c->begin[size], first = c->begin[k], last = c->begin[k + 1];
+    const int64_t width = c->width, first = c->begin[k], last = c->begin[k + 1];
     if (at >= end || first == last)
         return (Stretch){end, 0};
     int64_t row = at / width, column = at % width;
@@ -34,9 +34,8 @@ static Stretch stretch_of(const Collective *c, int size, int k, int64_t at, int6
 /* Where a packed array has number `at` of the whole one. */
 static int64_t packed_index(const Collective *c, const Group *group, int64_t at)
 {
-    const int64_t width = c->begin[group->size], first = c->begin[group->rank],
-                  mine = c->begin[group->rank + 1] - first;
-    return c->packed ? at / width * mine + at % width - first : at;
+    const int64_t first = c->begin[group->rank], mine = c->begin[group->rank + 1] - first;
+    return c->packed ? at / c->width * mine + at % c->width - first : at;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------------------------- */
@@ -58,13 +57,13 @@ static void fill_piece(const Collective *c, const Group *group, SharedSlot *slot
     slot->count = c->count;
     slot->operation = c->request.operation;
     slot->how = c->how;
-    slot->width = c->begin ? c->begin[group->size] : 0;
+    slot->width = c->width;
     if (c->request.operation != ALL_GATHER) {
         copy(c->from + begin, end - begin, slot->numbers);
         return;
     }
-    Stretch s = stretch_of(c, group->size, group->rank, begin, end);
-    for (; s.count > 0; s = stretch_of(c, group->size, group->rank, s.at + s.count, end))
+    Stretch s = stretch_of(c, group->rank, begin, end);
+    for (; s.count > 0; s = stretch_of(c, group->rank, s.at + s.count, end))
         copy(c->from + packed_index(c, group, s.at), s.count, slot->numbers + (s.at - begin));
 }
 
@@ -97,8 +96,8 @@ static void take_piece(const Collective *c, const Group *group, const SharedSlot
     const bool gathers =
         c->request.operation == ALL_GATHER; /* otherwise takes its own part alone */
     for (int r = gathers ? 0 : me; r < (gathers ? n : me + 1); r++) {
-        Stretch s = stretch_of(c, n, r, begin, end);
-        for (; s.count > 0; s = stretch_of(c, n, r, s.at + s.count, end))
+        Stretch s = stretch_of(c, r, begin, end);
+        for (; s.count > 0; s = stretch_of(c, r, s.at + s.count, end))
             if (gathers)
                 copy(slot[r]->numbers + (s.at - begin), s.count, c->to + s.at);
             else
@@ -107,10 +106,10 @@ static void take_piece(const Collective *c, const Group *group, const SharedSlot
     }
 }
 
-static void must_match(const Collective *c, const Group *group, const SharedSlot *other, int rank)
+static void must_match(const Collective *c, const SharedSlot *other, int rank)
 {
     if (other->count != c->count || other->operation != c->request.operation ||
-        other->how != c->how || other->width != (c->begin ? c->begin[group->size] : 0))
+        other->how != c->how || other->width != c->width)
         misuse(
             "does each rank call the same collectives, in the same order and with the same sizes? "
             "make grade says which lab does not, make trace LAB=n shows it",
@@ -155,7 +154,7 @@ static bool take_next(Shared *shared)
     const int size = shared->group->size;
     for (int r = 0; r < size; r++) {
         shared->slot[r] = &shared->board[r]->slot[turn % SLOTS];
-        must_match(c, shared->group, shared->slot[r], r);
+        must_match(c, shared->slot[r], r);
     }
     take_piece(c, shared->group, shared->slot);
     atomic_store_explicit(&mine->taken, turn + 1, memory_order_release);
