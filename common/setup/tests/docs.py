@@ -327,7 +327,7 @@ BREAKS = (
     ("a field without a comment", "common/tensor/pool.h", " /**< the highest total of bytes in use */", "", "peak_total", "peak_total"),
     ("a function without a comment", "common/mesh/mesh.h", "/** Fills `mesh` for `world`", "/* Fills `mesh` for `world`", "void mesh_open", "mesh_open"),
     ("an enumerator without a comment", "common/tensor/tensor.h", " /**< ids, labels and masks */", "", None, "INT32"),
-    ("a type without a comment", "common/model/transformer.h", "/** The sizes of a transformer. */", "", "typedef struct TransformerConfig", "TransformerConfig"),
+    ("a type without a comment", "common/model/transformer.h", "/** The sizes and other properties of a transformer. */", "", "typedef struct TransformerConfig", "TransformerConfig"),
     ("a parameter that is left out where others are described", "common/train/trainer.h", " *  @return false with `problem`, on every rank, naming",
      " *  @param step of the run\n *  @return false with `problem`, on every rank, naming", None, "model"),
     ("a header that does not say what it is", "common/mesh/mesh.h", "/** @file\n", "/*\n", None, "mesh.h"),
