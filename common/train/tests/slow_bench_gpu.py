@@ -42,7 +42,7 @@ refused("a peak that is not three numbers is refused", "PEAK cannot be '67 989'"
 refused("a Python without a PyTorch that sees a GPU is refused", "no PyTorch that sees a GPU", ONLY="steps", VS="torch", TORCH=script("blind", "exit 1\n"))
 done = run("make", f"BUILD={BUILD}", "bench", "BACKEND=cuda", "CUDA=")
 check("BACKEND=cuda without the CUDA Toolkit is one error", done.returncode == 2 and "needs the CUDA Toolkit" in done.stderr
-      and done.stderr.count("HINT: ") == 1 and len(done.stderr.splitlines()) == 1, done.stdout + done.stderr)
+      and done.stderr.count("error: ") == 1 and done.stderr.count("HINT: ") == 1 and len(done.stderr.splitlines()) == 3, done.stdout + done.stderr)
 
 # ---- all of it, emulated -----------------------------------------------------------------------------------------------
 
