@@ -6,8 +6,8 @@
  *
  * A lab frees nothing: tensors belong to the tape and live for one step, layers and parameters
  * belong to the builder, groups to the mesh. The kit's functions that return a Tensor never change
- * their arguments, but the result may share an argument's memory. Any misuse ends the run with the
- * line in your file, the shapes and placements, and a HINT.
+ * their arguments, but the result may share an argument's memory. Any misuse ends the run with an
+ * error: the line in your file, the shapes and placements, and a HINT.
  */
 #pragma once
 
@@ -141,8 +141,8 @@ int shard_begin(const Tensor *parameter);
 /** The same builder, with `name` and a dot before the names of everything made with it. */
 Builder *within(Builder *b, const char *name);
 
-/** Returns zeroed memory for a layer, which lives as long as the model. Call it only where a layer
- *  is made; NEW(b, Type) is shorter. */
+/** Returns zeroed memory for a layer; it lives as long as the model. Call it only where a layer is
+ *  made; NEW(b, Type) is shorter. */
 void *new_layer(Builder *b, int64_t bytes);
 /** Memory for a layer of this type, zeroed. */
 #define NEW(b, Type) ((Type *)new_layer((b), sizeof(Type)))
@@ -300,8 +300,9 @@ void stage_sends_finish(Stage *stage); /**< returns when every send that this st
 /** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
  * after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
-/** Both passes of all micro-batches, a forward and a backward pass in turn. So as few micro-batches as possible wait
- * for their backward pass. All gradients are complete after it. (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
+/** Both passes of all micro-batches, forward and backward passes alternating, so that as few
+ *  micro-batches as possible wait for their backward pass. All gradients are complete after it.
+ *  (PipeDream-Flush, arXiv:2104.04473, section 2.2.) */
 void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
 /* ---- Lab 14: the grid in three dimensions ------------------------------------------------------------ */
@@ -326,8 +327,8 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
-/** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's memory: a change of one
- * changes the other. begin may equal end. Not on the tape. */
+/** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's
+ *  memory: changing one changes the other. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */
 void accumulate(Tensor *sum, Tensor *x);
@@ -370,14 +371,14 @@ typedef Range Partition(int64_t count, int k, int n);
 /** In place: afterwards, part k of x on rank k of the group is the sum of this part over the ranks, added in rank
  * order. `cut` determines the parts. The rest of x is undefined. Every rank of the group calls it. Not on the tape. */
 void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut);
-/** In place: rank k of the group brings part k of x; afterwards every rank has all parts. Every rank of the group calls
- * it. Not on the tape. */
+/** In place: rank k of the group contributes part k of x; afterwards every rank has all parts.
+ * Every rank of the group calls it. Not on the tape. */
 void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
 typedef struct Optimizer Optimizer;
-/** One step on this replica's part, once a step: `weights` are its weights, which change in place,
- * and `gradients` holds one gradient for each. An empty part is an empty slice; it may be left out. */
+/** Updates this replica's part; call it once a step. `weights` are the part's weights, changed in
+ *  place; `gradients` holds one gradient for each. Optional if the part is empty. */
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
 
 /** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is

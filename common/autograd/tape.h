@@ -140,7 +140,7 @@ typedef struct Observer {
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
     /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed
-     *  `output` from `input`, whose elements may be NULL; or if `back`, it is about to add to the
+     *  `output` from `input`, whose elements may be NULL. If `back`, it is about to add to the
      *  gradients of the inputs that need one. */
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);

@@ -36,7 +36,7 @@ typedef struct AttentionShape {
     int64_t batch, positions, heads, head_size; /**< B, S, and A and D of this rank's heads */
     double factor;                              /**< scores are factor · q · k; usually 1/√D */
     bool causal;                                /**< does query s see only keys 0..past + s? */
-    int64_t past; /**< keys before the first query's own; must be 0 in backward and unless causal */
+    int64_t past; /**< cached keys before the first query's own; 0 in backward, and if not causal */
 } AttentionShape;
 
 /** T, the number of keys of each sample. */

@@ -153,8 +153,9 @@ static inline bool precision_is_16_bits(Precision precision)
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
 /** Call after backend_set_products(). Announces that weights [count] have changed and will not
- *  change before the next call: products in BF16 or FP16 then round each weight matrix once, into
- *  `room` [count], and other matrices each time. NULL, 0, NULL: there are no weights any more. */
+ *  change again before the next call. Products in BF16 or FP16 then round each weight matrix only
+ *  once, into `room` [count]. They round other matrices in every product. NULL, 0, NULL: there are
+ *  no weights any more. */
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room);
 
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */
@@ -238,8 +239,8 @@ void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y);
 /** \f[ dx = dy \left( \sigma(2u) + x\,\sigma(2u)\,\sigma(-2u)\,2u' \right) \f] */
 void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx);
 
-/** SwiGLU without its products (Shazeer, arXiv:2002.05202, equation 5), with the logistic function σ:
- *  \f[ y = \mathrm{gate}\,\sigma(\mathrm{gate}) \cdot \mathrm{up} \f] */
+/** SwiGLU without its matrix products (Shazeer, arXiv:2002.05202, equation 5), with the logistic
+ *  function σ: \f[ y = \mathrm{gate}\,\sigma(\mathrm{gate}) \cdot \mathrm{up} \f] */
 void kernel_swiglu_forward(int64_t count, const real *gate, const real *up, real *y);
 
 /** \f[ \mathrm{dup} = dy\,\mathrm{gate}\,\sigma(\mathrm{gate}), \qquad \mathrm{dgate} =
@@ -327,7 +328,7 @@ void kernel_row_max(int64_t rows, int64_t columns, const real *x, real *most);
 void kernel_row_sum_exp_forward(int64_t rows, int64_t columns, const real *x, const real *most,
                                 real *sums);
 
-/** dx = dsums · exp(x - most), with a number of dsums for each row; added to dx if `accumulate`. */
+/** dx = dsums · exp(x - most), dsums [rows]; added to dx if `accumulate`. */
 void kernel_row_sum_exp_backward(int64_t rows, int64_t columns, const real *dsums, const real *x,
                                  const real *most, real *dx, bool accumulate);
 
@@ -375,7 +376,8 @@ typedef struct AdamW {
     int64_t step;                                     /**< 1 for the first step */
     /** A byte for each ADAMW_BLOCK numbers: 0 as long as none of them has had a nonzero gradient.
      *  Their m and v are then zero, and the step need not read them; this is the case for most rows
-     *  of an embedding table. The kernel sets it. NULL means that all have had one. */
+     *  of an embedding table. The kernel sets it. NULL: every number may have had a nonzero
+     *  gradient. */
     uint8_t *seen;
 } AdamW;
 enum { ADAMW_BLOCK = 128 }; /**< numbers that share a byte of AdamW.seen */

@@ -1,8 +1,8 @@
 /** @file
- * Messages in the reader's language, through GNU gettext. Only messages: numbers, JSON, command
- * names and `Score:` are the same in every language. The sources have messages in English, as
- * `_("...")` where they are used, or as `N_("...")` in a table whose entries are used as
- * `_(table[i])`. common/po/fr.po has the French; make words updates it.
+ * Messages in the reader's language, through GNU gettext. Only messages are translated: numbers,
+ * JSON, command names and `Score:` are the same in every language. The sources have messages in
+ * English, as `_("...")` where they are used, or as `N_("...")` in a table whose entries are used
+ * as `_(table[i])`. common/po/fr.po has the French; make words updates it.
  */
 #pragma once
 

@@ -33,7 +33,8 @@ typedef struct SafeTensor {
     int64_t bytes;     /**< its length; ignored when writing */
 } SafeTensor;
 
-/** In the metadata, the key of a tensor's checksum is this prefix and the tensor's name. */
+/** In the metadata, the key of a tensor's checksum is this prefix, followed by the tensor's
+ *  name. */
 #define SAFETENSORS_CHECKSUM "xxh3:"
 /** The header's key that is not a tensor. */
 #define SAFETENSORS_METADATA "__metadata__"
@@ -78,7 +79,7 @@ typedef struct Safetensors {
     struct json_t *header; /**< owns the names */
     int count;             /**< the number of tensors */
     SafeTensor *tensors;   /**< [count], in the order of their data */
-    bool has_checksums;    /**< then each of its tensors has one */
+    bool has_checksums;    /**< every tensor has a checksum */
 } Safetensors;
 
 /** Opens a file and checks its header against the format and the file's size. Rejects truncated

@@ -20,7 +20,7 @@ enum {
     LINE = 64               /**< bytes of a cache line */
 };
 
-/** A rank's numbers of a piece, and the collective that it calls. */
+/** A rank's numbers of a piece, and the collective that the rank calls. */
 typedef struct SharedSlot {
     int64_t count;              /**< numbers of the whole array */
     Operation operation;        /**< which collective */

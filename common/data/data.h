@@ -58,8 +58,9 @@ int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
 int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
                          int32_t *ids);
 
-/** The ids of a text's pieces alone. The text is valid UTF-8. BPE and SentencePiece read the name
- *  of a special token as text; WordPiece, like Hugging Face's, as that token.
+/** The ids of a text's pieces, without begin and end tokens. The text is valid UTF-8. BPE and
+ *  SentencePiece read the name of a special token as text; WordPiece, like Hugging Face's, as that
+ *  token.
  *  @return the number of ids; the caller frees *ids */
 int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
                               int32_t **ids);

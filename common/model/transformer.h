@@ -108,7 +108,7 @@ TransformerPart transformer_whole(const TransformerConfig *config);
  *  does not count. useful() in cost.py and language_cost.py (common/bench) returns the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
 
-/** Are the sizes possible on `tp` ranks? Otherwise false with `problem`. */
+/** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. */
 bool transformer_check(const TransformerConfig *config, int tp, Problem *problem);
 
 /** The layers of this part, which belong to the builder's model. Sizes must have passed

@@ -75,7 +75,7 @@ int shape_dim(const char *function, Shape shape, int dim);
 /** "[2,3,24]" */
 const char *shape_text(Shape shape, char text[64]);
 
-/** The same in memory of the enclosing block, for messages. */
+/** The same, for messages, in memory that lives until the enclosing block ends. */
 #define SHAPE_TEXT(shape) shape_text((shape), (char[64]){0})
 
 /** "whole", "copied", "shard(2)", "partial sum", "unknown" */
@@ -84,7 +84,7 @@ const char *placement_text(Placement placement, char text[32]);
 /** "[2,3,24] shard(2)": for messages */
 const char *tensor_text(const Tensor *x, char text[96]);
 
-/** The same in memory of the enclosing block. */
+/** The same, in memory that lives until the enclosing block ends. */
 #define TENSOR_TEXT(x) tensor_text((x), (char[96]){0})
 
 /** Do both have the same kind and, if they are shards, the same dimension? */

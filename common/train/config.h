@@ -39,7 +39,7 @@ typedef struct TrainConfig {
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */
     /** if not 0, this seed moves each initial weight up or down by one unit in the last place. The
-     *  distance between such runs shows how much rounding may change (tests of layouts). */
+     *  distance between such runs shows how much rounding alone can change (tests of layouts). */
     uint64_t perturb;
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */

@@ -4,7 +4,7 @@
  *
  * The spans come from base/spans.h: they follow each other without gaps. They are kept for a few
  * steps after the warm-up, in memory allocated before the first step, and sent to rank 0 at the end
- * of the run. A barrier sets the ranks' clocks. Waiting within an exchange is computed as in
+ * of the run. The ranks' clocks start at a barrier. Waiting within an exchange is computed as in
  * profile.h: the rank of the group with the shortest time did not wait.
  */
 #pragma once

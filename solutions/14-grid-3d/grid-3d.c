@@ -16,7 +16,7 @@ void mesh_init_3d(Mesh *mesh, int tp, int pp)
     mesh->pp = group_split(mesh->world, mesh->dp_rank * tp + mesh->tp_rank, mesh->pp_rank);
 }
 
-/* The passes add up their gradients on each replica; the replicas add up once. */
+/* Each replica adds up the gradients of its passes; the replicas add up theirs once. */
 void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh)
 {
     if (pass == passes - 1)

@@ -19,7 +19,7 @@ Tensor *reduce_scatter_sequence_forward(Tensor *x, const Mesh *mesh)
     return group_reduce_scatter(mesh->tp, x, 1);
 }
 
-/* Every rank's term is in all positions: dx is the dy of all positions. */
+/* A rank's term contributes to all positions, so dx is the dy of all positions. */
 Tensor *reduce_scatter_sequence_backward(Tensor *dy, const Mesh *mesh)
 {
     return group_all_gather(mesh->tp, dy, 1);

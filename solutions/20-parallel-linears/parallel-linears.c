@@ -32,7 +32,7 @@ RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool inpu
                                .input_is_parallel = input_is_parallel};
 }
 
-/* The bias is added to the sum: each rank adds it, and it counts once. */
+/* Each rank adds the bias to the sum, not to its partial sum, so the bias counts once. */
 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
 {
     if (!layer->input_is_parallel)

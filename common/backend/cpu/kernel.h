@@ -72,7 +72,8 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
                      end = part_begin(count, unit, t + 1, parts);                                  \
              begin >= 0; begin = -1)
 
-/** Is a row all zeros? Stops at the first nonzero number, so it reads one number of most rows. */
+/** Is a row all zeros? Stops at the first nonzero number, so it reads only one number of most
+ *  rows. */
 KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 {
     for (int64_t c = 0; c < columns; c++)

@@ -24,7 +24,7 @@ static inline Shape shape_of(const AttentionShape *shape)
             (float)shape->factor};
 }
 
-/* Launches a block for each `rows` positions of each head of each sample. */
+/* Launches one block per `rows` positions, for each head of each sample. */
 static inline dim3 grid_of(const AttentionShape *shape, int rows)
 {
     return dim3((unsigned)((shape->positions + rows - 1) / rows),

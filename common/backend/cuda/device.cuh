@@ -20,13 +20,13 @@ cudaStream_t device_stream(void);
 /** Ends the run if `error` is an error; the message names `what`. */
 void device_check(cudaError_t error, const char *what);
 
-/** Makes backend_wait() call `look` while it waits, in each wait with `begins` the first time.
- *  `look` may end the run. */
+/** Makes backend_wait() call `look` repeatedly while it waits; `begins` is true in the first call
+ *  of each wait. `look` may end the run. */
 void device_look_while_waiting(void (*look)(bool begins));
 
-/** Exists while the host is in a CUDA call that may never return: a full stream accepts no more
- *  work if its current work waits forever. Another thread calls device_call_seconds() to limit
- *  the time. That thread must not call CUDA, because the call may hold CUDA's locks. */
+/** Lives for the duration of a CUDA call that may never return: a full stream accepts no more work
+ *  if its current work waits forever. Another thread calls device_call_seconds() to limit the time.
+ *  That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();
     ~DeviceCall();
@@ -46,7 +46,8 @@ void device_started(const char *kernel);
  *  then write itself. While it stays the same, copies of tensors are up to date. */
 uint64_t device_changes(void);
 
-/** The number of times the host has waited; after each, it may have written to its memory. */
+/** The number of times the host has waited for kernels. After each wait, the host may write to its
+ *  memory. */
 uint64_t device_waits(void);
 
 /** Call this before anything other than a kernel may write to tensors, such as a collective. */
@@ -64,9 +65,9 @@ void *device_room(DeviceRoom *room, int64_t bytes);
  *  function: kernels on one stream use it in turn. It grows during the first training step. */
 void *device_work(int64_t bytes);
 
-/** x [count], or a copy on the device if x is in the host's pinned memory, as are a batch's ids,
- *  and its mask, which each layer reads twice. The copy is ordered on the stream like a kernel
- *  called now. It is renewed only if the host has waited since, and so may have written. */
+/** Returns x [count], or a copy on the device if x is in the host's pinned memory, as a batch's ids
+ *  and mask are; each layer reads the mask twice. The copy is ordered on the stream like a kernel
+ *  called now. It is renewed only if the host has waited since, and so may have written to x. */
 const int32_t *brought_near(const int32_t *x, int64_t count);
 
 /** sums [columns] += the column sums of x [rows,columns], always in the same order: first within

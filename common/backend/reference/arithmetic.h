@@ -26,7 +26,7 @@ static inline real rounded(real x)
 real reference_inexact(real y);
 
 /** The order in which a reduction adds its `count` terms: a walk through 0..count-1 by a stride
- *  coprime to it. */
+ *  coprime to `count`. */
 typedef struct Order {
     /** number of terms, first index, stride (below count) */
     int64_t count, first, stride;
@@ -60,5 +60,5 @@ typedef struct Factor {
 } Factor;
 
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a
- * or b. Emulates a processor that multiplies and adds with one rounding if the order is fused. */
+ * or b. If `order` is fused, emulates a processor that multiplies and adds with one rounding. */
 void reference_product(Order order, Factor a, Factor b, real *y, int64_t y_next);
