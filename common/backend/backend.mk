@@ -18,7 +18,7 @@ LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 # ones. native: code for this machine's GPU only, which compiles in a quarter of the time. all: code
 # for every GPU, and for later ones. The GPUs of a generation share the PTX of its first one,
 # because the sources distinguish only generations. nvcc's own -arch=all makes a PTX for each GPU,
-# and takes half as long again.
+# and takes 50 % longer.
 GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 GPUS = $(call answer,GPUS,$(NVCC) --list-gpu-code | tr -d sm_ | sort -n)
 DIGITS = 0 1 2 3 4 5 6 7 8 9

@@ -16,7 +16,7 @@ MODELS, HOWS = {"gpt2": "GPT-2", "llama": "LLaMA"}, ("eager", "compiled")
 COUNT, PROMPT, LENGTH = 12, "Once upon a time", 192  # steps of a run; a text and the tokens that follow
 LETTERS = 4000  # of the stories, more than a window
 BEGIN = "1"  # LLaMA's token before a text
-TAUGHT = 60  # the steps in which a model learns one window by heart
+TAUGHT = 60  # the steps in which a model memorises one window
 
 
 def with_transformers(pythons):
@@ -83,7 +83,7 @@ def measure_steps(build, work, rounds, pythons, part):
 
 
 def taught(build, work):
-    """The folder of a LLaMA that knows one window by heart. So its text has many words, rounding
+    """The folder of a LLaMA that has memorised one window. So its text has many words, rounding
     does not change its most probable token, and no text ends early, because no story begins in that
     window."""
     saved, folder, text = f"{work}/story-run", f"{work}/story", f"{work}/story.txt"

@@ -30,7 +30,7 @@ def wanted(part):
 
 
 def available():
-    """Bytes that programs can take without swapping."""
+    """Bytes that programs can allocate without swapping."""
     with open("/proc/meminfo", encoding="utf-8") as file:
         return next((1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable")), math.inf)
 

@@ -8,8 +8,8 @@ Without CLUSTER, first measures this machine (one rank alone, two at a time, an 
 compares predictions and measurements for 1, 2 and 4 ranks, then predicts NTASKS ranks of this
 machine. BACKEND=cuda measures its GPU. CLUSTER=file.json describes another machine, like
 clusters/*.json; with BACKEND=cuda, the prediction combines its links with the compute rate of this
-GPU. WEAK=1 predicts the weak scaling of Megatron-LM's paper, on its cluster (CLUSTER=dgx-2h, beside
-the published figures) or with the kit's communication on another.
+GPU. WEAK=1 predicts the weak scaling of Megatron-LM's paper, on the paper's cluster
+(CLUSTER=dgx-2h, beside the published figures), or on another cluster with the kit's communication.
 """
 import dataclasses
 import os

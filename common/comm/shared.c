@@ -34,8 +34,8 @@ static void start(Group *group, Collective *c)
     shared_advance(shared);
 }
 
-/* Another rank may wait for another group's collective, or for a message, before it joins this
- * one: so those are advanced too. */
+/* Before another rank joins this collective, it may wait for another group's collective or for a
+ * message. So this rank advances those too. */
 static void finish(Group *group, const Collective *c)
 {
     while (c->taken < c->pieces)

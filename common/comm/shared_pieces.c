@@ -93,8 +93,7 @@ static void take_piece(const Collective *c, const Group *group, const SharedSlot
         reduce(c->how, slot, n, 0, end - begin, c->to + begin);
         return;
     }
-    const bool gathers =
-        c->request.operation == ALL_GATHER; /* otherwise takes its own part alone */
+    const bool gathers = c->request.operation == ALL_GATHER; /* otherwise takes only its own part */
     for (int r = gathers ? 0 : me; r < (gathers ? n : me + 1); r++) {
         Stretch s = stretch_of(c, r, begin, end);
         for (; s.count > 0; s = stretch_of(c, r, s.at + s.count, end))

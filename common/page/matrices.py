@@ -63,7 +63,8 @@ def ranks_text(ranks):
 
 
 def is_sound(part):
-    """Can it be drawn? A rank may have declared another shape, or a part that does not exist."""
+    """Can these parts be drawn? A rank may have declared another shape, or a part that does not
+    exist."""
     return part["there"] and part["fits"]
 
 

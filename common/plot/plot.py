@@ -41,7 +41,7 @@ def read(path):
 
 
 def is_number(value):
-    """Can it be drawn? NaN and numbers beyond gnuplot's range cannot."""
+    """Can this number be drawn? NaN and numbers beyond gnuplot's range cannot."""
     return isinstance(value, (int, float)) and abs(value) < 1e300
 
 

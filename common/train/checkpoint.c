@@ -103,8 +103,8 @@ static CheckpointIndex index_of(const Trainer *t)
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
-/* Does this rank write its shard? The lowest rank of those that hold it does, whatever a lab has
- * set in the mesh's dp fields. */
+/* Does this rank write its shard? Of the ranks that hold it, the lowest one writes it, whatever a
+ * lab has set in the mesh's dp fields. */
 static bool writes_shard(const Trainer *t)
 {
     MPI_Comm holders;

@@ -20,7 +20,7 @@ static void ask_to_stop(int signal_number)
 }
 
 /* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
-   threads may still call into them: under load, one run in dozens crashed there. */
+   threads may still call into them: under load, one run in several dozen crashed there. */
 int dlclose(void *handle)
 {
     return 0;

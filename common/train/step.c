@@ -31,8 +31,8 @@ static void count_work(Trainer *t, const Batch *batch)
 
 /* The number of tokens or rows by which the losses of a step are divided. The replicas average
  * their gradients, but each hides a different number of tokens, so each divides by the mean over
- * the replicas. With AVERAGE, each divides by its own number, or by 1 if that is 0. The result
- * is also the weight of the replica in the average. */
+ * the replicas. With AVERAGE, each replica divides by its own count, or by 1 if that is 0. The
+ * result is also the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;

