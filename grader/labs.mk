@@ -61,8 +61,8 @@ $(call add_lab,20,20-parallel-linears/parallel-linears.c,9 8 10,,\
 $(call add_lab,21,21-language-model/language-model.c,9 8 10,,\
     vocabulary_embedding vocabulary_logits vocabulary_parallel_cross_entropy)
 # Functions of other labs that a lab may call although it does not build on those labs. The kit
-# gives stage_send to lab 12. Lab 7 starts with FeedForward, and the judge says what is wrong if it
-# stays.
+# gives stage_send to lab 12. Lab 7 starts with FeedForward, and the judge reports a FeedForward
+# that is still there.
 LENT_7 = feed_forward_new feed_forward_forward
 LENT_12 = stage_send
 # Labs that only some checks of lab 11 need, as pairs LAB:START. If LAB is not started, the start
@@ -79,5 +79,6 @@ FROM_START_FILES = $(filter-out $(WEAK_IN_LIBRARY) $(foreach pair,$(SERIAL_LAYER
                      $(sort $(TRAINED) $(foreach lab,$(TRAINED),$(LAB_$(lab)_BESIDE))))
 # After these labs the parts fit together, and make train STACK=mine can use them.
 STAGES = 5 7 9 11 12 13 14 15 16 17 18 19 20 21
-# No later stage needs these: where a student has not started one, the library's functions stay.
+# No later stage needs these. In place of one that a student has not started, the library's weak
+# functions run.
 OPTIONAL = 15 16 17 18 19 20

@@ -6,7 +6,8 @@
 
 enum { EVALUATED = 7 };
 
-/* Some answer is wrong if the lab cuts `step` or `every` to 32 bits, or rounds it to a float. */
+/* Some answer is wrong if the lab truncates `step` or `every` to 32 bits, or rounds it to a
+ * float. */
 const LargeStep averages_large[AVERAGES_LARGE] = {
     {3000000000, 1000000},                   /* due; negative as an int */
     {3000000001, 1000000},                   /* as a float, the one before */

@@ -5,7 +5,8 @@
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 
-/* How stage_blocks divides models of up to MAX_BLOCKS blocks; no case has most of them. */
+/* How stage_blocks divides models of up to MAX_BLOCKS blocks; most of these sizes appear in no
+ * case. */
 static void write_ranges(Scenario *run)
 {
     double *numbers;

@@ -59,7 +59,7 @@ static void run_squares(Scenario *run, int which, int step)
 {
     enum { SPLIT_AT = 1, WHOLE_AT = 3, ROOM = 5 };
     const int rank = group_rank(run->mesh->world);
-    double room[ROOM], changed = 0; /* the arguments are apart; their neighbours must stay */
+    double room[ROOM], changed = 0; /* the numbers beside the two arguments must not change */
     for (int i = 0; i < ROOM; i++)
         room[i] = beside_squares(rank, i);
     room[SPLIT_AT] = sharded_squares(run, rank, which, step, 0);

@@ -1,5 +1,5 @@
-/* Lab 18, Sequence parallelism: what is sent along the positions, what a rank keeps of them, and
- * the norms' step. */
+/* Lab 18, Sequence parallelism: the exchanges along the sequence, the activations that a rank
+ * keeps, and the norms' step. */
 #include "backend/backend.h"
 #include "grader/labs/sequence.h"
 #include "grader/labs/work.h"
@@ -81,7 +81,7 @@ static Case usual_18(const Lab *lab, Draw *d, int world, int tp)
     return case_18(lab, d, world, tp, SEQUENCE_BLOCKS, false);
 }
 
-/* Without tp, two replicas have nothing to exchange: blocks alone show it. */
+/* With tp = 1, two replicas have nothing to exchange; a case of blocks suffices to check that. */
 static int cases_18(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = 0;

@@ -15,7 +15,7 @@ enum { MOST_WHATS = END_OF + 1 };
 
 const char *const group_names[AXES] = {"tp", "dp", "pp"};
 
-/* For most things; %s is the thing. */
+/* The texts for most things; %s is the thing. */
 static const char *const of_things[MOST_WHATS] = {
     [ITSELF] = "%s",
     [MAKING_OF] = N_("creation of %s"),

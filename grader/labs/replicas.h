@@ -18,8 +18,8 @@ enum {
     WHOLE_MODEL, /**< two steps of a BERT */
 };               /* the kinds of cases */
 
-/** Marks. The memory holds them where nothing was written; those around the memory must stay. A
- *  mark that was read as a value shows up in `mine`. */
+/** Marks. The memory holds them where nothing was written; those around the memory must not change.
+ *  A mark that was read as a value shows up in `mine`. */
 enum {
     ORDER_MARK = -78, /**< in and around `order` */
     MINE_MARK = -77   /**< in and around `mine` */

@@ -8,7 +8,7 @@
 
 /** The kinds of cases. */
 typedef enum SequenceKind {
-    SEQUENCE_PAIRS,  /**< the pairs around two products, without norms and dropouts after them */
+    SEQUENCE_PAIRS,  /**< the pairs around two products; no norms, no dropouts */
     SEQUENCE_BLOCKS, /**< a model of blocks */
 } SequenceKind;
 

@@ -1,6 +1,6 @@
 /** @file
- * Lab 17: an optimiser whose state the replicas share out. Each function is called with inputs of
- * its own, which are right whatever the others have returned.
+ * Lab 17: an optimiser whose state is split over the replicas. Each function gets inputs of its
+ * own, which are right whatever the other functions have returned.
  */
 #pragma once
 

@@ -12,8 +12,8 @@
 enum {
     CALLS_BEFORE, /**< how many MPI calls its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
-    MORE_ALIVE, /**< 1 if more micro-batches than ever in this step now wait to run backward, or 0 */
-    PASS_NUMBERS /**< how many numbers these are */
+    MORE_ALIVE,   /**< 1 if more micro-batches await backward than before in this step, or 0 */
+    PASS_NUMBERS  /**< how many numbers these are */
 };
 
 /** What one of the labs does with a batch: a step, or an evaluation (step STEPS). */
@@ -45,7 +45,7 @@ static inline Label stages_ranges_label(void)
 {
     return label_of(VALUE_OF, A_BLOCK, 0, NO_STEP);
 }
-/** How many numbers this is: begin and end for each number of blocks, from 0. */
+/** The length of that entry: begin and end for each number of blocks, from 0. */
 enum { STAGES_RANGES = 2 * (MAX_BLOCKS + 1) };
 
 /** The kinds of cases of lab 13. */

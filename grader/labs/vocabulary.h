@@ -24,7 +24,7 @@ static const char *const vocabulary_functions[] = {"vocabulary_embedding", "voca
                                                    "vocabulary_parallel_cross_entropy",
                                                    N_("the tied model")};
 
-enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the ten thousands */
+enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the tens of thousands */
 
 /** This rank's columns of random logits, for the loss alone. Large ones are all negative in the
  *  second model, to catch a maximum that starts from 0. */
