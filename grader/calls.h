@@ -20,8 +20,8 @@ enum {
     MOST_INPUTS = 4,       /**< recorded of an operation */
 };
 
-/** The basic elements in a count of a datatype. Two sides of an exchange match if these are equal,
- *  whatever the names of their types (MPI 3.1, 3.3.1). */
+/** The basic elements that some elements of a datatype consist of. Two sides of an exchange match
+ *  if these are equal, whatever the names of their types (MPI 3.1, 3.3.1). */
 typedef struct Signature {
     int64_t count; /**< number of basic elements */
     int32_t basic; /**< their type: a BasicKind and a size in bytes */

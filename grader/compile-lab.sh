@@ -81,7 +81,7 @@ enclosed() {
 # The assembler lists the files that it read (.include, .incbin). Its messages may quote them, so
 # they are not shown.
 compile() {
-    tee "$object".{s,raw,read,assembled} < /dev/null # enclosed commands write existing files only
+    tee "$object".{s,raw,read,assembled} < /dev/null # enclosed, it writes only existing files
     # shellcheck disable=SC2086 # flags are words
     enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
         enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"

@@ -16,8 +16,8 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
 /** Runs that case, and sets *c to it. @return its runs; NULL if there is no case to run */
 Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **c);
 
-/** Runs one case of a lab without judging it, and prints its ranks' calls: ranks as columns, calls
- *  of a group that meet in one row. Marks the first difference, if there is one.
+/** Runs one case of a lab without judging it, and prints its ranks' calls: a column per rank, and
+ *  matching calls of a group in one row. Marks the first difference, if there is one.
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
 

@@ -202,8 +202,8 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
             give_up(&problem);
 }
 
-/* Writes the files; call it before the first lab and after each lab. Whatever ends the grader, they then
- * hold everything that was graded. */
+/* Writes the files; call it before the first lab and after each lab. However the grader ends, they
+ * then hold everything that was graded. */
 static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
                  double begin)
 {

@@ -180,8 +180,8 @@ static json_t *picture_tapes(const Case *c, const Calls *calls)
 
 /* ---- the verdict on the case ----------------------------------------------------------------------------- */
 
-/* The checks, as make grade CASE= reports them. A failed check also has the first check with the same
- * cause, and the part of its own reason that the other check's reason lacks. */
+/* The checks, as make grade CASE= reports them. For a failed check, also adds the first check with
+ * the same cause, and what the reason of that check does not say. */
 static json_t *checks_json(const Options *o, const LabResult *result)
 {
     const Verdict verdict = {result, 1, o->seed, o->author, 0, o->sandbox};

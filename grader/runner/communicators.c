@@ -1,5 +1,5 @@
-/* Communicators: identifies them across ranks, and wraps the calls that create and free them. Creating
- * one is setup; only many are charged (see traffic_end() in main.c). */
+/* Communicators: identifies them across ranks, and wraps the calls that create and free them.
+ * Creating a few is setup, which is free; more are charged (see traffic_end() in main.c). */
 #include <xxhash.h>
 
 #include "base/run.h"

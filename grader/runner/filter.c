@@ -45,7 +45,8 @@ static const uint32_t forbidden[][ROW] = {
     {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl,
      SYS_open_by_handle_at}};
 
-/* Calls that outside a case do nothing but seem to succeed: MPI deletes its files at its end. */
+/* Calls that have no effect outside a case, but appear to succeed: MPI deletes its files at its
+ * end. */
 static const uint32_t pretended[] = {
 #ifdef SYS_unlink
     SYS_unlink,   SYS_rmdir,     SYS_rename,  SYS_link,      SYS_symlink,

@@ -1,4 +1,4 @@
-/* Memory in flight: kept from the lab until an operation is complete, and compared then. */
+/* Memory in flight: withheld from the lab until an operation is complete, and compared then. */
 #include "grader/runner/flight.h"
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ make --silent build/gradebook build/generated/kit.txt > out 2>&1 || cat out
 for name in Ada Grace; do
     mkdir -p "class/$name"
     cp -r "$ROOT"/solutions/0[12]-* "class/$name"
-    for file in class/"$name"/*/*.c; do echo "/* $name */" >> "$file"; done # each is graded for itself
+    for file in class/"$name"/*/*.c; do echo "/* $name */" >> "$file"; done # each is graded alone
 done
 # all_cells SIZE: two students have full marks in both labs.
 all_cells() {

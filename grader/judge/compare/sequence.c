@@ -87,7 +87,7 @@ static bool is_split_by(const Tensor *weight, int dim)
            weight->parameter->placement.dim == dim;
 }
 
-/* Is the product with this weight left as each rank's own term? */
+/* Does the mistake leave out the sum of the ranks' terms in the product with this weight? */
 static bool has_own_term(const Tensor *weight, int now)
 {
     const bool is_of_attention = strstr(weight->parameter->name, "attention");

@@ -161,7 +161,7 @@ static void play_exactly(void)
     clear_spread(JUDGE);
 }
 
-/* Does every second emulated run, starting with run `first`. */
+/* Makes every second emulated run, from run `first` on. */
 static void emulate(int worker, int first, bool exact_is_there)
 {
     static char *room;

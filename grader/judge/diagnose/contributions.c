@@ -239,7 +239,8 @@ static bool is_near(double a, double b)
     return fabs(a - b) < 1e-3;
 }
 
-/* Does the result contain every rank of the world equally often, even ranks of other groups? */
+/* Does the result contain every rank of the world equally often, including those of other
+ * groups? */
 static bool sum_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     double each = NAN;

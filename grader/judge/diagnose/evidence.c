@@ -212,7 +212,7 @@ bool multiple(const Evidence *e)
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (dropout_differs(e)) /* if dropout keeps few numbers, they have some factor by chance */
+    if (dropout_differs(e)) /* if dropout keeps few numbers, some factor fits them by chance */
         return false;
     if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))

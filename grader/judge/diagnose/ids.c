@@ -293,8 +293,8 @@ bool rows_of_repeated_ids(const Evidence *e)
                 (long long)repeated);
 }
 
-/* Where logits are in the thousands or ten thousands: is a language model's loss infinite or NaN? Then
- * what follows from it is wrong too. */
+/* Where logits are in the thousands or tens of thousands: is a language model's loss infinite or
+ * NaN? Then what follows from it is wrong too. */
 bool exp_overflows(const Evidence *e)
 {
     Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);

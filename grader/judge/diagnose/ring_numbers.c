@@ -187,7 +187,8 @@ static bool is_another_sum(Ring *r)
     return false;
 }
 
-/* On the way of chunk k in this direction to this rank, did each rank add the chunk to what x held? */
+/* While chunk k travelled to this rank in this direction, did each rank on the way add it to what x
+ * held? */
 static bool was_added(Ring *r, int k, Range chunk, int direction)
 {
     const Evidence *e = r->e;

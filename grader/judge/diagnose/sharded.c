@@ -100,7 +100,7 @@ static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double 
     return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
 }
 
-/* Is each wrong one of the two sums `factor` times the sum of `made` over these ranks' squares? */
+/* Is each of the two sums, if wrong, `factor` times the sum of `made` over these ranks' squares? */
 static bool both_are_made(const Evidence *e, Members by, Made *made, double factor)
 {
     int wrong = 0;

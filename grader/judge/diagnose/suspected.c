@@ -29,7 +29,7 @@ static int tensors_given(const Evidence *e, int mistake)
     return given;
 }
 
-/* Would the mistake make a forward pass wrong that is right here? */
+/* Would the mistake also make a forward pass wrong that this rank has right? */
 static bool denies_forward(const Evidence *e, int mistake)
 {
     if (e->want->check == FORWARD || !alike_on_ranks(e->c))

@@ -147,7 +147,7 @@ bool launcher_has_ended(Launcher *launcher)
 
 enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: ranks start slowly on a busy machine */
 
-/* mpirun, the supervisor's only child, starts the ranks in order, and nothing else. */
+/* mpirun is the supervisor's only child. It starts the ranks, in order, and no other process. */
 static bool wait_for_ranks(Launcher *launcher)
 {
     for (int look = 0; look < LOOKS; look++) {

@@ -32,7 +32,7 @@ Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int poste
                   double patience);
 
 /** Returns COMPLETE while the ranks can still progress; otherwise HUNG or LOOPED, with a diagnosis
- *  of who waits where. If stderr is a terminal, reports there what takes long. */
+ *  of who waits where. If stderr is a terminal, explains long waits there. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
 /** Writes the diagnosis of a case that must end now, because the lab's cases have taken more than

@@ -120,8 +120,8 @@ static double collective_over(Replay *r, const Meeting *m)
     return *over;
 }
 
-/* When everything that this call exchanges has arrived. A message leaves when both of its ranks have
- * made their calls. */
+/* The time at which everything that this call exchanges has arrived. A message leaves when both of
+ * its ranks have made their calls. */
 static double over_at(Replay *r, int rank, int64_t i)
 {
     const Call *call = &r->calls->rank[rank].call[i];
@@ -145,8 +145,8 @@ static double over_at(Replay *r, int rank, int64_t i)
     return time;
 }
 
-/* When a call returns; UNKNOWN if what it waits for is not there yet. A request that a test found
- * complete has no wait. */
+/* The time at which a call returns; UNKNOWN if what it waits for is not there yet. A request that a
+ * test found complete has no wait. */
 static double returns_at(Replay *r, int rank, int64_t i)
 {
     const RankCalls *mine = &r->calls->rank[rank];

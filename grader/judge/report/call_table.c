@@ -47,8 +47,7 @@ static bool same_operation(const Call *a, const Call *b)
     return !strcmp(a->name, b->name) && a->starts == b->starts;
 }
 
-/* Calls of a group meet by their number; other calls are put beside the same calls of other
- * ranks. */
+/* Calls of a group match by their number; other calls match the same calls of other ranks. */
 static bool belong_together(const Call *a, const Call *b)
 {
     if (a->number || b->number)
