@@ -1,6 +1,5 @@
 #!/bin/sh
-# Downloads real data, verifies them, and keeps files that are there; resumes an interrupted
-# download.
+# Downloads and verifies real data. Keeps existing files, and resumes an interrupted download.
 #   download.sh [FOLDER]   (default: the folder of this script)
 # ONLY=reviews, the default: the IMDb reviews, as imdb/train.csv and imdb/test.csv, and the
 # vocabulary of bert-base-uncased. ONLY=stories: 21,990 TinyStories (19 MB: those held out for

@@ -165,7 +165,7 @@ def of_vocabulary():
 
 
 def of_averages(large):
-    """Averages of a model's weights between places that a slow line joins."""
+    """Averages of a model's weights between sites that a slow link connects."""
     places, seconds, gigabits = 4, 2, 1
     sent = WIDTH * 2 * (places - 1) / places * large.parameters(1)
     found = {"average.n": places, "average.step": seconds, "average.line": gigabits, "average.GB": f"{sent / 1e9:.1f}"}
@@ -214,8 +214,8 @@ def of_recomputation():
 
 def of_roofline(large):
     """Operations per byte, and the operations per second that a GPU's rates allow: log10 of both, for the figure. Numbers have two
-    bytes. The first product of a block's pair; the same on eight ranks; the same for one token; a residual sum, which reads two
-    numbers and writes one."""
+    bytes. The points are the first product of a block's pair, the same on eight ranks, the same for
+    one token, and a residual sum, which reads two numbers and writes one."""
     cluster, half, tokens, (width, inner) = clusters.read(CLUSTER)[1], 2, large.batch * large.seq, (large.hidden, 4 * large.hidden)
 
     def product(rows, outputs):

@@ -70,8 +70,8 @@ def sent_over_dp(model, tp, dp):
 
 
 def sent_over_pp(model, tp, dp, pp):
-    """The bytes that a training step sends over pp: each of the tp ranks of a stage sends all that crosses
-    a border."""
+    """The bytes that a training step sends over pp: each of the tp ranks of a stage sends all that
+    crosses a boundary."""
     return WIDTH * dp * tp * budget(12, "BACKWARD", n=pp, STAGES=pp, B=model.batch // dp, S=model.seq, H=model.hidden)
 
 

@@ -94,7 +94,8 @@ def row_split():
 
 
 def row_bias():
-    """A row split with a bias, which is added to the sum; and the first row if each rank adds it."""
+    """A row split with a bias that is added to the sum; and the first row if each rank added the
+    bias."""
     terms = [times(columns(COUNTED, 2 * r, 2 * r + 2), COUNTED_WT[2 * r:2 * r + 2]) for r in (0, 1)]
     total = plus(*terms)
     must(total == times(COUNTED, COUNTED_WT), "the terms of lab 20's example")
