@@ -258,7 +258,7 @@ void metrics_synchronise(Metrics *metrics, const Mesh *mesh); /**< sums over the
 
 /** Consecutive numbers: begin, begin + 1, ... */
 typedef struct Range {
-    int64_t begin, end; /**< begin is part of it, end is the first that is not */
+    int64_t begin, end; /**< end is the first number after the range */
 } Range;
 
 /** Given: this rank's part of the model, and the batch. Tokens pass through an embedding, then
@@ -291,7 +291,7 @@ void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradie
 /* ---- Lab 13: micro-batches -------------------------------------------------------------------------- */
 
 int stage_micros(const Stage *stage); /**< the number of micro-batches in a batch; they are numbered from 0 */
-/** Sends x [B,S,H] to stage `to`, and waits until that stage has begun to receive it. */
+/** Sends x [B,S,H] to stage `to`, and may wait until that stage has begun to receive it. */
 void stage_send_blocking(Stage *stage, Tensor *x, int to);
 /** Starts to send x [B,S,H] to stage `to`, and returns at once. Do not change x before stage_sends_finish(). */
 void stage_send_start(Stage *stage, Tensor *x, int to);
@@ -332,7 +332,8 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */
 void accumulate(Tensor *sum, Tensor *x);
-/** Sends the numbers of x to rank `to` of the group, and waits until that rank has begun to receive them. */
+/** Sends the numbers of x to rank `to` of the group, and may wait until that rank has begun to
+ *  receive them. */
 void group_send(Group *group, Tensor *x, int to);
 /** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
  * pending_wait(), which returns when that rank has begun to receive them. */

@@ -99,7 +99,7 @@ typedef struct Call {
     /** of a MESSAGE, otherwise NOBODY; from_tag is also the tag of create_group */
     int32_t to, to_tag, from, from_tag;
     Signature sent[MAX_RANKS];     /**< to each rank; for a MESSAGE and most REDUCTIONs only one */
-    Signature received[MAX_RANKS]; /**< expected from each rank; likewise */
+    Signature received[MAX_RANKS]; /**< expected from each rank; for a MESSAGE only one */
     int32_t starts;                /**< starts a request: returns at once, to be waited for later */
     int32_t probes;                /**< waits for a message without receiving it */
     int32_t ready;                 /**< a ready send: its receive must have been posted */

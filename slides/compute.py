@@ -188,8 +188,9 @@ def of_sharded_optimiser(large):
 
 
 def of_sequence(large):
-    """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in units of B·S·H numbers. Also the
-    activations that tp alone does not divide, as sequence parallelism divides them, in per cent of what one rank keeps."""
+    """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in
+    units of B·S·H numbers. Adds the activations that tp alone does not divide, as sequence
+    parallelism divides them, in per cent of what one rank keeps."""
     reduce_scatter = all_gather = 1
     attention, inner, whole = 4, 4, 2
     pairs, all_positions = 2, 16  # of a block; the label of a whole pass in grader/labs/sequence.h

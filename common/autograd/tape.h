@@ -29,8 +29,8 @@ typedef struct TapeBatch {
     int64_t draw; /**< selects the masks that dropout draws; see segment_run() */
 } TapeBatch;
 
-/** A call of an operation that is a pair of plain functions on values: f, g, the gather,
- *  the scatter, those along the sequence, apply(). */
+/** A call of an operation that is a pair of plain functions on values: f, g, the gather, the
+ *  scatter, the pairs along the sequence, or apply(). */
 typedef struct PairCall {
     Op op;            /**< the pair, and its name for messages */
     const Mesh *mesh; /**< the mesh of the call */

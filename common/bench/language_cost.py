@@ -46,7 +46,7 @@ class LanguageModel(cost.Model):
         return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
 
     def block(self, tp):
-        """Biases after a split by columns are split, those after a split by rows are whole."""
+        """Biases after a split by columns are split; biases after a split by rows are whole."""
         hidden = self.hidden
         return (self.weights() + self.of_kind(0, 3 * hidden + self.inner(), 0)) / tp + self.of_kind(2, 6, 4) * hidden
 

@@ -16,7 +16,7 @@
 
 enum {
     SLOT_NUMBERS = 1 << 15, /**< in a piece: the slots of a few ranks stay in a core's cache */
-    SLOTS = 4,              /**< per rank; half a megabyte per group in single precision */
+    SLOTS = 4,              /**< per rank and group: half a megabyte in single precision */
     LINE = 64               /**< bytes of a cache line */
 };
 

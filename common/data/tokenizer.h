@@ -94,7 +94,7 @@ void known_word_keep(KnownWords *known, const char *word, size_t length, const i
 /** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
  *  messages. Takes over file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
-/** Like wordpiece_read(), but does not take over the bytes. The vocabulary is JSON, the merges are
+/** Like wordpiece_read(), but does not take over the bytes. The vocabulary is JSON; the merges are
  *  lines. */
 bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
               FileBytes merges, Problem *problem);

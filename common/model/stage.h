@@ -17,8 +17,8 @@ typedef struct MicroBatch {
     int64_t rows_of_a_step;      /**< the sum of the losses is divided by this */
     Tensor *input;  /**< the result of stage_embed() or stage_receive(), [B,S,H]; NULL before */
     Tensor *output; /**< the result of stage_run(); NULL before it and after the backward pass */
-    Tensor *logits; /**< on the last stage, after the forward pass, [B,classes]; else NULL */
-    Tensor *loss;   /**< likewise, [1]; NULL without labels */
+    Tensor *logits; /**< on the last stage, after the forward pass; otherwise NULL */
+    Tensor *loss;   /**< [1] on the last stage, after the forward pass; NULL without labels */
 } MicroBatch;
 
 /** Called with a stage and the micro-batch that passes through it. */

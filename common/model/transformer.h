@@ -79,7 +79,7 @@ extern const Architecture architecture_bert;
 /** The same blocks, pretrained on text (TASK=mlm): a norm, and a head tied to the embedding. */
 extern const Architecture architecture_masked_bert;
 /** BERT as its authors published it: post-LN blocks with biases, exact GELU, token types, a pooler.
- *  The same logits. */
+ *  Its logits [B,classes] are whole. */
 extern const Architecture architecture_real_bert;
 /** GPT-2 (Radford et al., 2019): pre-LN blocks with biases, learned positions, GELU by tanh. */
 extern const Architecture architecture_gpt2;

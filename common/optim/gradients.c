@@ -1,4 +1,4 @@
-/* Changes gradients before the step: clipping, and the scaler for fp16. Also the learning rate. */
+/* What comes before a step: the gradient scaler for fp16, clipping, and the learning rate. */
 #include <math.h>
 
 #include "mesh/mesh.h"

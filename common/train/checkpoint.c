@@ -163,7 +163,7 @@ static const Parameter *not_finite(const Trainer *t, const CheckpointIndex *inde
     return NULL;
 }
 
-/* Rejects weights that are not finite: a run that has diverged must not replace a good
+/* Rejects numbers that are not finite: a run that has diverged must not replace a good
  * checkpoint. */
 static bool may_be_saved(const Trainer *t, const CheckpointIndex *index, Problem *problem)
 {

@@ -16,7 +16,7 @@
 
 /** The time that a rank waited for others. */
 #define WAITING_FOR_OTHERS N_("waiting for other ranks")
-/** The exchange of which table rows are in use on any replica. */
+/** The exchange that finds which table rows any replica uses. */
 #define REDUCTION_ROWS N_("gradient reduction, which rows")
 /** The time that the backward pass spent on starting and progressing sums. */
 #define REDUCTION_UNDER_WAY N_("gradient reduction, under way")

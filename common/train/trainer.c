@@ -169,8 +169,8 @@ static double sum_of(const double *values, int64_t count)
     return sum;
 }
 
-/* The peak of the cores that this rank uses. If the ranks of a node have more threads than they may
-   use cores together, they share the cores. With AMP, products have another peak, so returns 0. */
+/* The peak of the cores that this rank uses. If the ranks of a node together have more threads than
+ * usable cores, they share the cores. With AMP, products have another peak, so returns 0. */
 static double peak_of_rank(const Trainer *t)
 {
     MPI_Comm node;

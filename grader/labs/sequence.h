@@ -14,7 +14,7 @@ typedef enum SequenceKind {
 
 /** The indices of labels. */
 enum {
-    GATHER_SEQUENCE,         /**< of the first call; that of the next call is CALL_PARTS later */
+    GATHER_SEQUENCE,         /**< of the first call; the index of the next is CALL_PARTS larger */
     REDUCE_SCATTER_SEQUENCE, /**< likewise */
     CALL_PARTS,              /**< how many parts a call of the pairs has */
     MOST_CALLS = 8,          /**< of the pairs in a pass */

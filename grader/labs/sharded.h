@@ -35,11 +35,11 @@ enum {
     0.25 /**< of AdamW: large, so that its first step shows a wrong factor too */
 
 enum {
-    SHARDED_CUTS = 4, /**< how many counts are cut: that of the case first */
+    SHARDED_CUTS = 4, /**< how many counts are cut; the count of the case comes first */
     SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
 };
-/** The counts that are cut: that of the case (0 here), fewer than there are parts, not a multiple
- *  of the number of parts, and more than an int holds. */
+/** The counts that are cut: the count of the case (0 here), one below the number of parts, one that
+ *  is no multiple of the number of parts, and one too large for an int. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */

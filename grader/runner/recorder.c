@@ -242,8 +242,8 @@ static double weight(int64_t i)
     return 0.5 + (double)(x >> 40) * 0x1p-24;
 }
 
-/* Should x, or its gradient, be the same on every rank? The gradient of a partial sum is, that of a
- * copy is not. */
+/* Should x, or its gradient, be the same on every rank? The gradient of a partial sum should, the
+ * gradient of a copy should not. */
 static bool is_called_whole(const Tensor *x, const Tensor *gradient)
 {
     PlacementKind kind = (PlacementKind)x->placement.kind;

@@ -1,5 +1,5 @@
-/* Every placement rule, on rank 1 of 2: the placements that an operation accepts, that of its
- * result, and its message about other placements. The tests call only the rules of f, g and the
+/* Every placement rule, on rank 1 of 2: the placements that an operation accepts, the placement of
+ * its result, and its message about other placements. The tests call only the rules of f, g and the
  * other pairs, so the ranks do not communicate. */
 #include "autograd/tests/fixture.h"
 

@@ -250,7 +250,7 @@ void backend_set_threads(int threads)
 
 bool backend_looks_for_zeros(void)
 {
-    return false; /* the host would have to wait for the kernels to look */
+    return false; /* to look, the host would have to wait for the kernels */
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */

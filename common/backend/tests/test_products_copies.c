@@ -1,5 +1,5 @@
 /* Consecutive products: a matrix rounded for one is not rounded again for the next unless it has
- * changed. Also TF32, for which the kit rounds nothing. */
+ * changed. With TF32, the kit rounds nothing. */
 #include "backend/tests/precisions.h"
 
 /* ---- copies outlive a product, but no change ---- */

@@ -340,8 +340,8 @@ typedef struct Place {
     bool ready;
 } Place;
 
-/* The number of GPUs that the group's ranks have together; 0 if a rank has none, which the caller
- * reports. */
+/* The number of GPUs that the group's ranks have together; 0 if a rank has none, which the program
+ * reports later. */
 static int gpus_of(const Group *group)
 {
     Problem problem;

@@ -16,7 +16,7 @@ if not os.path.exists(f"{BUILD}/train-{GPU}-nccl"):
 
 
 def on(name):
-    """Makes later runs use this device: "on the CPU", or GPUs, emulated ones unless BACKEND is
+    """Makes later runs use this device: "on the CPU", or a GPU, which is emulated unless BACKEND is
     set."""
     global program, environment_of_runs
     program, environment_of_runs = ON_GPUS.get(name, ("train", {}))

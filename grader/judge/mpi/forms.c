@@ -27,7 +27,7 @@ static bool comes_next(const Calls *calls, const Difference *d, int late)
     return next && fit(next, d->rank[late], d->call[1 - late], d->rank[1 - late]);
 }
 
-/* How many other ranks make the call of d->rank[k] there? */
+/* How many other ranks make the same call as d->rank[k] at this point? */
 static int company(const Calls *calls, const Difference *d, int k)
 {
     int others = 0;

@@ -18,7 +18,7 @@ typedef struct RankCalls {
     int64_t values_count;     /**< number of values here */
     Value *value;             /**< the first ones: their ring is not overwritten */
     int64_t operations_count; /**< number of operations here */
-    TapeOperation *operation; /**< likewise the first ones */
+    TapeOperation *operation; /**< the first ones: their ring is not overwritten */
 } RankCalls;
 
 /** All ranks' calls in a case. */

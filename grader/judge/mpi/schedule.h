@@ -54,7 +54,7 @@ typedef struct Pass {
 /** A span of time. */
 typedef struct Interval {
     double begin; /**< in slots or seconds */
-    double end;   /**< likewise, not before begin */
+    double end;   /**< likewise; at least `begin` */
 } Interval;
 
 /** Spans, in order; any beyond MOST_INTERVALS are left out. */
@@ -74,7 +74,7 @@ typedef struct StepSchedule {
     Intervals sums;                    /**< when rank 0's sums over replicas are under way */
     double length;                     /**< of the step: until everything has ended */
     double waited[MAX_RANKS];          /**< without passes: the longest wait of each rank */
-    const Call *waited_in[MAX_RANKS];  /**< likewise: the call in which it waits, or NULL */
+    const Call *waited_in[MAX_RANKS];  /**< without passes: the call in which it waits, or NULL */
     const Call *stuck
         [MAX_RANKS]; /**< the call in which a rank would wait forever if MPI buffered no message, or NULL */
 } StepSchedule;
