@@ -61,7 +61,7 @@ SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors
 /** Appends all numbers [count] of the next tensor. safetensors_end() reports errors. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);
 
-/** Renames the file once it is on disk, and frees the writer.
+/** Puts the file in place once it is on disk, and frees the writer.
  *  @return true; or false with `problem` if this or an earlier write failed: the old file then
  *  stays */
 bool safetensors_end(SafetensorsWriter *writer, Problem *problem);

@@ -106,9 +106,9 @@ typedef struct TokenSet {
  *  cache in `cache_folder`, which it creates if necessary. `tokenizer` is a path (tokenizer_open).
  *
  *  The cache file's name depends on the contents of both files, SEQ and the format, so a change in
- *  any of them makes a new file; a damaged file is made again. Each file is written under a
- *  temporary name and then renamed, so ranks may open the same set at once. The CSV file: header
- *  `review,label`, RFC 4180, UTF-8, labels 0/1 or neg/pos.
+ *  any of them makes a new file; a damaged file is made again. A cache file gets its name only once
+ *  it is complete, so ranks may open the same set at once. The CSV file: header `review,label`, RFC
+ *  4180, UTF-8, labels 0/1 or neg/pos.
  *  @return NULL with `problem` (file, row and line) on bad input or if the cache cannot be written;
  *  otherwise a set that the caller frees with token_set_close */
 TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,

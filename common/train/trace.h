@@ -22,8 +22,8 @@ void trace_step(int64_t done);
 /** Ends the current step. Keeps it if it is one of the steps to keep, and all of its spans fit. */
 void trace_step_ends(void);
 
-/** Collects the steps that all ranks have kept, and writes them to `path` on rank 0 (to a temporary
- *  file, then renamed). Collective. `first` steps were done before this run.
+/** Collects the steps that all ranks have kept, and writes them to `path` on rank 0, atomically.
+ *  Collective. `first` steps were done before this run.
  *  @return false with `problem`, the same on every rank, if it cannot be written */
 bool trace_write(const char *path, int64_t first, Problem *problem);
 

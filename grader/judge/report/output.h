@@ -5,6 +5,6 @@
 
 #include "base/problem.h"
 
-/** Writes `text` to a temporary file and renames it. On failure returns false with `problem`, and
- *  the old file stays. */
+/** Replaces the file by one with `text`. On failure returns false with `problem`, and the old file
+ *  stays. */
 bool write_file(const char *path, const char *text, Problem *problem);
