@@ -160,7 +160,7 @@ hide_all_but_exports() {
     local name arguments=()
     for name in $exports; do
         [[ $defined == *" $name "* ]] ||
-            end_with "$(said 'lab %s does not define %s (%s)' "$lab" "$name" "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
+            end_with "$(said 'lab %s does not define %s' "$lab" "$name")"$'\n'"$(said '  at %s' "$source")" "$(said 'the start file (make start LAB=%s) shows how it is declared' "$lab")"
         arguments+=("--keep-global-symbol=$name")
     done
     for name in "${undefined[@]}"; do

@@ -17,9 +17,9 @@ most_passes=4
 # need.
 lacks() {
     local name
-    for name in pdflatex kpsewhich ${1:+pdf2svg}; do type -P "$name" > /dev/null || echo "$name"; done
+    for name in pdflatex afm2tfm kpsewhich ${1:+pdf2svg}; do type -P "$name" > /dev/null || echo "$name"; done
     type -P kpsewhich > /dev/null || return 0
-    for name in beamer.cls tikz.sty listings.sty booktabs.sty lmodern.sty tgheros.sty; do
+    for name in beamer.cls tikz.sty listings.sty booktabs.sty lmodern.sty tgheros.sty qhvri.afm; do
         kpsewhich "$name" > /dev/null || echo "$name"
     done
 }
@@ -34,9 +34,18 @@ need_latex() { # [figures]
 pass() { # NAME FIRST-LINE
     (
         cd "$folder/$1"
-        max_print_line=10000 TEXINPUTS=".:$OLDPWD/slides:$folder:" pdflatex -interaction=nonstopmode -halt-on-error -file-line-error \
+        max_print_line=10000 TEXINPUTS=".:$OLDPWD/slides:$folder:" TFMFONTS="$folder:" ENCFONTS="$folder:" pdflatex -interaction=nonstopmode -halt-on-error -file-line-error \
             -no-shell-escape -jobname="$1" "$2" > stdout.txt 2>&1
     )
+}
+
+# make_greek: makes greek.tfm and greek.enc, the letters of the slides' font that style.tex names. TeX
+# Gyre has them in no encoding of its own.
+make_greek() {
+    local none
+    mapfile -t none < <(printf '/.notdef%.0s\n' {5..256})
+    printf '%s\n' '/Greek [' /alpha /beta /eta /minus "${none[@]}" '] def' > "$folder/greek.enc"
+    afm2tfm "$(kpsewhich qhvri.afm)" -T "$folder/greek.enc" "$folder/greek.tfm" > /dev/null
 }
 
 # The first error in a log, as LaTeX reports it: file:line: message.
@@ -105,6 +114,7 @@ draw_figures() {
     rm -f "$folder"/{*.svg,list.tsv}
     BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder"
     /usr/bin/python3 -B slides/figures.py "$folder"
+    make_greek
     compile figures '\def\lang{}\def\FiguresOnly{}\input{balise.tex}' || say_error "$folder/figures/figures.log"
     accept figures
     pdf2svg "$folder/figures/figures.pdf" "$folder/figures/%d.svg" all
@@ -134,6 +144,7 @@ main() {
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
     BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder" grader/start
+    make_greek
     for lang in '' .fr; do
         slides_and_notes "$lang"
         decks+=("balise$lang" "balise-notes$lang")

@@ -41,7 +41,7 @@ def said(*command, **environment):
 
 def trained(tp, dp, pp, micro, options, *more):
     """Trains with all labs."""
-    said("common/train/launch.sh", tp * dp * pp, "solutions", 16, f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--test", "", "--threads", 1, "--tp", tp,
+    said("common/train/launch.sh", tp * dp * pp, *steps.ALL_LABS, f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--test", "", "--threads", 1, "--tp", tp,
          "--pp", pp, "--micro", micro if pp > 1 else 1, *(word for name, value in options.items() for word in (f"--{name}", value)), *more)
 
 

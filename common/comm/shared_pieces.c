@@ -1,7 +1,9 @@
 /* Collectives in shared memory, piece by piece. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/language.h"
 #include "base/run.h"
 #include "comm/shared.h"
 
@@ -105,16 +107,33 @@ static void take_piece(const Collective *c, const Group *group, const SharedSlot
     }
 }
 
-static void must_match(const Collective *c, const SharedSlot *other, int rank)
+enum { COLLECTIVE_SIZE = 128 }; /* bytes of its description */
+
+/* "all-gather of 32 numbers in rows of 8" */
+static void describe(Operation operation, ReduceOp how, int64_t count, int64_t width,
+                     char text[COLLECTIVE_SIZE])
 {
-    if (other->count != c->count || other->operation != c->request.operation ||
-        other->how != c->how || other->width != c->width)
-        misuse(
-            "does each rank call the same collectives, in the same order and with the same sizes? "
-            "make grade says which lab does not, make trace LAB=n shows it",
-            "this rank has %lld numbers in a collective, but rank %d of the group has %lld, or "
-            "calls another collective",
-            (long long)c->count, rank, (long long)other->count);
+    const char *const name = operation == ALL_GATHER       ? "all-gather"
+                             : operation == REDUCE_SCATTER ? "reduce-scatter"
+                             : how == MAXIMUM              ? "all-reduce (maximum)"
+                                                           : "all-reduce (sum)";
+    if (width)
+        snprintf(text, COLLECTIVE_SIZE, _("%s of %lld numbers in rows of %lld"), name,
+                 (long long)count, (long long)width);
+    else
+        snprintf(text, COLLECTIVE_SIZE, _("%s of %lld numbers"), name, (long long)count);
+}
+
+static void must_match(const Collective *c, const SharedSlot *other, const Group *group, int rank)
+{
+    if (other->count == c->count && other->operation == c->request.operation &&
+        other->how == c->how && other->width == c->width)
+        return;
+    char mine[COLLECTIVE_SIZE], theirs[COLLECTIVE_SIZE];
+    describe(c->request.operation, c->how, c->count, c->width, mine);
+    describe(other->operation, other->how, other->count, other->width, theirs);
+    misuse(HINT_SAME_COLLECTIVES, "this rank calls %s, but rank %d of its group %s calls %s", mine,
+           rank, group->name, theirs);
 }
 
 static bool all_have(const Shared *shared, size_t counter, int64_t pieces)
@@ -153,7 +172,7 @@ static bool take_next(Shared *shared)
     const int size = shared->group->size;
     for (int r = 0; r < size; r++) {
         shared->slot[r] = &shared->board[r]->slot[turn % SLOTS];
-        must_match(c, shared->slot[r], r);
+        must_match(c, shared->slot[r], shared->group, r);
     }
     take_piece(c, shared->group, shared->slot);
     atomic_store_explicit(&mine->taken, turn + 1, memory_order_release);
@@ -171,8 +190,7 @@ void shared_check(const Shared *shared)
         const Board *other = shared->board[r];
         if (atomic_load_explicit(&other->by_mpi, memory_order_acquire) > sums &&
             atomic_load_explicit(&other->filled, memory_order_acquire) <= turn)
-            misuse("does each rank call the same collectives, in the same order and with the same "
-                   "sizes? make grade says which lab does not, make trace LAB=n shows it",
+            misuse(HINT_SAME_COLLECTIVES,
                    "this rank waits in a collective of %lld numbers, but rank %d of the group has "
                    "left out a collective",
                    (long long)shared->first->count, r);

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """board.py begin OUT: can the page be written there?  board.py BOARD OUT: makes the page of a class
-from the output of build/gradebook --board. With NAMES=1 in the environment, it shows the students'
-names."""
+from the output of build/gradebook --board, and prints who has which lab in 80 columns. With NAMES=1
+in the environment, both show the students' names."""
 import json
 import os
 import sys
+import textwrap
 import time
 
 from page import escape, give_up, make_room, paragraph, size_text, table, write
@@ -15,6 +16,7 @@ STATES = {"does not build": ("✗", _("does not compile")), "refused": ("⊘", _
           "not handed in": ("·", _("not handed in")), "no result": ("?", _("the grader has no result"))}
 UNREAD = _("the submission cannot be read")
 FULL = "✓"
+WIDTH = 80  # of the terminal's table
 # Losses of one training differ by rounding only.
 ROUNDING = 1e-3
 
@@ -146,6 +148,29 @@ def body_of(board):
 {speed_table(board)}</section></div>"""
 
 
+def letter(lab):
+    """A lab in a column of the terminal's table."""
+    if lab["state"] != "graded":
+        return STATES[lab["state"]][0]
+    return FULL if is_full(lab) else str(10 * lab["points"] // lab["of"])
+
+
+def print_class(board):
+    """The table of the class, without bytes and speeds."""
+    widths = [len(str(lab["number"])) + 1 for lab in board.labs]
+    left, all_points = WIDTH - sum(widths) - len(" 200/200"), sum(lab["of"] for lab in board.labs)
+
+    def row(name, cells, points):
+        return f"{name[:left]:<{left}}" + "".join(f"{one:>{width}}" for one, width in zip(cells, widths)) + points
+    print(row(_("submission"), [lab["number"] for lab in board.labs], ""))
+    for one in board.submissions:
+        points = f"{sum(lab.get('points') or 0 for lab in one['labs']):>4}/{all_points}"
+        print(f"{board.name_of(one)[:left]:<{left}} {UNREAD}" if one["refused"] else row(board.name_of(one), map(letter, one["labs"]), points))
+    found = {lab["state"] for one in board.submissions for lab in one["labs"]}
+    marks = [f"{FULL} " + _("all points"), "0-9 " + _("tenths of the points"), *(f"{mark} {words}" for state, (mark, words) in STATES.items() if state in found)]
+    print("\n".join(textwrap.wrap("; ".join(marks), WIDTH)))
+
+
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "begin":
         make_room(arguments[1])
@@ -155,6 +180,7 @@ def main(arguments):
             board = Board(json.load(file), bool(os.environ.get("NAMES")))
     except (OSError, ValueError) as error:
         give_up(f"{arguments[0]}: {error}", _("make board DIR=submissions writes it"))
+    print_class(board)
     write(arguments[1], _("The class"), body_of(board), {}, ["board.js"])
 
 

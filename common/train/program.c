@@ -63,8 +63,7 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     int class;
     MPI_Error_class(*code, &class);
     misuse(class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT
-               ? N_("does each rank call the same collectives, in the same order and with the same "
-                    "sizes? make grade says which lab does not, make trace LAB=n shows it")
+               ? HINT_SAME_COLLECTIVES
                : N_("is the memory full that the ranks share? df -h /dev/shm"),
            "an exchange failed in MPI: %s", text);
 }

@@ -106,11 +106,18 @@ static void print_stages(const RankReport *ranks, int count)
     }
 }
 
+/* Digits after the point for a table: three figures, or more. */
+static int decimals(double rate)
+{
+    return rate < 10 ? 2 : rate < 100 ? 1 : 0;
+}
+
 void report_speed(const StepCost *step, int count)
 {
     const double tokens = step->tokens / step->seconds, rate = 1e-9 * step->work / step->seconds;
     printf(_("\nspeed     %.0f tokens/s, %.0f a rank\n"), tokens, tokens / count);
-    printf(_("          %.4g GFLOP/s of the model, %.4g a rank"), rate, rate / count);
+    printf(_("          %.*f GFLOP/s of the model, %.*f a rank"), decimals(rate), rate,
+           decimals(rate / count), rate / count);
     if (step->peak > 0)
         printf(_(", %.3g %% of the peak (MFU)"), 100 * 1e9 * rate / step->peak);
     putchar('\n');

@@ -47,7 +47,7 @@ typedef struct Submission {
     int alias;                          /**< on the page of make board */
     bool refused;                       /**< nothing in it could be read */
     int pending;                        /**< units that have not ended */
-    int points, of;                     /**< points earned, and the most that can be earned */
+    int points;                         /**< points earned */
 } Submission;
 
 /** One run of make gradebook or make board. */

@@ -202,8 +202,8 @@ START_TEST(ranks_that_sum_arrays_of_different_sizes_are_reported)
     const int64_t count = group_rank(group) == 3 ? 7 : 8;
     real *x = numbers_of(group_rank(group), 8);
     if (group_is_over_mpi(group) && group->transport->all_reduce != over_mpi.all_reduce)
-        ASSERT_MISUSE(comm_all_reduce(group, x, x, count), "numbers in a collective",
-                      "calls another collective");
+        ASSERT_MISUSE(comm_all_reduce(group, x, x, count), "all-reduce (sum) of 7 numbers",
+                      "all-reduce (sum) of 8 numbers", "of its group all calls");
     give_back(x);
     MPI_Barrier(MPI_COMM_WORLD);
     group_free(group);

@@ -4,16 +4,6 @@
 
 #include "grader/judge/report/verdict.h"
 
-/* Compiler messages have carets below them, so their lines are not broken. */
-static void print_lines(FILE *out, const char *text, const char *indent)
-{
-    while (*text) {
-        int line = (int)strcspn(text, "\n");
-        fprintf(out, "%s%.*s\n", indent, line, text);
-        text += line + (text[line] == '\n');
-    }
-}
-
 /* The next reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
@@ -22,17 +12,22 @@ static int told_before(const LabResult *lab, int check)
     return check;
 }
 
-/* Prints a reason, with its HINT in bold. */
-static void print_own_reason(FILE *out, Page page, const char *reason)
+/* Prints a reason, with its HINT in bold. The compiler's messages, if there are any, begin with
+ * blanks; they have carets below them, so their lines are not broken. */
+static void print_own_reason(FILE *out, Page page, const char *reason, bool has_messages)
 {
     const Paint paint = paint_of(page);
-    char line[sizeof((CheckResult *)NULL)->reason];
+    char line[sizeof((LabResult *)NULL)->remark];
     while (*reason) {
         const int length = (int)strcspn(reason, "\n");
-        const bool hint = !strncmp(reason, _("HINT: "), strlen(_("HINT: ")));
+        const size_t blanks = has_messages ? strspn(reason, " ") : 0;
+        const bool hint = !strncmp(reason + blanks, _("HINT: "), strlen(_("HINT: ")));
         snprintf(line, sizeof line, "%.*s", length, reason);
         fputs(hint ? paint.strong : "", out);
-        print_indented(out, page, line, "      ");
+        if (blanks && !hint)
+            fprintf(out, "      %s\n", line);
+        else
+            print_indented(out, page, line + blanks, "      ");
         fputs(hint ? paint.off : "", out);
         reason += length + (reason[length] == '\n');
     }
@@ -46,7 +41,7 @@ static void print_reason(FILE *out, Page page, const LabResult *lab, Check check
         if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
             cause_of(lab, (Check)other) == check)
             append(others, sizeof others, "%s%s", others[0] ? ", " : "", _(check_names[other]));
-    print_own_reason(out, page, own_reason(lab, check));
+    print_own_reason(out, page, own_reason(lab, check), false);
     if (!others[0])
         return;
     snprintf(text, sizeof text, _("also failing for this reason: %s"), others);
@@ -204,7 +199,7 @@ void report_lab(FILE *out, const Verdict *verdict, const LabResult *result, Page
         print_indented(out, page, result->remark, "      ");
         print_next(out, page, lab, "      ");
     } else {
-        print_lines(out, result->remark, "      ");
+        print_own_reason(out, page, result->remark, true);
         if (bad)
             print_indented(out, page, result->stack, "  ");
     }
