@@ -160,6 +160,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("calls and values");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, values_called_whole_are_compared_within_a_tp_group);
+    tcase_add_test(tcase, gradients_do_not_explain_a_forward_pass);
     tcase_add_test(tcase, ranks_are_not_compared_after_they_diverge);
     tcase_add_test(tcase, calls_that_matched_share_a_row);
     tcase_add_test(tcase, messages_have_rows_of_their_own);

@@ -225,12 +225,9 @@ static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text
         return false;
     const char *line = line_of(call->address);
     snprintf(text, 200,
-             line[0]
-                 ? _("%s at %s exchanges with other replicas, whose numbers are not needed: the "
-                     "group is mesh->tp")
-                 : _("%s%s exchanges with other replicas, whose numbers are not needed: the "
-                     "group is mesh->tp"),
-             call->name, line);
+             _("the exchange at %s is over other replicas, too, whose numbers are not needed: the "
+               "group is mesh->tp"),
+             line[0] ? line : call->name);
     return true;
 }
 
