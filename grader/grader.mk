@@ -86,9 +86,9 @@ $(BUILD)/generated/protocol_checksum.h: $(PROTOCOL)
 	printf '#define PROTOCOL_CHECKSUM "%.16s"\n' "$$(cat $^ | sha256sum)" > $@
 $(call float,grader/labs/stamp.c) $(call double,grader/labs/stamp.c): $(BUILD)/generated/protocol_checksum.h
 
-# The kernels whose multiply-adds the grader counts, in the runner and in the judge.
+# The kernels that the grader counts, in the runner and in the judge.
 COUNTED_KERNELS = $(addprefix kernel_linear_,forward backward_input backward_weight) \
-                  $(addprefix kernel_attention_,forward backward)
+                  $(addprefix kernel_attention_,forward backward) kernel_dropout_draw
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 # gold, from the same package, takes half of ld's time. A student waits for the linker after each
 # edit.

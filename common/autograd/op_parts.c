@@ -1,6 +1,7 @@
 /* part() and take(): one of several equal parts of a tensor, on the tape. */
 #include "autograd/parts.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
 int64_t rows_before(Shape shape, int dim)
@@ -11,11 +12,20 @@ int64_t rows_before(Shape shape, int dim)
     return rows;
 }
 
+/* Is n the size of the world, where fewer ranks split a model? */
+static bool is_world(const Tensor *x, int64_t n)
+{
+    const Mesh *mesh = x->tape ? x->tape->mesh : NULL;
+    return mesh && mesh->world && n != mesh->tp_degree && n == group_size(mesh->world);
+}
+
 void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
 {
     if (n < 1 || x->shape.size[dim] % n)
-        misuse("if this is the right dimension to split, its size must be a multiple of the number "
-               "of ranks",
+        misuse(is_world(x, n)
+                   ? N_("the world has that many ranks; mesh->tp_degree of them split this x")
+                   : N_("if this is the right dimension to split, its size must be a multiple of "
+                        "the number of ranks"),
                "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
                TENSOR_TEXT(x), (long long)n);
 }
@@ -61,7 +71,10 @@ Tensor *part(Tensor *x, int dim, int k, int n)
     dim = shape_dim("part", x->shape, dim);
     must_divide("part", x, dim, n);
     if (k < 0 || k >= n)
-        misuse("parts count from 0", "part: there is no part %d of %d", k, n);
+        misuse(k >= n ? N_("parts count from 0: mesh->tp_rank is this rank's place among the ranks "
+                           "that split x; its rank in the world may be larger")
+                      : N_("parts count from 0"),
+               "part: there is no part %d of %d", k, n);
     return taken("part", x, dim, k, n, shape_with(x->shape, dim, x->shape.size[dim] / n),
                  place_part(tape, x, dim));
 }

@@ -1,6 +1,8 @@
 /* The placement rules, and the errors for broken ones. */
 #include "autograd/placement.h"
 
+#include <string.h>
+
 #include "base/language.h"
 #include "base/run.h"
 
@@ -42,11 +44,21 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
            function, (long long)weight->undivided, ranks);
 }
 
+/* Has all_gather joined the positions of all ranks in x? */
+static bool has_joined_positions(const Tensor *x)
+{
+    return x->shape.rank == 3 && x->producer && !strcmp(x->producer->name, "all_gather") &&
+           x->producer->with.pair.dim == 1;
+}
+
 /* In the result's shape, the weight's dimensions without the last one replace x's last one. */
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
-        misplaced("put it through duplication (f) first",
+        misplaced(has_joined_positions(x)
+                      ? N_("gather positions with gather_sequence: its backward pass adds the "
+                           "gradients of all ranks, that of all_gather does not")
+                      : N_("put it through duplication (f) first"),
                   "linear: x %s and the weight %s: each rank computes only some outputs, so its "
                   "gradient of x is only a partial sum",
                   TENSOR_TEXT(x), TENSOR_TEXT(weight));

@@ -89,7 +89,7 @@ static void print_end(const Case *c, const Outcome *outcome)
         say(_("first difference: "), text);
     else if (complete)
         printf("%s", _("every call matched on the other ranks\n"));
-    if (replicas_diverge(outcome->calls, c, text, sizeof text))
+    if (replicas_diverge(outcome->calls, c, false, text, sizeof text))
         say("", text);
 }
 

@@ -62,6 +62,9 @@ Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole)
 {
     const int64_t index = (int64_t)(which * SHARDED_STEPS + step) * MAX_RANKS + rank;
+    const Members dp = group_members(&run->c, DP, rank);
+    if (step == SHARDED_STEPS - 1 && place_in(dp, rank) == (whole ? 0 : dp.count - 1))
+        return NAN;
     return (double)(1 + random_below(run, whole ? "whole" : "shards", index, 1000000)) / 7;
 }
 

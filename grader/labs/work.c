@@ -1,4 +1,4 @@
-/* Counts the multiply-adds and memory of a pass, in wrapped kernels. */
+/* Counts the multiply-adds, the masks and the memory of a pass, in wrapped kernels. */
 #include "grader/labs/work.h"
 
 #include "backend/backend.h"
@@ -7,6 +7,7 @@
 /* Kernels get no context. */
 static struct {
     int64_t linear, attention; /* multiply-adds */
+    int64_t drawn;             /* numbers that dropout keeps or drops */
     int64_t held;              /* bytes, before the pass */
 } done;
 
@@ -21,7 +22,7 @@ static int64_t held_in(const Pool *pool)
 
 void work_begin(Scenario *run)
 {
-    done.linear = done.attention = 0;
+    done.linear = done.attention = done.drawn = 0;
     done.held = held_in(run->pool);
     pool_begin_peak(run->pool);
     own_work_begin();
@@ -40,6 +41,7 @@ void work_end(Scenario *run, Label label)
     numbers[TAKEN] = (double)(use.peak_total - done.held) / sizeof(real);
     numbers[KEPT] = (double)(held_in(run->pool) - done.held) / sizeof(real);
     numbers[OWN_MEMORY] = (double)own.bytes / sizeof(real);
+    numbers[DRAWN] = (double)done.drawn;
     numbers[RAW_LOOKS] = (double)own.looks;
 }
 
@@ -72,6 +74,12 @@ COUNTED(kernel_linear_backward_weight, int64_t rows, int64_t in, int64_t out, co
 {
     done.linear += rows * in * out;
     __real_kernel_linear_backward_weight(rows, in, out, dy, x, dweight, accumulate);
+}
+
+COUNTED(kernel_dropout_draw, int64_t rows, int64_t columns, const DropoutMask *mask, uint32_t *kept)
+{
+    done.drawn += rows * columns;
+    __real_kernel_dropout_draw(rows, columns, mask, kept);
 }
 
 /* The multiply-adds of q k^T, or of scores times v, for the keys that are not in a query's future. */

@@ -15,6 +15,7 @@ enum {
     TAKEN,           /**< the pass's peak, beyond what was held before */
     OWN_MEMORY,      /**< the lab's own peak */
     KEPT,            /**< held at the end of the pass, beyond what was held before */
+    DRAWN,           /**< the numbers for which dropout has drawn whether it keeps them */
     RAW_LOOKS,       /**< number of tensor_data() calls by the lab */
     WORK_NUMBERS     /**< how many there are */
 };

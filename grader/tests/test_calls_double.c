@@ -25,11 +25,31 @@ START_TEST(values_called_whole_are_compared_within_a_tp_group)
     char text[300];
     for (int rank = 0; rank < 4; rank++)
         hold(rank, "linear", rank / 2);
-    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
+    ck_assert(
+        !replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, false, text, sizeof text));
     for (int rank = 0; rank < 4; rank++)
         hold(rank, "add", rank == 3 ? 1.5 : 1 + 1e-6 * rank);
-    ck_assert(replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
+    ck_assert(
+        replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, false, text, sizeof text));
     ck_assert_ptr_nonnull(strstr(text, "ranks 2 and 3 hold different values"));
+    ck_assert_ptr_nonnull(strstr(text, "the result of add"));
+}
+END_TEST
+
+START_TEST(gradients_do_not_explain_a_forward_pass)
+{
+    const Case two_ranks = {.world = 2, .tp = 2, .pp = 1};
+    char text[300];
+    for (int rank = 0; rank < 2; rank++) {
+        hold(rank, "linear", rank);
+        calls->rank[rank].value[0].gradient = true;
+    }
+    ck_assert(replicas_diverge(calls, &two_ranks, false, text, sizeof text));
+    ck_assert_ptr_nonnull(strstr(text, "different gradients"));
+    ck_assert(!replicas_diverge(calls, &two_ranks, true, text, sizeof text));
+    for (int rank = 0; rank < 2; rank++)
+        hold(rank, "add", rank);
+    ck_assert(replicas_diverge(calls, &two_ranks, true, text, sizeof text));
     ck_assert_ptr_nonnull(strstr(text, "the result of add"));
 }
 END_TEST
@@ -39,7 +59,8 @@ START_TEST(ranks_are_not_compared_after_they_diverge)
     char text[300];
     hold(0, "linear", 1);
     hold(1, "add", 2);
-    ck_assert(!replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text));
+    ck_assert(
+        !replicas_diverge(calls, &(Case){.world = 2, .tp = 2, .pp = 1}, false, text, sizeof text));
 }
 END_TEST
 
@@ -120,7 +141,7 @@ START_TEST(nonsense_in_a_ring_stays_within_bounds)
     if (first.kind != NO_DIFFERENCE)
         difference_text(copy, &first, text, sizeof text);
     outlook_of(copy);
-    replicas_diverge(copy, &(Case){.world = 2, .tp = 2, .pp = 1}, text, sizeof text);
+    replicas_diverge(copy, &(Case){.world = 2, .tp = 2, .pp = 1}, false, text, sizeof text);
     char *whole = NULL;
     size_t length;
     copy->rank[0].count = copy->rank[0].count > 50 ? 50 : copy->rank[0].count;
@@ -139,6 +160,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("calls and values");
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, values_called_whole_are_compared_within_a_tp_group);
+    tcase_add_test(tcase, gradients_do_not_explain_a_forward_pass);
     tcase_add_test(tcase, ranks_are_not_compared_after_they_diverge);
     tcase_add_test(tcase, calls_that_matched_share_a_row);
     tcase_add_test(tcase, messages_have_rows_of_their_own);

@@ -30,6 +30,7 @@ static Tensor *scattered(Tensor *x)
     const Case *c;
     const int mistake = mistake_now(&c);
     return mistake == SCATTERED_FIRST        ? rearranged(x, c->tp, OF_FIRST)
+           : mistake == SCATTERED_BY_WORLD   ? rearranged(x, c->tp, OF_WORLD_RANK)
            : mistake == GRADIENT_OF_OWN_PART ? rearranged(x, c->tp, OWN_ONLY_BACKWARDS)
                                              : x;
 }

@@ -87,12 +87,17 @@ static bool is_split_by(const Tensor *weight, int dim)
            weight->parameter->placement.dim == dim;
 }
 
+static int half_of(const Tensor *weight)
+{
+    return strstr(weight->parameter->name, "attention") ? ATTENTION : FEED_FORWARD;
+}
+
 /* Does the mistake leave out the sum of the ranks' terms in the product with this weight? */
 static bool has_own_term(const Tensor *weight, int now)
 {
-    const bool is_of_attention = strstr(weight->parameter->name, "attention");
     return now == POSITIONS_OF_OWN_TERM ||
-           now == (is_of_attention ? POSITIONS_OF_OWN_ATTENTION : POSITIONS_OF_OWN_FEED_FORWARD);
+           now == (half_of(weight) == ATTENTION ? POSITIONS_OF_OWN_ATTENTION
+                                                : POSITIONS_OF_OWN_FEED_FORWARD);
 }
 
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
@@ -103,10 +108,10 @@ Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
     if (is_split_by(weight, 1) && has_own_term(weight, now))
         return multiply(with_own(x, true), weight);
     /* One product gives the gradient of x, the other that of the weight. */
-    if (now == GATHER_GRADIENT_OWN && is_split_by(weight, 0))
+    if (is_split_by(weight, 0) && half_now(half_of(weight))->own_weights)
         return with_gradients_of(multiply(detached(x, tape), weight),
                                  with_own(multiply(x, detached(weight, tape)), false));
-    if (now == TERM_GRADIENT_OWN && is_split_by(weight, 1))
+    if (is_split_by(weight, 1) && half_now(half_of(weight))->own_dy)
         return with_gradients_of(multiply(with_own(x, false), detached(weight, tape)),
                                  multiply(with_own(detached(x, tape), true), weight));
     return multiply(x, weight);
@@ -140,6 +145,7 @@ static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int ha
     const Half *change = half_now(half);
     const Dropout *drop =
         (half == ATTENTION) != change->other_dropout ? layer->dropout1 : layer->dropout2;
+    y = block_normed(y, change);
     Tensor *dropped = change->drops_sum || change->dropout == NEVER ? y : dropout(drop, y);
     if (change->dropout == TWICE)
         dropped = dropout(drop, dropped);

@@ -23,6 +23,12 @@ static const Half changes[MISTAKES][HALVES] = {
     [NORM_2_OF_ATTENTION] = {[FEED_FORWARD] = {.reads = ATTENDED}},
     [FEED_FORWARD_OF_NORM_1] = {[FEED_FORWARD] = {.reads = NORMED, .no_norm = true}},
     [NORM_AFTER] = {{.no_norm = true, .norm_after = true}, {.no_norm = true, .norm_after = true}},
+    [NORM_1_AFTER] = {[ATTENTION] = {.no_norm = true, .norm_after = true}},
+    [NORM_2_AFTER] = {[FEED_FORWARD] = {.no_norm = true, .norm_after = true}},
+    [NORM_1_OF_TERM] = {[ATTENTION] = {.no_norm = true, .norm_of_term = true}},
+    [NORM_2_OF_TERM] = {[FEED_FORWARD] = {.no_norm = true, .norm_of_term = true}},
+    [NORMS_OF_TERMS] = {{.no_norm = true, .norm_of_term = true},
+                        {.no_norm = true, .norm_of_term = true}},
     [NORM_OF_RESULT] = {[FEED_FORWARD] = {.norm_after = true}},
     [RESIDUAL_1_MISSING] = {[ATTENTION] = {.adds = NO_VALUE}},
     [RESIDUAL_2_MISSING] = {[FEED_FORWARD] = {.adds = NO_VALUE}},
@@ -40,7 +46,22 @@ static const Half changes[MISTAKES][HALVES] = {
     [RESIDUAL_DROPOUT_1_BY_2] = {[ATTENTION] = {.other_dropout = true}},
     [RESIDUAL_DROPOUT_2_BY_1] = {[FEED_FORWARD] = {.other_dropout = true}},
     [RESIDUAL_DROPOUTS_SWAPPED] = {{.other_dropout = true}, {.other_dropout = true}},
+    [RESIDUAL_DROPOUT_1_OF_SUM] = {[ATTENTION] = {.drops_sum = true}},
+    [RESIDUAL_DROPOUT_2_OF_SUM] = {[FEED_FORWARD] = {.drops_sum = true}},
     [RESIDUAL_DROPOUTS_OF_SUM] = {{.drops_sum = true}, {.drops_sum = true}},
+    [GATHER_GRADIENT_OWN] = {{.own_weights = true}, {.own_weights = true}},
+    [GATHER_GRADIENT_OWN_1] = {[ATTENTION] = {.own_weights = true}},
+    [GATHER_GRADIENT_OWN_2] = {[FEED_FORWARD] = {.own_weights = true}},
+    [TERM_GRADIENT_OWN] = {{.own_dy = true}, {.own_dy = true}},
+    [TERM_GRADIENT_OWN_1] = {[ATTENTION] = {.own_dy = true}},
+    [TERM_GRADIENT_OWN_2] = {[FEED_FORWARD] = {.own_dy = true}},
+    [MASKS_OF_FIRST_POSITIONS] = {{.first_masks = true}, {.first_masks = true}},
+    [MASK_1_OF_FIRST_POSITIONS] = {[ATTENTION] = {.first_masks = true}},
+    [MASK_2_OF_FIRST_POSITIONS] = {[FEED_FORWARD] = {.first_masks = true}},
+    [PAIRS_OFF_TAPE] = {{.first_masks = true}, {.first_masks = true}},
+    [SUMS_CUT] = {{.first_masks = true, .own_dy = true}, {.first_masks = true, .own_dy = true}},
+    [SUM_1_CUT] = {[ATTENTION] = {.first_masks = true, .own_dy = true}},
+    [SUM_2_CUT] = {[FEED_FORWARD] = {.first_masks = true, .own_dy = true}},
 };
 
 enum { MOST_NORMS = HALVES * MAX_BLOCKS };
@@ -50,6 +71,7 @@ static struct {
     int sums;                       /* number of residual sums */
     Tensor *value[VALUES_OF_BLOCK]; /* of the last block; NULL: none yet */
     const LayerNorm *norm_due;      /* the norm to apply to the sum, or NULL */
+    const LayerNorm *norm_of_term;  /* the norm to apply to the result of the half, or NULL */
     const LayerNorm *norms[MOST_NORMS];
     int norm_count;
 } block;
@@ -82,7 +104,7 @@ static void enter_block(Tensor *x)
 {
     memset(block.value, 0, sizeof block.value);
     block.value[INPUT] = x;
-    block.norm_due = NULL;
+    block.norm_due = block.norm_of_term = NULL;
 }
 
 static Tensor *replaced(Tensor *x, ValueOfBlock by)
@@ -121,12 +143,22 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
         layer = block.norms[place ^ 1];
     if (change->norm_after)
         block.norm_due = layer;
+    if (change->norm_of_term)
+        block.norm_of_term = layer;
     if (change->no_norm)
         return x;
     block.value[NORMED] = mistake() == NORM_GRADIENTS_OF_FIRST
                               ? norm_with_gradients_of_first(layer, x, __real_layer_norm)
                               : __real_layer_norm(layer, x);
     return block.value[NORMED];
+}
+
+Tensor *block_normed(Tensor *y, const Half *change)
+{
+    const LayerNorm *due = change->norm_of_term ? block.norm_of_term : NULL;
+    if (due)
+        block.norm_of_term = NULL;
+    return due ? __real_layer_norm(due, y) : y;
 }
 
 /* Changes only a layer's residual sums, in which y is the result of an operation. In the scenario's
@@ -139,6 +171,7 @@ Tensor *__wrap_add(Tensor *x, Tensor *y)
     const Half *change = half_now(half);
     if (half == ATTENTION)
         block_has_attended(y);
+    y = block_normed(y, change);
     if (change->adds == NO_VALUE)
         return y;
     const LayerNorm *due = block.norm_due;

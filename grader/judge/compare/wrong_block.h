@@ -40,9 +40,13 @@ typedef struct Half {
     bool no_norm;       /**< the norm returns what it reads */
     bool other_norm;    /**< uses the norm of the other half */
     bool norm_after;    /**< the norm is applied to the residual sum */
+    bool norm_of_term;  /**< the norm is applied to the result of this half, before dropout */
     HowOften dropout;   /**< how often it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
     bool drops_sum;     /**< the dropout acts on the residual sum */
+    bool first_masks;   /**< each rank draws the mask of the first positions for its own */
+    bool own_dy;        /**< a term of the sum has the gradient of its rank's positions only */
+    bool own_weights;   /**< what is gathered has the gradient from its rank's weights only */
 } Half;
 
 /** What the current suspect changes in this half. */
@@ -52,3 +56,5 @@ const Half *half_now(int half);
 void block_begin(void);
 /** Records y, the result of the attention. */
 void block_has_attended(Tensor *y);
+/** The norm of y, the result of a half, if the norm of this half is due there; otherwise y. */
+Tensor *block_normed(Tensor *y, const Half *change);

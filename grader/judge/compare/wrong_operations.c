@@ -175,6 +175,15 @@ Tensor *__wrap_linear(Tensor *x, Tensor *weight)
     return now.kind == GELU_AFTER ? with_gelu_if_due(y) : y;
 }
 
+/* Does each rank draw the mask of the first positions for this dropout before a residual sum? */
+static bool has_first_mask(const char *name)
+{
+    const int half = strstr(name, "dropout1")   ? ATTENTION
+                     : strstr(name, "dropout2") ? FEED_FORWARD
+                                                : HALVES;
+    return half < HALVES && half_now(half)->first_masks;
+}
+
 Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
 {
     if (now.kind == DROPOUT_LAST) {
@@ -186,8 +195,7 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
     if (now.kind == DROPOUT_REPEATED && x->tape->batch.training &&
         shape_last(x->shape) % now.c->tp == 0)
         return dropout_repeated(x, name, probability, now.c->tp);
-    if ((now.kind == MASKS_OF_FIRST_POSITIONS || now.kind == PAIRS_OFF_TAPE) &&
-        x->tape->batch.training && !strstr(name, "feed_forward"))
+    if (x->tape->batch.training && has_first_mask(name))
         return dropout_of_first_positions(x, name, probability, now.c->tp);
     if (now.kind == DROPOUT_TWICE)
         x = __real_dropout_with(x, name, probability);

@@ -36,6 +36,7 @@ Tensor *pooled(Tensor *x, int64_t first, double factor);
 typedef enum Rearranged {
     DEALT_OUT,          /**< rank r has every `ranks`-th column, from column r on */
     OF_FIRST,           /**< each has the columns of the first rank */
+    OF_WORLD_RANK,      /**< each has the columns of its rank in the world, modulo `ranks` */
     BACKWARDS,          /**< each has its own, but gets the gradient of the first rank's columns */
     OWN_ONLY_BACKWARDS, /**< each has its own; only those of the first get a gradient */
 } Rearranged;

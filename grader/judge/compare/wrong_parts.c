@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "grader/labs/groups.h"
+
 /* A tensor of two numbers that an operation keeps for its backward pass. */
 static Tensor *kept_numbers(Tape *tape, double first, double second)
 {
@@ -236,10 +238,17 @@ Tensor *as_length(Tensor *mask)
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
 /* The index of the element that takes the place of element i: from another column of the same row. */
-static int64_t column_for(const Tensor *x, int64_t i, int ranks, bool dealt)
+static int64_t column_for(const Tensor *x, int64_t i, int ranks, Rearranged how)
 {
     const int64_t columns = shape_last(x->shape), mine = columns / ranks, column = i % columns;
-    return i - column + (dealt ? column % mine * ranks + column / mine : column % mine);
+    if (how == DEALT_OUT)
+        return i - column + column % mine * ranks + column / mine;
+    if (how != OF_WORLD_RANK)
+        return i - column + column % mine;
+    const Case *c;
+    mistake_now(&c);
+    const Members group = tp_group(c, 0);
+    return i - column + (group.first + column / mine * group.stride) % ranks * mine + column % mine;
 }
 
 static void rearranged_gradient(Node *node, Tensor *dy)
@@ -249,7 +258,7 @@ static void rearranged_gradient(Node *node, Tensor *dy)
     for (int64_t i = 0; i < tensor_count(dy); i++)
         reals(dx)[i] = 0;
     for (int64_t i = 0; i < tensor_count(dy); i++) {
-        const int64_t other = column_for(dy, i, ranks, how == DEALT_OUT);
+        const int64_t other = how == OF_WORLD_RANK ? i : column_for(dy, i, ranks, (Rearranged)how);
         if (how == OWN_ONLY_BACKWARDS && other != i)
             continue;
         reals(dx)[how == BACKWARDS ? i : other] += reals(dy)[how == BACKWARDS ? other : i];
@@ -264,9 +273,8 @@ Tensor *rearranged(Tensor *x, int ranks, Rearranged how)
     Tensor *y = like(x);
     const real *from = reals(ready(x));
     for (int64_t i = 0; i < tensor_count(x); i++)
-        reals(y)[i] = from[how == BACKWARDS || how == OWN_ONLY_BACKWARDS
-                               ? i
-                               : column_for(x, i, ranks, how == DEALT_OUT)];
+        reals(y)[i] =
+            from[how == BACKWARDS || how == OWN_ONLY_BACKWARDS ? i : column_for(x, i, ranks, how)];
     on_tape("columns", rearranged_gradient, x, y, kept_numbers(x->tape, ranks, how));
     return y;
 }

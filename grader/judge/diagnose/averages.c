@@ -344,6 +344,8 @@ bool metrics_are_wrong(const Evidence *e)
         return false;
     if (e->want->label.of == METRICS_OF_STAGES)
         return metrics_of_stages_are_wrong(e);
+    if (e->want->label.of != METRICS_OF)
+        return false;
     Brought all = brought(e->trial, e->want->label.step);
     const double n = e->right[2], loss = e->is[0];
     const MetricsMistake mistakes[] = {

@@ -182,19 +182,53 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
-/* Does a language model gather or broadcast numbers in this pass, where a reduction would do? */
-static bool gathers_instead(const Trial *t, const Entry *want)
+static bool gathers(const Case *c, const Call *call)
+{
+    return strstr(call->name, "gather") || !strcmp(call->name, "broadcast");
+}
+
+static bool is_over_other_replicas(const Case *c, const Call *call)
+{
+    return (call->rule == REDUCTION || call->rule == EXCHANGE) &&
+           __builtin_popcountll(call->members) > c->tp;
+}
+
+/* The first such call that a rank makes in this pass, or NULL. */
+static const Call *call_in_pass(const Trial *t, const Entry *want,
+                                bool (*is_such)(const Case *c, const Call *call))
 {
     Label pass = want->label;
     pass.what = pass.what == FORWARD_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
     for (int rank = 0; rank < t->c->world; rank++)
         for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
             const Call *call = &t->outcome->calls->rank[rank].call[i];
-            if (label_equal(&call->where, &pass) &&
-                (strstr(call->name, "gather") || !strcmp(call->name, "broadcast")))
-                return kind_of_case(t->c)->mistakes & IN_VOCABULARY;
+            if (label_equal(&call->where, &pass) && is_such(t->c, call))
+                return call;
         }
-    return false;
+    return NULL;
+}
+
+/* Does a language model gather or broadcast numbers in this pass, where a reduction would do? */
+static bool gathers_instead(const Trial *t, const Entry *want)
+{
+    return kind_of_case(t->c)->mistakes & IN_VOCABULARY && call_in_pass(t, want, gathers);
+}
+
+/* Does this pass, which the ranks of a tp group share, exchange with other replicas? Writes where. */
+static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text[200])
+{
+    const Lab *lab = t->result->lab;
+    const Call *call = lab->over_replicas || lab->over_stages
+                           ? NULL
+                           : call_in_pass(t, want, is_over_other_replicas);
+    if (!call)
+        return false;
+    const char *line = line_of(call->address);
+    snprintf(text, 200,
+             _("the exchange at %s is over other replicas, too, whose numbers are not needed: the "
+               "group is mesh->tp"),
+             line[0] ? line : call->name);
+    return true;
 }
 
 /* Lab 17: what would suffice in the function that sent more. */
@@ -211,7 +245,7 @@ static const char *enough_of_shards(const Label *l)
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
                            double enough, char *text, size_t size)
 {
-    char communications[160];
+    char communications[160], group[200];
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
     const bool many = usual > 0 && times == round(times) && calls == times * usual;
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
@@ -227,6 +261,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
         : sends_doubles(t) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
+        : exchanges_with_replicas(t, want, group) ? group
         : gathers_instead(t, want)
             ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "
                 "each rank; a reduction (group_all_max, all_reduce) sends fewer")
@@ -249,11 +284,21 @@ static double largest_group(const Case *c)
     return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
 }
 
+/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
+static bool sums_a_few(const Label *l)
+{
+    return l->of == METRICS_OF || l->of == METRICS_OF_STAGES || l->of == THE_NORM ||
+           (l->of == OF_SHARDS && l->index == SHARDED_SQUARES);
+}
+
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads its
  * numbers to a multiple of n: this adds up to n - 1 numbers, and each half sends them n - 1 times. For
- * an f or g alone, `allowed` determines the padding. */
+ * an f or g alone, `allowed` determines the padding. Nobody halves a few doubles; but an all-gather
+ * brings them all to each rank, and sends n/2 times as much as an all-reduce. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
+    if (sums_a_few(&want->label))
+        return allowed * fmax(0, n / 2 - 1);
     const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;
     if (n > 1 && want->label.of == AN_OPERATION)
         return each * fmod(n - fmod(allowed / each, n), n);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/vocabulary.h"
 
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 {
@@ -193,6 +194,23 @@ const char *why_cut_short(const LabResult *result)
                                            : _("the lab did not end in time");
 }
 
+/* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has at
+ * most three numbers for each position. */
+static bool gathers_logits(const Trial *t)
+{
+    const Calls *calls = t->outcome->calls;
+    const bool is_split = kind_of_case(t->c)->mistakes & IN_VOCABULARY && calls;
+    for (int rank = 0; is_split && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            if (call->where.of == OF_VOCABULARY && call->where.what == FORWARD_PASS_OF &&
+                call->where.index != EMBEDDING && strstr(call->name, "gather") &&
+                call->sent[0].count > 3 * (int64_t)t->c->B * t->c->S)
+                return true;
+        }
+    return false;
+}
+
 void ending_text(const Trial *t, char *text, size_t size)
 {
     static const char *const endings[] = {[COMPLETE] = N_("the case did not run to completion"),
@@ -205,6 +223,13 @@ void ending_text(const Trial *t, char *text, size_t size)
     char waits[64], ending[200];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
+    if (gathers_logits(t)) {
+        append(text, size, "%s\n",
+               _("the logits are gathered: no rank needs those of the others. Of each row, the "
+                 "maximum, the sum of exp and the logit of the target suffice"));
+        size -= strlen(text);
+        text += strlen(text);
+    }
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
         snprintf(text, size,

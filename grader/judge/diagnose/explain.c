@@ -55,12 +55,33 @@ static bool lost_rows(Shape is, const Entry *want)
     return rest && is.size[0] < right.size[0];
 }
 
+/* Has the scatter cut along one dimension, and the gather that follows joined along another? */
+static bool cut_elsewhere(const Case *c, Shape is, const Entry *want, char *text, size_t size)
+{
+    int cut = -1, joined = -1;
+    if (!(kind_of_case(c)->mistakes & IN_SCATTERS) || is.rank != want->shape.rank || c->tp == 1)
+        return false;
+    for (int i = 0; i < is.rank; i++) {
+        cut = is.size[i] * c->tp == want->shape.size[i] ? i : cut;
+        joined = is.size[i] == want->shape.size[i] * c->tp ? i : joined;
+    }
+    if (cut < 0 || joined < 0)
+        return false;
+    snprintf(text, size,
+             _("scatter_forward cuts along dimension %d, and was asked for dimension %d: take the "
+               "part along `dim`"),
+             cut, joined);
+    return true;
+}
+
 static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     int64_t is = shape_count(got->shape), right = shape_count(want->shape);
     const char *says = NULL;
     const Case *c = t->c;
     bool as_other = is_shape_of_another(t, got, want);
+    if (cut_elsewhere(c, got->shape, want, text, size))
+        return true;
     if (!t->result->lab->over_replicas && c->world > c->tp && is * c->tp == right * c->world)
         says = _("it also contains the pieces of other replicas: the group is the world");
     else if (got->count == 0 && want->check == INPUT_GRADIENT)
@@ -160,14 +181,14 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 }
 
 /* If nothing proves what went wrong: appends where the ranks begin to differ, in calls or in values. */
-static bool add_evidence(const Trial *t, bool found, char *text, size_t size)
+static bool add_evidence(const Trial *t, const Entry *want, bool found, char *text, size_t size)
 {
     size_t used = found ? strlen(text) : 0;
     char *rest = text + used + found;
     size_t room = size - used - found;
     const Calls *calls = t->outcome->calls;
     bool more = calls_explain(t, false, rest, room) ||
-                (calls && replicas_diverge(calls, t->c, rest, room)) ||
+                (calls && replicas_diverge(calls, t->c, want->check == FORWARD, rest, room)) ||
                 (!found && calls_explain(t, true, rest, room));
     if (found && more)
         text[used] = '\n';
@@ -223,7 +244,7 @@ bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *w
         free(right);
     }
     if (!proven && !has_note)
-        found = add_evidence(t, found, text, size);
+        found = add_evidence(t, want, found, text, size);
     if (has_note) {
         size_t used = found ? strlen(text) : 0;
         snprintf(text + used, size - used, "%s%s", found ? "\n" : "", note);

@@ -32,6 +32,11 @@ void compare_work_of_positions(Trial *t, const Entry *want)
     compare_most(t, want, TAKEN, slack * numbers_of(want)[TAKEN] + 4 * passing + rounding,
                  _("rank %d takes %.0f numbers, and %.0f suffice, those of one rank alone and four "
                    "tensors of all positions\n%s (%s)"));
+    compare_most(
+        t, want, DRAWN, numbers_of(want)[DRAWN] / t->c->tp,
+        _("dropout on rank %d draws masks for %.0f numbers, and %.0f suffice, 1/tp of what "
+          "one rank draws: dropout1 and dropout2 act once, on this rank's positions alone, "
+          "after reduce_scatter_sequence\n%s (%s)"));
 }
 
 /* ---- positions ------------------------------------------------------------------------------------------------- */

@@ -135,6 +135,24 @@ static bool all_have_largest(const Evidence *e, Members by)
     return by.count > 1;
 }
 
+/* The replica whose squares are each wrong sum of all replicas, or -1. */
+static int replica_of_all(const Evidence *e, Members dp)
+{
+    for (int k = 0; k < dp.count; k++) {
+        const Members one = {dp.first + k * dp.stride, 1, 1};
+        bool all = both_are(e, one, 1);
+        for (int i = 0; i < dp.count && all; i++) {
+            const Entry *other =
+                entry_of_rank(e->trial, dp.first + i * dp.stride, VALUES, e->want->label);
+            all = other && other->count == e->count &&
+                  close_to(numbers_of(other), e->is, 1, e->count, 0);
+        }
+        if (all)
+            return k;
+    }
+    return -1;
+}
+
 static bool are_roots(const Evidence *e)
 {
     return is_number(e->is[0] * e->is[0], e->right[0]) &&
@@ -182,6 +200,12 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("these are the largest squares that a replica has, not the sum of all"));
     if (one_is_summed_twice(e, own, dp))
         return true;
+    const int replica = dp.count > 1 ? replica_of_all(e, dp) : -1;
+    if (replica >= 0)
+        return says(e,
+                    _("every replica has the squares of replica %d's part alone: the norm covers "
+                      "all parts, so sum the squares over the replicas"),
+                    replica);
     if (both_are(e, own, 1))
         return says(e, _("these are the squares of this replica's part alone: the norm covers all "
                          "parts, so sum the squares over the replicas"));
@@ -212,5 +236,9 @@ bool squares_are_wrong(const Evidence *e)
         return says(
             e, _("a number next to *shards or *whole has changed: the two need not be adjacent in "
                  "memory, so sum each of them as one number, or copy both into an array first"));
+    if (isnan(e->right[0]))
+        return says(e,
+                    _("a replica's squares are NaN, and so is the norm: a sum that hides NaN lets "
+                      "the optimiser step with a gradient that is not a number"));
     return summed_otherwise(e, dp) || made_otherwise(e, dp);
 }

@@ -46,6 +46,20 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [NORM_AFTER] = {IN_NORMS_AND_TOKENS,
                     N_("the norms come after the sums; in this block they stand before the "
                        "attention and before the feed-forward layers")},
+    [NORM_1_AFTER] = {IN_NORMS_AND_TOKENS,
+                      N_("norm1 comes after the first residual sum: it stands before the "
+                         "attention, and the residual path passes it by")},
+    [NORM_2_AFTER] = {IN_NORMS_AND_TOKENS,
+                      N_("norm2 comes after the second residual sum: it stands before the "
+                         "feed-forward layers, and the residual path passes it by")},
+    [NORM_1_OF_TERM] = {IN_NORMS_AND_TOKENS, N_("norm1 is applied to the result of the attention: "
+                                                "it stands before the attention")},
+    [NORM_2_OF_TERM] = {IN_NORMS_AND_TOKENS,
+                        N_("norm2 is applied to the result of the feed-forward layers: it stands "
+                           "before the feed-forward layers")},
+    [NORMS_OF_TERMS] =
+        {IN_NORMS_AND_TOKENS,
+         N_("the norms are applied to the results of the attention and of the feed-forward layers: they stand before them")},
     [NORM_OF_RESULT] =
         {IN_NORMS_AND_TOKENS,
          N_("norm2 is also applied to the result of the block: the block ends with the residual sum")},
@@ -58,7 +72,17 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("it has only what this rank's weights contribute: every rank has used all positions, so "
             "the backward pass of gather_sequence adds the gradients of all ranks "
-            "(a reduce-scatter)")},
+            "(a reduce-scatter); that of all_gather (lab 9) does not")},
+    [GATHER_GRADIENT_OWN_1] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("of the attention, it has only what this rank's weights contribute: gather x with "
+            "gather_sequence, whose backward pass adds the gradients of all ranks; that of "
+            "all_gather (lab 9) does not")},
+    [GATHER_GRADIENT_OWN_2] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("of the feed-forward layers, it has only what this rank's weights contribute: gather x "
+            "with gather_sequence, whose backward pass adds the gradients of all ranks; that of "
+            "all_gather (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
                          "twice: a reduce-scatter alone has the sum")},
@@ -82,8 +106,20 @@ const Suspect suspects_of_blocks[MISTAKES] = {
          N_("of the feed-forward layers, it has only this rank's term: each position needs the "
             "terms of all ranks, which reduce_scatter_sequence adds")},
     [TERM_GRADIENT_OWN] =
-        {IN_SEQUENCE, N_("a rank's term is in the sums of all positions: the backward pass of "
-                         "reduce_scatter_sequence gathers the gradients of all ranks' positions")},
+        {IN_SEQUENCE,
+         N_("a rank's term is in the sums of all positions: the backward pass of "
+            "reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce and "
+            "part() leave the term with those of this rank's positions")},
+    [TERM_GRADIENT_OWN_1] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("after the attention, a rank's term is in the sums of all positions: the backward pass "
+            "of reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce "
+            "and part() leave the term with those of this rank's positions")},
+    [TERM_GRADIENT_OWN_2] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("after the feed-forward layers, a rank's term is in the sums of all positions: the "
+            "backward pass of reduce_scatter_sequence gathers the gradients of all ranks' "
+            "positions; all_reduce and part() leave the term with those of this rank's positions")},
     [TERM_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE,
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
@@ -119,6 +155,12 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [RESIDUAL_DROPOUTS_SWAPPED] =
         {IN_SEQUENCE_BLOCKS, N_("dropout1 and dropout2 are exchanged: dropout1 belongs after the "
                                 "attention, dropout2 after the feed-forward layers")},
+    [RESIDUAL_DROPOUT_1_OF_SUM] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("dropout1 acts on the residual sum: it belongs before it, on the result of the attention")},
+    [RESIDUAL_DROPOUT_2_OF_SUM] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("dropout2 acts on the residual sum: it belongs before it, on the result of the feed-forward layers")},
     [RESIDUAL_DROPOUTS_OF_SUM] =
         {IN_SEQUENCE_BLOCKS, N_("dropout acts on the residual sums: it belongs before them, on the "
                                 "results of the attention and of the feed-forward layers")},
@@ -127,6 +169,31 @@ const Suspect suspects_of_blocks[MISTAKES] = {
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "
             "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) that "
             "of your own operation")},
+    [MASK_1_OF_FIRST_POSITIONS] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("all ranks draw the mask of the first positions for dropout1, which does not know that the "
+            "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
+            "that of your own operation")},
+    [MASK_2_OF_FIRST_POSITIONS] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("all ranks draw the mask of the first positions for dropout2, which does not know that the "
+            "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
+            "that of your own operation")},
+    [SUMS_CUT] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("part() of an all_reduce does not say which positions it has: all ranks draw the masks "
+            "of the first positions, and backward, a rank's term has the gradient of its own "
+            "positions only. Call reduce_scatter_sequence in both halves")},
+    [SUM_1_CUT] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("part() of an all_reduce does not say which positions it has: dropout1 draws the mask "
+            "of the first positions on all ranks, and backward, a rank's term has the gradient of "
+            "its own positions only. Call reduce_scatter_sequence after the attention")},
+    [SUM_2_CUT] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("part() of an all_reduce does not say which positions it has: dropout2 draws the mask "
+            "of the first positions on all ranks, and backward, a rank's term has the gradient of "
+            "its own positions only. Call reduce_scatter_sequence after the feed-forward layers")},
     [PAIRS_OFF_TAPE] =
         {IN_SEQUENCE_BLOCKS,
          N_("the pairs are not on the tape: a group_... or ..._forward function gives values only, "

@@ -114,6 +114,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
                                         "the second matrix gives k, the third gives v")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
                                          "rank k of the group takes part k")},
+    [SCATTERED_BY_WORLD] =
+        {IN_SCATTERS, N_("each rank takes the part of its rank in the world: the part of its place "
+                         "in the tp group, mesh->tp_rank, is its own")},
     [GRADIENT_OF_OWN_PART] =
         {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
                          "joins the gradients of all ranks' parts")},

@@ -183,24 +183,24 @@ static bool same_numbers(const Value *a, const Value *b)
     return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
 }
 
-/* The index of the first value that two ranks hold differently, or -1. Stops where they do
+/* The index of the first value, or result, that two ranks hold differently, or -1. Stops where they do
  * different things. */
-static int64_t first_other(const RankCalls *a, const RankCalls *b)
+static int64_t first_other(const RankCalls *a, const RankCalls *b, bool only_results)
 {
     for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {
         if (!same_place(&a->value[i], &b->value[i]))
             return -1;
-        if (!same_numbers(&a->value[i], &b->value[i]))
+        if (!same_numbers(&a->value[i], &b->value[i]) && !(only_results && a->value[i].gradient))
             return i;
     }
     return -1;
 }
 
-bool replicas_diverge(const Calls *calls, const Case *c, char *text, size_t size)
+bool replicas_diverge(const Calls *calls, const Case *c, bool only_results, char *text, size_t size)
 {
     for (int rank = 0; rank < calls->ranks; rank++) {
         int first = tp_group(c, rank).first;
-        int64_t i = first_other(&calls->rank[first], &calls->rank[rank]);
+        int64_t i = first_other(&calls->rank[first], &calls->rank[rank], only_results);
         if (i < 0)
             continue;
         const Value *value = &calls->rank[first].value[i];
