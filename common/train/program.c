@@ -65,7 +65,7 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     misuse(class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT
                ? N_("does each rank call the same collectives, in the same order and with the same "
                     "sizes? make grade says which lab does not, make trace LAB=n shows it")
-               : N_("is the memory full that the ranks share? df -h /dev/shm"),
+               : N_("is the memory that the ranks share full? df -h /dev/shm shows it"),
            "an exchange failed in MPI: %s", text);
 }
 

@@ -109,8 +109,8 @@ static void print_stages(const RankReport *ranks, int count)
 void report_speed(const StepCost *step, int count)
 {
     const double tokens = step->tokens / step->seconds, rate = 1e-9 * step->work / step->seconds;
-    printf(_("\nspeed     %.0f tokens/s, %.0f a rank\n"), tokens, tokens / count);
-    printf(_("          %.4g GFLOP/s of the model, %.4g a rank"), rate, rate / count);
+    printf(_("\nspeed     %.0f tokens/s, %.0f per rank\n"), tokens, tokens / count);
+    printf(_("          %.4g GFLOP/s of the model, %.4g per rank"), rate, rate / count);
     if (step->peak > 0)
         printf(_(", %.3g %% of the peak (MFU)"), 100 * 1e9 * rate / step->peak);
     putchar('\n');
