@@ -107,7 +107,7 @@ tell_foreign() {
 # limit.
 tell_failed() { # STATUS
     if over_limit "$1" "$out.messages"; then
-        tell 'lab %s does not link: the linker was stopped, because it needed more time, memory or disk than any lab' "$lab"
+        tell 'lab %s does not link: the linker was stopped, because it needed more time, memory or disk than a lab may use' "$lab"
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'a lab has a few functions and small tables')"
     elif [ -z "$undefined" ]; then
         tell 'lab %s does not link' "$lab"

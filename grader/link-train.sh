@@ -20,7 +20,7 @@ trap 'rm -f "$out.new" "$out.messages"' EXIT
 # shellcheck disable=SC2086 # flags are words
 bounded "$CC" $LDFLAGS -Wl,--wrap=attention_forward "$@" -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
 ! over_limit "$status" "$out.messages" ||
-    give_up "$(say 'the training program does not link: the linker was stopped, because it needed more time, memory or disk than any lab')" \
+    give_up "$(say 'the training program does not link: the linker was stopped, because it needed more time, memory or disk than a lab may use')" \
         "$(say 'a lab has a few functions and small tables')"
 cat "$out.messages" >&2
 [ "$status" = 0 ] || exit 2

@@ -126,7 +126,7 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
                TENSOR_TEXT(weight));
     if (bias && is_split_by_inputs(weight))
         misuse("add it after the sum",
-               "linear: with a weight split by rows the bias would be added once per rank");
+               "linear: with a weight split by rows, the bias would be added once per rank");
 }
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)

@@ -24,7 +24,7 @@ static void pair_gradient(Node *node, Tensor *dy)
                "that shape",
                call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
     if (!dx || !shape_equal(dx->shape, x->shape))
-        misuse("the gradient of an argument has its shape",
+        misuse("return a gradient of the argument's shape",
                "%s, backward: it returned %s for an argument %s", call->op.name,
                dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x));
     gradient_add(x, ready(dx));

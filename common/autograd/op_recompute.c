@@ -14,8 +14,8 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
     must_be_real(function, x);
     Tape *tape = tape_of(function, x, NULL);
     if (tape->call && tape->call->draw != draw)
-        misplaced("pass on the draw that your function was given: with another one, dropout drops "
-                  "other elements than in the other run",
+        misplaced("pass on the draw that your function was given: with another draw, dropout does "
+                  "not drop the same elements as in the other run",
                   "%s: the segment runs with draw %lld, in a call with draw %lld", function,
                   (long long)draw, (long long)tape->call->draw);
     const TapeMark mark = tape_mark(tape);
@@ -110,7 +110,7 @@ static Tensor *run_backward(Node *node, Tensor *x, Tensor *dy)
         misuse("return leaf_gradient(x) of the leaf that the segment ran on",
                "recompute_backward returned NULL");
     if (!shape_equal(dx->shape, shape))
-        misuse("the gradient of an argument has its shape",
+        misuse("return a gradient of the argument's shape",
                "recompute_backward returned %s for an argument %s", TENSOR_TEXT(dx),
                SHAPE_TEXT(shape));
     return ready(dx);

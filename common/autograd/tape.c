@@ -244,7 +244,7 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
 {
     Tape *tape = x && x->tape ? x->tape : y ? y->tape : NULL;
     if (!tape)
-        misuse("use it in a ..._forward function",
+        misuse("call it in a ..._forward function",
                "%s was called outside a forward or backward pass", function);
     return tape;
 }

@@ -261,25 +261,26 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
     const char *hint =
         N_("resume with the settings of the checkpoint, or name another RESUME folder");
     if (strcmp(saved->architecture, run->architecture))
-        return problem_set(problem, folder, hint, "the checkpoint is of a %s, this run trains a %s",
+        return problem_set(problem, folder, hint,
+                           "the checkpoint is of a %s, but this run trains a %s",
                            saved->architecture, run->architecture);
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])
             return problem_set(problem, folder, hint,
                                "the checkpoint was trained with %s%s%" PRId64
-                               ", this run has %s%s%" PRId64,
+                               ", but this run has %s%s%" PRId64,
                                title, equals, saved->fitting[i], title, equals, run->fitting[i]);
     }
     if (strcmp(saved->optimizer, run->optimizer))
         return problem_set(
             problem, folder, hint,
-            "the checkpoint was trained with OPTIMIZER=%s, this run has OPTIMIZER=%s",
+            "the checkpoint was trained with OPTIMIZER=%s, but this run has OPTIMIZER=%s",
             saved->optimizer, run->optimizer);
     if (strcmp(saved->data_key, run->data_key))
         return problem_set(problem, folder, hint,
                            "the checkpoint was trained on other data: the key of their contents is "
-                           "%s, that of this run %s",
+                           "%s, but that of this run is %s",
                            saved->data_key, run->data_key);
     return true;
 }

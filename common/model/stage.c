@@ -217,7 +217,8 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
     tape_backward(m->tape, m->output, stage->part.head ? gradient_of_loss(stage, m) : dy);
     m->output = NULL;
     if (!stage->part.embedding && (!m->input || !m->input->gradient))
-        misuse("run the tensor that stage_receive returned: a copy of it is not on the tape",
+        misuse("pass stage_run the tensor that stage_receive returned: a copy of it "
+               "is not on the tape",
                "stage_run_backward: no gradient reached the x that stage %d received",
                stage->mesh->pp_rank);
     Tensor *dx = stage->part.embedding ? NULL : m->input->gradient;

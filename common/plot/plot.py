@@ -11,7 +11,7 @@ import gnuplot
 from language import TRANSLATION, _, give_up # found through the path that gnuplot.py extends
 
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
-NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds a step"), "tokens_per_s": _("tokens a second"),
+NAMES = {"loss": _("loss"), "accuracy": _("accuracy"), "lr": _("learning rate"), "step_s": _("seconds per step"), "tokens_per_s": _("tokens per second"),
          "comm_bytes": _("bytes sent by rank 0"), "comm_s": _("seconds of communication")}
 COLUMNS_OF_MARKS = 60
 MARKED = {"loss": _("{run}, test loss"), "accuracy": _("{run}, test accuracy")}
@@ -120,7 +120,7 @@ def in_the_terminal(runs, fields):
 def main():
     paths, fields, out = shlex.split(os.environ.get("METRICS", "")), os.environ.get("Y", "").split() or ["loss"], os.environ.get("OUT", "")
     if not paths:
-        give_up(_("which runs?"), _('make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one'))
+        give_up(_("METRICS is missing"), _('make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one'))
     if out and os.path.splitext(out)[1] not in gnuplot.TERMINALS:
         give_up(_("a picture cannot be '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
     if out and not os.path.isdir(os.path.dirname(out) or "."):

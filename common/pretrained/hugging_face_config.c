@@ -65,7 +65,7 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
     if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
         return true;
     return problem_set(problem, from->path, "use a model without it",
-                       "the model has %s=%.100s: the kit computes only %s", key, text ? text : "?",
+                       "the model has %s=%.100s: the kit supports only %s", key, text ? text : "?",
                        one);
 }
 
@@ -75,7 +75,7 @@ static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *pr
 {
     return !boolean(from, key, false) ||
            problem_set(problem, from->path, "use a model without it",
-                       "the model has %s, which the kit does not compute", key);
+                       "the model has %s, which the kit does not support", key);
 }
 
 static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig *c,
@@ -123,7 +123,7 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
     if (!boolean(from, "scale_attn_weights", true))
         return problem_set(
             problem, from->path, "use a model with it",
-            "the model has scale_attn_weights=false, which the kit does not compute");
+            "the model has scale_attn_weights=false, which the kit does not support");
     return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
            size_of(from, "n_embd", 0, &c->hidden, problem) &&
            layers_of(from, "n_layer", c, problem) &&

@@ -132,7 +132,7 @@ END
 
 if [ "\$reason" = time ]; then
     printf $(words "$(say 'error: ')$(say 'the time limit was reached')\n$(say '  HINT: ')%s\n" | cut -c 2-) \\
-       $(words "$(say 'a longer TIME; or SAVE=DIR RESUME=DIR, with which the job goes back into the queue until it is done')")
+       $(words "$(say 'choose a longer TIME, or add SAVE=DIR RESUME=DIR: the job then goes back into the queue until it is done')")
     exit 1
 fi
 END

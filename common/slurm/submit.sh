@@ -44,14 +44,14 @@ choose_layout() {
         "$(say 'choose NODES (or GPUS, the GPUS of a node) so that every node has the same number of ranks')"
     JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
     [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
-        "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'more NODES, or more GPUS per node')"
+        "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'choose more NODES, or more GPUS per node')"
 }
 
 hint_on_refusal() {
     case $1 in
     *account*) say "ACCOUNT=name; sacctmgr show associations user=\$USER lists yours" ;;
     *[qQ][oO][sS]*) say 'QOS=name; sacctmgr show qos lists them' ;;
-    *time\ limit*) say 'a shorter TIME, or another PARTITION: sinfo shows their limits' ;;
+    *time\ limit*) say 'choose a shorter TIME, or another PARTITION: sinfo shows their limits' ;;
     *gres*) say "GPUS=n is the number of GPUs per node; sinfo -o '%P %G' shows which nodes have any" ;;
     *) say "PARTITION, NODES, NTASKS, CPUS, GPUS and CONSTRAINT must fit a node: sinfo -o '%P %D %c %G %f' shows them" ;;
     esac

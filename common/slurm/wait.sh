@@ -128,7 +128,7 @@ end_status() {
         return "${code%%:*}"
         ;;
     CANCELLED) complain "$(said 'job %s was cancelled' "$job")" "$(say 'what it saved before is in SAVE; RESUME continues from there')" ;;
-    TIMEOUT) complain "$(said 'job %s exceeded its time limit' "$job")" "$(say 'a longer TIME')" ;;
+    TIMEOUT) complain "$(said 'job %s exceeded its time limit' "$job")" "$(say 'choose a longer TIME')" ;;
     *) complain "$(said 'job %s ended as %s' "$job" "$state")" "$(said 'scontrol show job %s says more' "$job")" ;;
     esac
     return 1

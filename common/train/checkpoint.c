@@ -227,8 +227,8 @@ static bool read_parameter(Trainer *t, const SavedModel *saved, const Parameter 
                            p->name);
     if (!shape_equal(found->shape, p->shape))
         return problem_set(problem, t->resumed.text, hint,
-                           "parameter %s has shape %s in the checkpoint, %s in this run", p->name,
-                           SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
+                           "parameter %s has shape %s in the checkpoint, but %s in this run",
+                           p->name, SHAPE_TEXT(found->shape), SHAPE_TEXT(p->shape));
     bool good = true;
     for (int state = 0; good && state < saved_states(&saved->index); state++)
         good = state_read(t, saved, p, state, found, problem);
@@ -246,11 +246,12 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
     bool good = checkpoint_index_fits(&saved->index, &run, t->resumed.text, problem);
     if (good && saved->index.step > t->steps)
         good = problem_set(problem, t->resumed.text, "choose more EPOCHS or STEPS",
-                           "the checkpoint is of step %" PRId64 ", this run ends at step %" PRId64,
+                           "the checkpoint is of step %" PRId64 ", but this run ends at "
+                           "step %" PRId64,
                            saved->index.step, t->steps);
     if (good && saved->index.count != run.count)
         good = problem_set(problem, t->resumed.text, "name a checkpoint of this model",
-                           "the checkpoint has %d parameters, this run's model has %d",
+                           "the checkpoint has %d parameters, but this run's model has %d",
                            saved->index.count, run.count);
     for (const Parameter *p = t->model->parameters; good && p; p = p->next)
         good = read_parameter(t, saved, p, problem);

@@ -46,8 +46,8 @@ bool trainer_open_data(Trainer *t, Problem *problem)
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)
         return problem_set(problem, c->data, "choose a smaller BATCH_SIZE or more SAMPLES",
-                           "a batch of %d rows is larger than the data, %lld rows", c->batch,
-                           (long long)t->rows);
+                           "a batch of %d rows is larger than the data, which has %lld rows",
+                           c->batch, (long long)t->rows);
     t->steps_an_epoch = t->rows / c->batch;
     t->steps = t->steps_an_epoch * c->epochs;
     if (c->steps && c->steps < t->steps)

@@ -64,7 +64,7 @@ static void mpi_failed(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &class);
     misuse(class == MPI_ERR_TRUNCATE || class == MPI_ERR_COUNT
                ? HINT_SAME_COLLECTIVES
-               : N_("is the memory full that the ranks share? df -h /dev/shm"),
+               : N_("is the memory that the ranks share full? df -h /dev/shm shows it"),
            "an exchange failed in MPI: %s", text);
 }
 

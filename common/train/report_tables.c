@@ -115,8 +115,8 @@ static int decimals(double rate)
 void report_speed(const StepCost *step, int count)
 {
     const double tokens = step->tokens / step->seconds, rate = 1e-9 * step->work / step->seconds;
-    printf(_("\nspeed     %.0f tokens/s, %.0f a rank\n"), tokens, tokens / count);
-    printf(_("          %.*f GFLOP/s of the model, %.*f a rank"), decimals(rate), rate,
+    printf(_("\nspeed     %.0f tokens/s, %.0f per rank\n"), tokens, tokens / count);
+    printf(_("          %.*f GFLOP/s of the model, %.*f per rank"), decimals(rate), rate,
            decimals(rate / count), rate / count);
     if (step->peak > 0)
         printf(_(", %.3g %% of the peak (MFU)"), 100 * 1e9 * rate / step->peak);

@@ -35,11 +35,11 @@ static bool clean_path(const char *path, char clean[PATH_SIZE], Problem *problem
     if (strlen(path) >= PATH_SIZE)
         return problem_set(problem, NULL, "", "an entry has a name that is too long: %s...", shown);
     if (*path == '/' || *path == '\\' || (path[0] && path[1] == ':'))
-        return problem_set(problem, NULL, "", "an entry leads outside: %s", shown);
+        return problem_set(problem, NULL, "", "an entry leads outside the archive: %s", shown);
     while (*path) {
         size_t length = strcspn(path, "/\\");
         if (length == 2 && path[0] == '.' && path[1] == '.')
-            return problem_set(problem, NULL, "", "an entry leads outside: %s", shown);
+            return problem_set(problem, NULL, "", "an entry leads outside the archive: %s", shown);
         if (length > 0 && !(length == 1 && *path == '.')) {
             if (to > clean)
                 *to++ = '/';

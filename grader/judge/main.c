@@ -186,7 +186,7 @@ static Options options_of(int argc, char **argv)
                      : o.tape >= 0  ? "make tape LAB=6 RANK=1"
                      : o.debug >= 0 ? "make debug LAB=6 RANK=1"
                                     : "--lab 6 --may-send 'n=4 B=8 S=128 OUT=768 H=768'",
-                     _("which lab?"));
+                     _("LAB is missing"));
     return o;
 }
 

@@ -33,7 +33,7 @@ static void groups_must_be_right(const Scenario *run)
         const int place = place_in(m, rank);
         if (!groups[i] || group_size(groups[i]) != m.count || group_rank(groups[i]) != place ||
             places[i] != place || degrees[i] != m.count)
-            misuse("the check of the groups says what is wrong; correct them first",
+            misuse("the check 'groups' says what is wrong; correct the groups first",
                    "mesh->%s, its rank or its degree does not match the grid", group_names[i]);
     }
 }

@@ -41,7 +41,7 @@ check "hints come one at a time, and each once" every_hint_in_turn
 check "AGAIN=1 shows the hints that were shown before" all_again
 check "progress shows how many hints were shown" line_of 6 "$hints/$hints"
 check "an unknown lab is one error" one_error "there is no lab '42'" make --silent hint LAB=42
-check "a missing LAB is one error" one_error "which lab?" make --silent hint
+check "a missing LAB is one error" one_error "LAB is missing" make --silent hint
 
 check "the reference is not shown before the lab is graded" one_error "not been graded yet" make --silent solution LAB=6
 copy_solution 6

@@ -93,7 +93,7 @@ check "each text has one box, with the record's question, its own commands and n
 
 # ---- a student's day
 
-check "a missing LAB is one error" one_error "which lab?" make --silent predict IS=1
+check "a missing LAB is one error" one_error "LAB is missing" make --silent predict IS=1
 check "an unknown lab is one error" one_error "there is no lab '42'" make --silent predict LAB=42 IS=1
 check "make measure refuses a lab that does not exist" one_error "there is no lab '42'" make --silent measure LAB=42
 check "without a number, the question is printed" one_error "How many bytes do the ranks send in all" make --silent predict LAB=6

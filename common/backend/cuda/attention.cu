@@ -88,7 +88,7 @@ static void launch_tiles(const char *name, void (*kernel)(P...), const Attention
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
             cudaSuccess) {
         cudaGetLastError(); /* resets the error, which is reported here */
-        misuse("with more HEADS each is smaller",
+        misuse("with more HEADS, each head is smaller",
                "attention: this GPU has too little shared memory for heads of %lld numbers",
                (long long)shape->head_size);
     }
@@ -282,7 +282,7 @@ static void launch_by_size(Arguments a, bool backward)
     if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
         return;
     if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
-        misuse(size > LARGEST_HEAD ? N_("with more HEADS each is smaller")
+        misuse(size > LARGEST_HEAD ? N_("with more HEADS, each head is smaller")
                                    : N_("choose a smaller BATCH_SIZE"),
                "attention: a GPU takes up to %d numbers per head and up to %d heads over all "
                "samples, but there are %lld samples with %lld heads of %lld",

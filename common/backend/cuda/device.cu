@@ -49,7 +49,7 @@ static bool driver_suffices(Problem *problem)
                            "update the driver, or build with an older CUDA Toolkit (CUDA=folder); "
                            "BACKEND=cpu computes without a GPU",
                            "BACKEND=cuda: the driver supports CUDA up to %d.%d, but the kit was "
-                           "built with toolkit CUDA %d.%d",
+                           "built with the toolkit of CUDA %d.%d",
                            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     return true;
 }

@@ -35,13 +35,14 @@ static cublasHandle_t library(void)
 bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
 {
     if (wanted == FP16 && device_generation() < 75)
-        return problem_set(problem, NULL, "AMP=off runs here",
+        return problem_set(problem, NULL, "AMP=off works on this GPU",
                            "AMP=fp16 needs a GPU of compute capability 7.5 or later");
     if ((wanted == BF16 || wanted == TF32) && device_generation() < 80)
-        return problem_set(
-            problem, NULL,
-            device_generation() < 75 ? N_("AMP=off runs here") : N_("AMP=fp16 runs here"),
-            "AMP=%s needs a GPU of compute capability 8.0 or later", precision_name(wanted));
+        return problem_set(problem, NULL,
+                           device_generation() < 75 ? N_("AMP=off works on this GPU")
+                                                    : N_("AMP=fp16 works on this GPU"),
+                           "AMP=%s needs a GPU of compute capability 8.0 or later",
+                           precision_name(wanted));
     precision = wanted;
     device_changed(); /* existing copies are of the old precision */
     return true;

@@ -42,7 +42,7 @@ def main(folder):
     subprocess.run(command(1, "--tp", 1, "--steps", 4, "--samples", 64, "--layers", 1, "--hidden-dim", 32, "--heads", 2, "--seq", 16, "--metrics", real), cwd=ROOT,
                    capture_output=True, check=True)
     done = plot(folder, METRICS=f"'{real}'", Y="loss accuracy lr step_s tokens_per_s comm_bytes comm_s")
-    check(done.returncode == 0 and not done.stderr and all(word in done.stdout for word in ("a real run", "test loss", "learning rate", "tokens a second")),
+    check(done.returncode == 0 and not done.stderr and all(word in done.stdout for word in ("a real run", "test loss", "learning rate", "tokens per second")),
           "each number of a step of a real run has a curve in the terminal", done.stdout + done.stderr)
     check(max(map(len, done.stdout.splitlines())) <= 80, "the curves fit 80 columns", done.stdout)
 
@@ -86,7 +86,7 @@ def main(folder):
     empty = os.path.join(folder, "empty.jsonl")
     with open(empty, "w", encoding="utf-8"):
         pass
-    refused(folder, "no file", "which runs?")
+    refused(folder, "no file", "METRICS is missing")
     refused(folder, "a missing file", "No such file", METRICS="none.jsonl")
     refused(folder, "a file that was cut short", f"short.jsonl:{cut} is not a line of metrics", METRICS=short)
     refused(folder, "a file without steps", "has no steps", METRICS=empty)

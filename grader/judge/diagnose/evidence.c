@@ -177,7 +177,7 @@ bool multiple(const Evidence *e)
                      : N_("it is %g times the expected one, once for each rank: it is summed over "
                           "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
-         N_("it is %g times the expected one: it is summed over the ranks twice too often")},
+         N_("it is %g times the expected one: it is summed over the ranks two times too many")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
         {micros, N_("it is %g times the expected one, once for each micro-batch: the loss is "
                     "already divided by the rows of the whole batch")},

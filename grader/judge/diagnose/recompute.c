@@ -33,8 +33,8 @@ void compare_work_of_segments(Trial *t, const Entry *want)
                 "reads, segment_values nothing\n%s (%s)"));
     compare_most(t, want, TAKEN,
                  slack * numbers_of(want)[TAKEN] + 2.0 * t->c->B * t->c->S * t->c->H + small,
-                 _("rank %d takes %.0f numbers, and %.0f suffice: the input of each call, and all "
-                   "that one run of a segment needs\n%s (%s)"));
+                 _("rank %d allocated %.0f numbers where %.0f suffice: the input of each call, "
+                   "and all that one run of a segment needs\n%s (%s)"));
 }
 
 /* ---- bit for bit ----------------------------------------------------------------------------------------------- */

@@ -30,8 +30,8 @@ void compare_work_of_positions(Trial *t, const Entry *want)
                     "%.0f suffice, 1/tp of what one rank keeps: norms, dropouts and residual sums "
                     "on its positions alone, and nothing of what it gathers\n%s (%s)"));
     compare_most(t, want, TAKEN, slack * numbers_of(want)[TAKEN] + 4 * passing + rounding,
-                 _("rank %d takes %.0f numbers, and %.0f suffice, those of one rank alone and four "
-                   "tensors of all positions\n%s (%s)"));
+                 _("rank %d allocated %.0f numbers where %.0f suffice: those of one rank alone and "
+                   "four tensors of all positions\n%s (%s)"));
     compare_most(
         t, want, DRAWN, numbers_of(want)[DRAWN] / t->c->tp,
         _("dropout on rank %d draws masks for %.0f numbers, and %.0f suffice, 1/tp of what "
@@ -83,8 +83,8 @@ bool positions_of_another_rank(const Evidence *e)
                 const int owner = owner_of(t, got, want);
                 if (owner >= 0 && owner != k)
                     return says(e,
-                                _("rank %d has the positions of rank %d: of the sum, each rank "
-                                  "takes its own, those of mesh->tp_rank"),
+                                _("rank %d has the positions of rank %d: each rank takes its "
+                                  "own positions of the sum, part mesh->tp_rank"),
                                 rank, group.first + owner * group.stride);
                 if (owner < 0)
                     return false;

@@ -180,7 +180,7 @@ static bool made_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are squared again: the arguments are sums of squares "
                          "already"));
     if (is_number(e->is[0], e->right[1]) && is_number(e->is[1], e->right[0]))
-        return says(e, _("the two sums are exchanged"));
+        return says(e, _("the two sums are swapped"));
     for (int i = 0; i < 2; i++)
         if (e->is[1 - i] == 0 && is_number(e->is[i], e->right[0] + e->right[1]))
             return says(e, _("the two sums are added up: keep them apart, since gradient_norm sums "

@@ -20,7 +20,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                      N_("the feed-forward layers get the output of norm1: norm1 belongs before the "
                         "attention, norm2 before the feed-forward layers")},
     [NORMS_SWAPPED] = {IN_NORMS_AND_TOKENS,
-                       N_("norm1 and norm2 are exchanged: norm1 belongs before the attention, "
+                       N_("norm1 and norm2 are swapped: norm1 belongs before the attention, "
                           "norm2 before the feed-forward layers")},
     [NORM_2_OF_INPUT] = {IN_NORMS_AND_TOKENS,
                          N_("norm2 reads the x that the block was given: it must read the sum "
@@ -99,12 +99,12 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "all ranks (a reduce-scatter)")},
     [POSITIONS_OF_OWN_ATTENTION] =
         {IN_SEQUENCE_BLOCKS,
-         N_("of the attention, it has only this rank's term: each position needs the terms of all "
-            "ranks, which reduce_scatter_sequence adds")},
+         N_("it has only this rank's term of the attention's result: each position needs the "
+            "terms of all ranks, which reduce_scatter_sequence adds")},
     [POSITIONS_OF_OWN_FEED_FORWARD] =
         {IN_SEQUENCE_BLOCKS,
-         N_("of the feed-forward layers, it has only this rank's term: each position needs the "
-            "terms of all ranks, which reduce_scatter_sequence adds")},
+         N_("it has only this rank's term of the feed-forward layers' result: each position "
+            "needs the terms of all ranks, which reduce_scatter_sequence adds")},
     [TERM_GRADIENT_OWN] =
         {IN_SEQUENCE,
          N_("a rank's term is in the sums of all positions: the backward pass of "
@@ -146,14 +146,15 @@ const Suspect suspects_of_blocks[MISTAKES] = {
          N_("the dropout after the feed-forward layers (dropout2) is applied twice")},
     [RESIDUAL_DROPOUTS_TWICE] = {IN_SEQUENCE_BLOCKS,
                                  N_("both dropouts before the residual sums are applied twice")},
-    [RESIDUAL_DROPOUT_1_BY_2] =
-        {IN_SEQUENCE_BLOCKS,
-         N_("dropout2 acts after the attention, too: use dropout1 there, because it drops other numbers")},
+    [RESIDUAL_DROPOUT_1_BY_2] = {IN_SEQUENCE_BLOCKS,
+                                 N_("dropout2 acts after the attention, too: use dropout1 there, "
+                                    "because it drops different elements")},
     [RESIDUAL_DROPOUT_2_BY_1] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout1 acts after the feed-forward layers, too: use dropout2 there, because it drops other numbers")},
+         N_("dropout1 acts after the feed-forward layers, too: use dropout2 there, "
+            "because it drops different elements")},
     [RESIDUAL_DROPOUTS_SWAPPED] =
-        {IN_SEQUENCE_BLOCKS, N_("dropout1 and dropout2 are exchanged: dropout1 belongs after the "
+        {IN_SEQUENCE_BLOCKS, N_("dropout1 and dropout2 are swapped: dropout1 belongs after the "
                                 "attention, dropout2 after the feed-forward layers")},
     [RESIDUAL_DROPOUT_1_OF_SUM] =
         {IN_SEQUENCE_BLOCKS,

@@ -76,7 +76,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
         {IN_WEIGHTS,
          N_("these are this replica's own weights times its share of the rows: those of "
             "the other replicas are missing, or the sum is in another tensor")},
-    [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are half-way between this replica's own and "
+    [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are halfway between this replica's own and "
                                          "the mean: after an average, all replicas have the mean")},
     [SHARDS_OWN] = {IN_SHARDS,
                     N_("these are this replica's own gradients, with nothing of the other "

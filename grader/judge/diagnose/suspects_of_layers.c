@@ -29,8 +29,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [FACTOR_HEADS] =
         {IN_ATTENTION,
          N_("attention scores are scaled by the number of heads; use the size of one head")},
-    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are exchanged")},
-    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are exchanged")},
+    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
+    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
                                       "the heads on this rank")},
@@ -51,7 +51,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
     [DROPOUT_COMPLEMENT] =
         {IN_INNER_LAYERS,
-         N_("dropout takes the probability of dropping a number, not of keeping it")},
+         N_("dropout takes the probability of dropping an element, not of keeping it")},
     [DROPOUT_REPEATED] =
         {IN_INNER_LAYERS,
          N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
@@ -61,7 +61,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("the gradient of x is too large by a factor of the number of ranks: it is summed over "
             "the ranks twice, or was already complete")},
     [GRADIENT_TWICE_TIMES_RANKS] =
-        {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks twice too often")},
+        {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks two times too many")},
     [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
                              N_("the gradient of x is divided by the number of ranks")},
     [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,

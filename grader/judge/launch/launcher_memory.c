@@ -42,7 +42,8 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         rank--;
     if (pid == launcher->mpirun)
         snprintf(diagnosis, size,
-                 _("the ranks print more than the grader can record: mpirun held %lld MB of it"),
+                 _("the ranks print more than the grader can record: mpirun held %lld "
+                   "MB of their output"),
                  megabytes);
     else
         snprintf(

@@ -54,7 +54,7 @@ bool append_form(const Calls *calls, const Difference *d, char *text, size_t siz
     const bool is_next[2] = {comes_next(calls, d, 0), comes_next(calls, d, 1)};
     if (fit_but_for_form(d) && !is_next[0] && !is_next[1]) {
         append(text, size, "%s",
-               _("a non-blocking collective (MPI_I...) does not match a blocking one: all ranks "
+               _("a nonblocking collective (MPI_I...) does not match a blocking one: all ranks "
                  "must use the same form"));
         return true;
     }

@@ -50,8 +50,8 @@ const char *why_held_back(const LabResult *lab, Check check)
                  "gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
-        return _("what computes nothing keeps nothing: this point is given once the results are "
-                 "right");
+        return _("a lab that computes nothing keeps nothing: this point is given once the "
+                 "results are right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
         return numbers;
