@@ -1,6 +1,6 @@
-/* Cases: the situations in which each lab is tested. B, S and H differ, so that swapped dimensions
- * show. Each rank has at least two heads, except on eight ranks. At each layout, some sizes are fixed
- * and others are drawn from the seed. */
+/* Cases: the situations in which each lab is tested. In the usual sizes, B, S and H differ, so that
+ * swapped dimensions show, and each rank has at least two heads, except on eight ranks. At each
+ * layout, some sizes are fixed and others are drawn from the seed. */
 #include "grader/labs/lab.h"
 
 int draw(Draw *d, int low, int high)
@@ -104,7 +104,7 @@ Case single_case(const Lab *lab, Draw *d, int world)
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
     c.delay = 1;
-    c.V = 9; /* shards of 3, 3, 3 and 0 rows */
+    c.V = 9; /* on four ranks, shards of 3, 3, 3 and 0 rows */
     return c;
 }
 
@@ -147,8 +147,8 @@ static Case many_case(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* As many heads as ranks, or four heads on one or two ranks. The number of all heads divides the local
- * width, so the kit does not reject a rank that uses all of them. */
+/* As many heads as ranks, or four heads on one or two ranks. The total number of heads divides the
+ * local width, so the kit does not reject a rank that uses all of them. */
 static Case few_heads_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);

@@ -236,9 +236,9 @@ Tensor *random_ids(Scenario *run, const char *name, int64_t limit)
     return ids;
 }
 
-/* The first sample is padded at its end, like a text; in the others, any position may be hidden,
- * even the first. At least two positions are visible, because attention over a single one has
- * weight 1, whatever its score. */
+/* The first sample may be padded at its end, like a text; in the others, any position may be
+ * hidden, even the first. At least two positions are visible, because attention over a single one
+ * has weight 1, whatever its score. */
 Tensor *random_mask(Scenario *run, const char *name)
 {
     const Case *c = &run->c;

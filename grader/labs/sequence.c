@@ -188,8 +188,8 @@ static void backward(const Chain *chain)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* Copies the gradients of all parameters that are not split into `all` or, with `back`, from it into
- * the arena. Returns their count; with NULL for `all`, copies nothing. */
+/* Copies the gradients of all whole parameters into `all` or, with `back`, from `all` into the
+ * arena. Returns their count; with NULL for `all`, copies nothing. */
 static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
 {
     int64_t at = 0;

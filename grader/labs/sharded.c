@@ -45,9 +45,8 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
                            step);
 }
 
-/* Weights away from zero. The steps move a weight by less than 1/2 in all, and one near zero would
- * lose digits by cancellation. The tolerance follows the largest weight of a part, which may have
- * just one. */
+/* Weights away from zero. The steps bring none near zero, where it would lose digits by
+ * cancellation. The tolerance follows the largest weight of a part, which may have just one. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
     Tensor *weights = input(run, "weights", first_with_pieces(&run->c, rank), which, 0);

@@ -163,7 +163,8 @@ void stages_pass_ran(Scenario *run, int micro, int step, bool backward)
 }
 #endif
 
-/* Writes the results of a pass in a step at once: a later failure does not make them wrong. */
+/* Writes the results of a step's pass as soon as it ends, so that a later failure does not spoil
+ * them. */
 static void write_pass(void *context, const Stage *stage, int micro, bool backward)
 {
     Scenario *run = context;
