@@ -35,7 +35,8 @@ static void call_at_line(const Exchange *x, const Call *call, char *text, size_t
 
 /* ---- what is sent -------------------------------------------------------------------------------------------- */
 
-/* Fails all checks if the lab calls a collective: it would do all the work that earns points. */
+/* Fails all checks if the lab calls a collective, because that would do all the work that earns
+ * points. */
 static bool uses_collective(const Exchange *x)
 {
     Trial *t = x->trial;

@@ -1,4 +1,4 @@
-/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? An error is only
+/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? Reports only
  * what chance practically never produces. */
 #include "grader/judge/diagnose/batch_rows.h"
 

@@ -56,8 +56,8 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
-/* Formulas that may have replaced that of a rank or a degree. A formula is the cause if it gives the
- * numbers of all ranks. */
+/* Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
+ * cause if it gives the numbers of all ranks. */
 typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
 
 static int taken(const Case *c, int rank, Taken what)

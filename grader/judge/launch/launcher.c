@@ -35,8 +35,8 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* As root, the judge runs the ranks under an unused user ID that no other judge has. So it counts
- * and ends only its own processes. */
+/* As root, the judge runs the ranks under an unused user ID, derived from its process ID. So the
+ * limits on a user's processes count only those of this judge. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
     enum {

@@ -14,7 +14,7 @@ static void print_lines(FILE *out, const char *text, const char *indent)
     }
 }
 
-/* The next reported failed check before `check`, or -1. */
+/* The last reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
     while (--check >= 0 && !(lab->check[check].failed && lab_points(lab->lab, (Check)check)))
