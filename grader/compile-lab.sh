@@ -65,8 +65,8 @@ list_folders() {
     done
 }
 
-# enclosed COMMAND...: runs it. It can read only what a lab may include, and write only the files of
-# `compile` below.
+# enclosed COMMAND...: runs it. With ENCLOSE, it can read only what a lab may include, and write
+# only the files of `compile` below.
 enclosed() {
     local libraries=()
     if [ -z "${ENCLOSE:-}" ]; then
