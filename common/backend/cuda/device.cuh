@@ -36,7 +36,7 @@ double device_call_seconds(void); /**< how long the host has been in such a call
 /** The device's compute capability: 75, 80, 90, ... */
 int device_generation(void);
 
-/** A 16-byte identifier of the GPU, different from that of any other. */
+/** A 16-byte identifier that is unique to the GPU. */
 void device_identity(char bytes[16]);
 
 /** Call this after a launch: reports an error and, if requested, waits for the kernel. */

@@ -62,8 +62,8 @@ static struct {
     const uint16_t *rounded;
 } weights;
 
-/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and, if calls
- * wait for their kernels (the host may then write after each call), device_waits() is `waited`. */
+/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and
+ * device_waits() is `waited`, because the host may write after each wait. */
 typedef struct Copy {
     const real *x;
     int64_t count;
