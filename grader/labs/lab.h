@@ -130,7 +130,7 @@ struct Lab {
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
-    MemoryFunction *memory;      /**< NULL: a few times that of the plain layer */
+    MemoryFunction *memory;      /**< NULL: a few times the plain layer's memory */
     MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not checked */
     UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
     CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */

@@ -28,7 +28,7 @@ typedef enum Mistake {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
-    FACTOR_SHARE, /* may equal the next one; comes first: the next one also fails on one rank */
+    FACTOR_SHARE, /* first: may equal the next one, which also fails on one rank */
     FACTOR_MISSING,
     FACTOR_ROUNDED,
     FACTOR_NO_ROOT,

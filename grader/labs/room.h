@@ -1,6 +1,7 @@
 /** @file
- * Memory that a lab fills. Writes before or after it are detected and do no harm: both sides have
- * marks, and inaccessible memory beyond them ends the case at the line of a write that is far off.
+ * Memory that a lab fills. Writes before or after it are detected and do no harm, because both
+ * sides have marks, and inaccessible memory beyond them ends the case at the line of a write that
+ * is far off.
  */
 #pragma once
 

@@ -25,8 +25,8 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
 }
 
 /* An operation repeats in the second of three equal calls, or in the one that is like the first.
- * Metrics repeat from the third call on: a lab may alternate between two buffers. The last round of
- * buckets is like an earlier one. */
+ * Metrics repeat from the third call on, because a lab may alternate between two buffers. The last
+ * round of buckets is like an earlier one. */
 bool is_repeated(const Case *c, const Label *at)
 {
     switch (at->of) {

@@ -50,7 +50,7 @@ static void write_positions(Scenario *run, Check check, Label label, Tensor *x)
     write_shard(run, check, label, x, 1, own_positions(run), run->c.S);
 }
 
-/* Ends the case if y does not hold exactly this rank's positions: the scenario could not
+/* Ends the case if y does not hold exactly this rank's positions, because the scenario could not
  * continue. */
 static void must_be_own_positions(const Scenario *run, const char *function, const Tensor *y)
 {

@@ -22,7 +22,7 @@ void sharded_gradient_key(char key[KEY_SIZE], int which, int step)
     snprintf(key, KEY_SIZE, "gradients, run %d, step %d", which, step);
 }
 
-/* Zeros in one step of the run that does not clip: weight decay and AdamW's moments still move the
+/* Zeros in one step of the run that does not clip. Weight decay and AdamW's moments still move the
  * weights, and a replica whose gradients are zero still takes part in the sums. */
 static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
 {

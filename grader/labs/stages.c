@@ -95,8 +95,8 @@ static void write_rows(Scenario *run, Check check, Label label, Tensor *x, int k
         numbers[i] = (double)rows[i];
 }
 
-/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of all of a
- * rank's micro-batches: writes an entry for each of them. */
+/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of all
+ * of a rank's micro-batches, so each of these gets its own entry. */
 static void write_of_block(Scenario *run, Check check, What what, const Stage *stage, int micro,
                            Tensor *x)
 {
