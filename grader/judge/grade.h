@@ -29,7 +29,7 @@ typedef struct Options {
     bool margins;         /**< print the largest error of each check relative to the tolerance */
     double since;         /**< when make began, in seconds since 1970; 0: print no times */
     const char *picture;  /**< write the results of one case to this file instead; NULL: no */
-    bool short_lived;     /**< the runners' folder is removed after this run: do not mention it */
+    bool short_lived;     /**< the runners' folder is removed after this run; do not mention it */
     bool list;            /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */

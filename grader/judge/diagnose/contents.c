@@ -249,9 +249,9 @@ static double largest_group(const Case *c)
     return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
 }
 
-/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads its
- * numbers to a multiple of n: this adds up to n - 1 numbers, and each half sends them n - 1 times. For
- * an f or g alone, `allowed` determines the padding. */
+/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
+ * its numbers to a multiple of n, which adds up to n - 1 numbers, and each half sends these n - 1
+ * times. For an f or g alone, `allowed` determines the padding. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;

@@ -124,8 +124,8 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each wrong output of this rank this factor times the expected one? One output alone may mislead:
- * a rank's part of a sum may be zero there. */
+/* Is each wrong output of this rank this factor times the expected one? One output alone may
+ * mislead, because a rank's part of a sum may be zero there. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {
     const Trial *t = e->trial;

@@ -161,7 +161,7 @@ double share_of_stage(const Case *c);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
-/** Checks the calls of a complete case: what MPI forbids fails the communication check, and
+/** Checks the calls of a complete case. What MPI forbids fails the communication check, and
  *  explains wrong numbers. */
 void compare_calls(Trial *t);
 /** Describes where ranks diverge in a way that MPI allows, as evidence for a wrong number that

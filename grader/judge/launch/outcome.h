@@ -74,7 +74,7 @@ Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, 
  *  @return false with `problem` if nothing can be launched */
 bool run_cases(Runs *runs, Problem *problem);
 
-/** Turns the outcome into that of a case that did not end, because the ranks wrote more than the
+/** Turns the outcome into one of a case that did not end, because the ranks wrote more than the
  *  judge can read in time. */
 void outcome_forget(Outcome *outcome);
 

@@ -234,7 +234,8 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Explains on a terminal why nothing happens, but only once: later cases may be just as slow. */
+/* Explains on a terminal why nothing happens, but only once, because later cases may be just as
+ * slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {
     static bool told;

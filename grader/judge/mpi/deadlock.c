@@ -137,7 +137,7 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
     const bool may_be_buffered = mine->call->starts && !mine->call->synchronous;
     if (!mine->receives && may_be_buffered)
         return SOME;
-    bool loose = false; /* a wildcard receive: which message it took is unknown */
+    bool loose = false; /* a wildcard receive, whose message is unknown */
     for (int64_t i = 0; i < look->messages.count; i++)
         loose = loose ||
                 (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));
