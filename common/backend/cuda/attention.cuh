@@ -6,8 +6,8 @@
 
 #include "backend/cuda/device.cuh"
 
-/* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead: all of them unless
- * attention is causal. */
+/* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead, so it sees all keys
+ * unless attention is causal. */
 typedef struct Shape {
     int64_t positions, keys, ahead, heads, size;
     float factor;

@@ -107,8 +107,8 @@ static void rounded_room(int64_t count)
     device_room(&copies.room, COPIES * each * (int64_t)sizeof(uint16_t));
 }
 
-/* Notes that the stream's work since device_changes() was `before` wrote only to c [count]: copies
- * of other matrices stay up to date. */
+/* Notes that the stream's work since device_changes() was `before` wrote only to c [count], so
+ * copies of other matrices stay up to date. */
 static void rounded_copies_outlive(uint64_t before, const real *c, int64_t count)
 {
     for (Copy &copy : copies.copy)
