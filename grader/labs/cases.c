@@ -82,7 +82,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    if (has_heads(lab)) /* for large x, softmax becomes a maximum: scale dy instead */
+    if (has_heads(lab)) /* for large x, softmax becomes a maximum, so scale dy instead */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
         c.exponent = world % 2 ? -12 : 20;
@@ -166,7 +166,7 @@ int layer_cases(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[count++] = usual_case(lab, d, world);
     cases[count++] = drawn_case(lab, d, world);
     cases[count++] = single_case(lab, d, world);
-    if (world == 2) { /* the smallest world that communicates: these cost least there */
+    if (world == 2) { /* the smallest world that communicates, where these cost least */
         cases[count++] = long_case(lab, d, world);
         cases[count++] = many_case(lab, d, world);
     }

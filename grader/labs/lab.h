@@ -60,7 +60,7 @@ typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream)
 /** One kind of a lab's cases. Either `scenario` or `expect`, not both, determines what is
  *  expected. */
 typedef struct Kind {
-    ScenarioFunction *scenario; /**< the judge runs it with plain layers: all ranks see the same */
+    ScenarioFunction *scenario; /**< the judge runs it with plain layers; all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
     const char *

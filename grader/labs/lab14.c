@@ -149,7 +149,8 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     return c;
 }
 
-/* Sums in which tp and pp have one rank need no case of their own: the whole steps include them. */
+/* Sums in which tp and pp have one rank need no case of their own, because the whole steps include
+ * them. */
 static bool is_a_case(int kind, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };

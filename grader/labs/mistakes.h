@@ -1,7 +1,7 @@
 /** @file
- * Students' mistakes that the judge can reproduce: if a rank's numbers equal those of a mistake,
- * the report names it. The judge is linked with --wrap for the operations that a mistake changes,
- * so the plain layers stay as they are.
+ * Students' mistakes that the judge can reproduce. If a mistake gives a rank's numbers, the report
+ * names the mistake. The judge is linked with --wrap for the operations that a mistake changes, so
+ * the plain layers stay as they are.
  */
 #pragma once
 

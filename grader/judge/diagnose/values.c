@@ -80,7 +80,7 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  tolerance);
 }
 
-/* Weights that were wrong a step earlier are wrong again: only the first ones show why. */
+/* Weights that were wrong a step earlier are wrong again, so only the first ones show why. */
 static bool was_wrong_a_step_ago(const Trial *t, const Entry *want)
 {
     Label before = want->label;

@@ -145,7 +145,7 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: ranks start slowly on a busy machine */
+enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute; ranks start slowly on a busy machine */
 
 /* mpirun is the supervisor's only child. It starts the ranks, in order, and no other process. */
 static bool wait_for_ranks(Launcher *launcher)

@@ -14,7 +14,7 @@ typedef enum Ending {
     HUNG,     /**< all ranks wait, and nothing can arrive */
     LOOPED,   /**< a rank computes, or sleeps outside MPI, forever */
     OVERDUE,  /**< the case had not ended when the lab exceeded lab_seconds() */
-    STOPPED,  /**< the judge stopped it: its processes exceeded their memory limit */
+    STOPPED,  /**< the judge stopped it, because its processes exceeded their memory limit */
     NOT_RUN,  /**< the case was not run */
 } Ending;
 

@@ -8,7 +8,7 @@ typedef struct Look {
     Parts together, messages;
 } Look;
 
-/* MPI rejected a call: its rank entered it, and left the case without returning. */
+/* Did MPI reject this call? Then its rank entered it, and left the case without returning. */
 static bool was_refused(const Look *look, const Part *part)
 {
     return look->calls->rank[part->rank].left && !part->call->returned;

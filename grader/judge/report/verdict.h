@@ -24,7 +24,7 @@ typedef struct Verdict {
 /** The status of one check. */
 typedef enum Status {
     RIGHT,       /**< it earns its points */
-    HELD_BACK,   /**< right, but only because work or communication is missing: no points */
+    HELD_BACK,   /**< right, but only because work or communication is missing; no points */
     WRONG,       /**< its numbers or counts are wrong */
     CRASHES,     /**< a rank ended early */
     HANGS,       /**< ranks wait, or one computes, forever */
