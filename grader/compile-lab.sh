@@ -65,8 +65,8 @@ list_folders() {
     done
 }
 
-# enclosed COMMAND...: runs it. It can read only what a lab may include, and write only the files of
-# `compile` below.
+# enclosed COMMAND...: runs it. With ENCLOSE, it can read only what a lab may include, and write
+# only the files of `compile` below.
 enclosed() {
     local libraries=()
     if [ -z "${ENCLOSE:-}" ]; then
@@ -109,9 +109,9 @@ say_limit() {
 
 # show_messages: prints the compiler's messages, each with the line of the lab that it is about. The
 # compiler itself must quote no lines, because it would take them from any file that a #line names.
-# A file name of #line and the text of a #pragma or an attribute may contain newlines: a line that
-# does not begin as the compiler's do continues the one before. Control characters and characters
-# that change the direction of text become '?'.
+# A file name of #line and the text of a #pragma or an attribute may contain newlines, so a line
+# that does not begin as the compiler's do continues the one before. Control characters and
+# characters that change the direction of text become '?'.
 show_messages() {
     LC_ALL=C awk -v source="$source" '
         BEGIN { strange = "[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\216\217\250-\256]|\342\201[\246-\251]" }

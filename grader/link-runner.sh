@@ -62,9 +62,10 @@ labs() {
     sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
 }
 
-# foreign_calls OBJECT: what the lab calls of labs on which it does not build, as lines "NAME LAB".
-# The linker would find much of it in the library, which has versions of its own for training before
-# those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME, too.
+# foreign_calls OBJECT: the functions that the lab calls although it does not build on their lab, as
+# lines "NAME LAB". The linker would find many of them in the library, which has its own versions
+# for training before those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME,
+# too.
 foreign_calls() {
     { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n "s/^LENT_$lab = //p" "${0%/*}/labs.mk") " '
         /^[0-9]+,/ { split($0, fields, ","); needs[fields[1]] = " " fields[2] " " fields[1] " "; functions[++count] = $0; next }

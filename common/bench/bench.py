@@ -6,8 +6,8 @@ edit to a verdict, on this machine.
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs,
                         STEPS=300 for curves of ONLY=language
 
-Runs that are compared alternate, so a change in the machine's speed affects all alike. Not a
-test: prints no verdict.
+Runs that are compared alternate, so a change in the machine's speed affects all alike. A missed
+target does not change the exit status, because this is no test.
 """
 import functools
 import os

@@ -3,7 +3,7 @@ communication. language_cost.py has the language models.
 
 Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
 from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
-step of one rank (in a pipeline, one of the slowest stage); numbers are `Cluster.width` bytes
+step of one rank (in a pipeline, a rank of the slowest stage); numbers are `Cluster.width` bytes
 wide. A pipeline runs one forward and one backward pass per micro-batch, in 1F1B order
 (Narayanan et al. 2021, section 2.2).
 """

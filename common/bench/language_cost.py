@@ -56,7 +56,7 @@ class LanguageModel(cost.Model):
         return table + positions, norm + (table if pp > 1 else 0)
 
     def left_out(self, tp, pp):
-        """Nothing on a rank that also multiplies by the table: its gradient has no zero rows."""
+        """Nothing on a rank that also multiplies by the table, whose gradient has no zero rows."""
         return self.unused(tp) if pp > 1 else 0
 
     def summed(self, tp, pp, stage):
@@ -71,7 +71,7 @@ class LanguageModel(cost.Model):
         return self.seq if self.kind == "mlm" else (self.seq + 1) / 2
 
     def work_of_stage(self, pp):
-        """The last stage is the busiest: it has the head."""
+        """The last stage is the busiest, because it has the head."""
         tokens, blocks = self.batch * self.seq, self.blocks(pp)
         linear, attention = self.passes()
         return (2 * linear * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,

@@ -48,8 +48,8 @@ def program(build, name):
 
 
 def micro_batches(model, dp, pp):
-    """MICRO, if set. Otherwise 1 without a pipeline; with one, the largest divisor of a replica's
-    rows that is at most four times the number of stages."""
+    """MICRO, if set. Otherwise 1 without a pipeline; with a pipeline, the largest divisor of a
+    replica's rows that is at most four times the number of stages."""
     rows, asked = model.batch // dp, whole_number("MICRO", 1) if os.environ.get("MICRO") else 0
     return asked or max(m for m in range(1, 4 * pp + 1 if pp > 1 else 2) if rows % m == 0)
 
@@ -88,7 +88,7 @@ def time_of_step(model, measured):
 
 
 def rates_here(build, work, model, copies=1):
-    """The rates of a rank while `copies` ranks compute: cores share caches, memory and power."""
+    """The rates of a rank while `copies` ranks compute. Cores share caches, memory and power."""
     with ThreadPoolExecutor() as pool:
         runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
     return steps.rates(model, runs[0]["profile"])

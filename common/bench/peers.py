@@ -31,7 +31,7 @@ def version_of(python, first="", module="torch"):
 
 def install(folder):
     """Installs PyTorch, then transformers, into an environment; returns the error, or an empty
-    text. If transformers cannot be installed, prints why: only its comparisons are then missing,
+    text. If transformers cannot be installed, prints why. Only its comparisons are then missing,
     and with_module() says so. On a terminal, pip shows its progress."""
     pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check", "--retries", "0", "install",
            *([] if sys.stdout.isatty() else ["--quiet"])]

@@ -55,7 +55,7 @@ def said(*command, what=None, **more):
 
 
 def number(value):
-    """Four significant digits."""
+    """Four significant digits, or a whole number from 1000 on."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}" if value >= 0.001 or value == 0 else f"{value:.2e}"

@@ -125,8 +125,8 @@ def write_start(build, work, sizes, count, samples=None, more=(), kind="llama", 
 
 
 def must_agree(name, version, mine, its):
-    """Ends with an error if the losses differ: the speeds of different computations cannot be
-    compared."""
+    """Ends with an error if the losses differ, because the speeds of different computations cannot
+    be compared."""
     far = apart(mine[:COMPARED], its[:COMPARED])
     if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
         fail(f"{name}: the losses of the first {COMPARED} steps are up to {far:.3g} from those of PyTorch {version}, allowed {CLOSE:.0e}",

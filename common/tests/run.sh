@@ -70,8 +70,8 @@ under_sanitizer() {
 # launch KIND PATH: runs a test in a subshell, so its environment does not affect later tests.
 launch() (
     local program=$BUILD/tests/$2 ranks mpi
-    # Each test has its own session folder, open to any user: an mpirun that ends removes the shared
-    # default, which another mpirun may be starting to use.
+    # Each test has its own session folder, open to any user, because an mpirun that ends removes
+    # the shared default, which another mpirun may be starting to use.
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
     export OMPI_MCA_orte_tmpdir_base=$mpi
     trap 'rm -rf "$mpi"' EXIT
@@ -158,8 +158,8 @@ print_details() {
 }
 
 total_passed=0 total_failed=0 total_skipped=0 failures='' flaky='' flaky_tests=0 failed_once=() times=()
-# report KIND PATH [again]: prints a test's result. A first failure does not count: the test runs
-# again.
+# report KIND PATH [again]: prints a test's result. A first failure does not count, because the test
+# runs again.
 report() {
     local passed failed skipped status seconds cpu mark=✓ title=$2 lines
     read -r passed failed skipped status seconds cpu <"$logs/$1/$2.log.result"
@@ -251,7 +251,8 @@ report_ended() {
     among=("${left[@]}")
 }
 
-# Reports tests that left no result: they were killed together with the subshell that ran them.
+# Reports tests that left no result, because they were killed together with the subshell that ran
+# them.
 left_alone() {
     local test result
     for test in "${running[@]}" "${waiting[@]}"; do

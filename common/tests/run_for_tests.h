@@ -61,7 +61,7 @@ static inline void expect_notes(void)
     expectation.noted = 0;
 }
 
-/** Call this at the start of a test: without a process of its own, it would inherit the
+/** Call this at the start of a test, because without a process of its own, it would inherit the
  *  expectations of the test before. */
 static inline void expect_nothing(void)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh runs executable files: a test script that begins with #! but is not executable would never
-# run.
+# run.sh runs executable files, so a test script that begins with #! but is not executable would
+# never run.
 set -uo pipefail
 cd -- "${ROOT:?}" || exit 2
 sentence="every test script that begins with #! is executable, so that it runs"

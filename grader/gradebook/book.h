@@ -105,7 +105,8 @@ void list_submissions(Book *book);
 /** Reads each submission, in a process of its own with limits. */
 void take_in(Book *book);
 
-/** Writes the path of a submission's source for a lab to `place`; -1: that of the reference. */
+/** Writes the path of a submission's source for a lab to `place`, or of the reference's if
+ *  `submission` is -1. */
 void source_place(const Book *book, int submission, int lab, char place[PLACE_SIZE]);
 
 /** Makes the units, and finds verdicts that exist already. */

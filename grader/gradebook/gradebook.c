@@ -38,7 +38,7 @@ static uint64_t number(const char *text, const char *name, uint64_t least, uint6
     return value;
 }
 
-/* Half of the cores: a lab's ranks run side by side, but often wait. */
+/* Half of the cores, because a lab's ranks run side by side, but often wait. */
 static int usual_jobs(void)
 {
     const Cores usable = cores_usable();
@@ -125,8 +125,8 @@ static void look_for_sandbox(const Book *book)
             why, (unsigned)geteuid());
 }
 
-/* Lowers the number of jobs to the launches for which the folder of shared files has room: a rank
- * crashes if its file cannot grow. */
+/* Lowers the number of jobs to the launches for which the folder of shared files has room, because
+ * a rank crashes if its file cannot grow. */
 static void limit_jobs(Book *book)
 {
     const char *folder;
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     if (book.board) {
         const int graded = book.unit_count;
         make_trainings(&book);
-        run_units(&book, graded, 1); /* one at a time: others would slow it down */
+        run_units(&book, graded, 1); /* one at a time, because others would slow it down */
         write_board(&book);
     } else {
         write_table(&book);

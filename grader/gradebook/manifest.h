@@ -1,7 +1,7 @@
 /** @file
  * A hand-in's manifest.json: the student's name, the kit's version, and a checksum of each file, to
- * detect damage. It does not protect against tampering: whoever changes a file can change the
- * checksum too.
+ * detect damage. It does not protect against tampering, because whoever changes a file can change
+ * the checksum too.
  */
 #pragma once
 

@@ -99,7 +99,7 @@ static void append_why_not_alone(CheckResult *r, const LabResult *result)
 }
 
 /* Runs the case of a failed check alone. If the check passes there, the case by itself is not the
- * cause: the lab may keep something between cases. */
+ * cause, because the lab may keep something between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner,
                          const Batch *batch, Check check, double until)
 {
@@ -238,7 +238,7 @@ static void tell_patterns(LabResult *result)
     }
 }
 
-/* A single case does not cover all checks: the others neither earn nor lose points. */
+/* A single case does not cover all checks, so the others neither earn nor lose points. */
 static int worth_looked_at(const LabResult *result)
 {
     int worth = 0;

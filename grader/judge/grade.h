@@ -29,7 +29,7 @@ typedef struct Options {
     bool margins;         /**< print the largest error of each check relative to the tolerance */
     double since;         /**< when make began, in seconds since 1970; 0: print no times */
     const char *picture;  /**< write the results of one case to this file instead; NULL: no */
-    bool short_lived;     /**< the runners' folder is removed after this run: do not mention it */
+    bool short_lived;     /**< the runners' folder is removed after this run; do not mention it */
     bool list;            /**< print the labs as JSON instead */
     const char *may_send; /**< print what the lab may send at these sizes instead; NULL: no */
     bool trace;           /**< print the calls of one case instead */
@@ -69,8 +69,8 @@ int lab_worth(const Lab *lab);
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before,
                             int count);
 
-/** Is the student's file still the start file, so that there is nothing to judge? If so, notes that in
- *  the result. */
+/** Notes in the result whether the student's file is still the start file. Returns whether there is
+ *  nothing to judge, because that start file has no TODO. */
 bool is_untouched(LabResult *result, const Options *o);
 /** Marks failed checks as "to do" if their functions (Lab.written) are as in the start file. */
 void look_for_handed_out(LabResult *result, const Options *o);

@@ -12,7 +12,7 @@
 enum {
     RANKS = 4,
     TP = 2,
-    FEW_STEPS = 2, /* their time, with that of the start and the end, is subtracted */
+    FEW_STEPS = 2, /* the time of these, of the start and of the end is subtracted */
     STEPS_TIMED = 16,
     REPEATS = 3, /* the fastest counts, because other work on the machine only adds time */
 };

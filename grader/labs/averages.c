@@ -1,5 +1,5 @@
-/* Lab 16: replicas that step alone, and means of their weights: what they train on, and the judge's
- * simulation. */
+/* Lab 16, averages of the weights: what replicas that step alone train on, and how the judge
+ * simulates them. */
 #include "grader/labs/averages.h"
 
 #include <stdio.h>
@@ -202,7 +202,7 @@ static void step_alone(Training *t, int step)
     }
 }
 
-/* A step on the batch of all replicas: its gradient is the mean of theirs. */
+/* A step on the batch of all replicas; its gradient is the mean of theirs. */
 static void step_together(Training *t, int step, int rank)
 {
     const Case *c = &t->run->c;

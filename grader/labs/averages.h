@@ -1,6 +1,6 @@
 /** @file
- * Lab 16: replicas that step on their own, and average their weights every few steps. The loss of a
- * replica has a gradient of its own in each step, g + decay w, so that the replicas drift apart.
+ * Lab 16: replicas that step on their own, and average their weights every few steps. In each step,
+ * the loss of each replica has its own gradient, g + decay w, so the replicas drift apart.
  */
 #pragma once
 
@@ -24,19 +24,19 @@ static inline int averages_first_step(int which)
 {
     return which == 0 ? AVERAGES_RESUMED + 1 : 1;
 }
-/** A question to average_is_due(), without an average. */
+/** The arguments of a call of average_is_due() that no average follows. */
 typedef struct LargeStep {
-    int64_t step, every; /**< its arguments; `last` is false */
+    int64_t step, every; /**< `last` is false */
 } LargeStep;
-enum { AVERAGES_LARGE = 6 }; /**< how many questions */
+enum { AVERAGES_LARGE = 6 }; /**< how many such calls */
 /** Numbers that 32 bits cannot hold. Each step has at most 5000 multiples of `every` before it, so
  *  a lab may count them. */
 extern const LargeStep averages_large[AVERAGES_LARGE];
 /** A function with the declaration of average_is_due(). */
 typedef bool DueFunction(int64_t step, int64_t every, bool last);
 
-/** Are the weights read after this step? At the end of a run, and once before the end of the first
- *  one. */
+/** Are the weights read after this step? They are at the end of a run, and once before the end of
+ *  the first run. */
 bool averages_is_last(int which, int step);
 /** How many weights a rank holds. */
 int64_t averages_weights(const Case *c);

@@ -1,6 +1,6 @@
-/* Cases: the situations in which each lab is tested. B, S and H differ, so that swapped dimensions
- * show. Each rank has at least two heads, except on eight ranks. At each layout, some sizes are fixed
- * and others are drawn from the seed. */
+/* Cases: the situations in which each lab is tested. In the usual sizes, B, S and H differ, so that
+ * swapped dimensions show, and each rank has at least two heads, except on eight ranks. At each
+ * layout, some sizes are fixed and others are drawn from the seed. */
 #include "grader/labs/lab.h"
 
 int draw(Draw *d, int low, int high)
@@ -82,7 +82,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    if (has_heads(lab)) /* for large x, softmax becomes a maximum: scale dy instead */
+    if (has_heads(lab)) /* for large x, softmax becomes a maximum, so scale dy instead */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
         c.exponent = world % 2 ? -12 : 20;
@@ -104,7 +104,7 @@ Case single_case(const Lab *lab, Draw *d, int world)
     c.A = world == 8 ? 8 : world % 3 == 0 ? 6 : 4;
     c.training = world == 2;
     c.delay = 1;
-    c.V = 9; /* shards of 3, 3, 3 and 0 rows */
+    c.V = 9; /* on four ranks, shards of 3, 3, 3 and 0 rows */
     return c;
 }
 
@@ -147,8 +147,8 @@ static Case many_case(const Lab *lab, Draw *d, int world)
     return c;
 }
 
-/* As many heads as ranks, or four heads on one or two ranks. The number of all heads divides the local
- * width, so the kit does not reject a rank that uses all of them. */
+/* As many heads as ranks, or four heads on one or two ranks. The total number of heads divides the
+ * local width, so the kit does not reject a rank that uses all of them. */
 static Case few_heads_case(const Lab *lab, Draw *d, int world)
 {
     Case c = usual_case(lab, d, world);
@@ -166,7 +166,7 @@ int layer_cases(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[count++] = usual_case(lab, d, world);
     cases[count++] = drawn_case(lab, d, world);
     cases[count++] = single_case(lab, d, world);
-    if (world == 2) { /* the smallest world that communicates: these cost least there */
+    if (world == 2) { /* the smallest world that communicates, where these cost least */
         cases[count++] = long_case(lab, d, world);
         cases[count++] = many_case(lab, d, world);
     }

@@ -138,7 +138,7 @@ void run_operations(Scenario *run)
     some_calls_more(run);
 }
 #else
-/* ---- what it must see ------------------------------------------------------------------------------------ */
+/* ---- what a rank must see -------------------------------------------------------------------------------- */
 
 /* f: y = x, dx = sum of dy. g: y = sum of x, dx = dy. The gather: y = all x side by side, dx = this
  * rank's part of dy. */

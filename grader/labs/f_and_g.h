@@ -23,8 +23,8 @@ enum {
     PARTS,        /**< how many there are */
 };
 
-/** The shape of a part's input. The second call has a different one, unless the case reverses the
- *  backward passes: then all calls are equal. */
+/** The shape of a part's input. The second call has a different shape, unless the case reverses the
+ *  backward passes. */
 Shape operation_shape(const Case *c, int call);
 
 /** The dimension of `shape` along which a gather joins: for GATHER_LAST the last; for GATHER_FIRST the

@@ -16,8 +16,8 @@ void grid_write_number(Scenario *run, Check check, Label label, double number)
     *to = number;
 }
 
-/* Draws an integer, because a sum of integers does not depend on their order. The integer has more
- * digits than a float. All replicas draw the same. */
+/* Draws an integer, because a sum of integers does not depend on their order. It may have more
+ * digits than a float can hold. All replicas draw the same. */
 static double drawn_squares(const Scenario *run, const char *what, int rank, int tp_rank, int time)
 {
     const int place = stage_of_rank(&run->c, rank) * MAX_RANKS + tp_rank;

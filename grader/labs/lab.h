@@ -60,7 +60,7 @@ typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream)
 /** One kind of a lab's cases. Either `scenario` or `expect`, not both, determines what is
  *  expected. */
 typedef struct Kind {
-    ScenarioFunction *scenario; /**< the judge runs it with plain layers: all ranks see the same */
+    ScenarioFunction *scenario; /**< the judge runs it with plain layers; all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
     const char *
@@ -114,7 +114,7 @@ struct Lab {
     bool
         over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
     unsigned sizes;      /**< a SizeSet */
-    bool any_width;      /**< its layer's input need not be divisible */
+    bool any_width;      /**< tp need not divide the width of its layer's input */
     bool backward_first; /**< without right gradients, it earns no points for its other checks */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
@@ -130,7 +130,7 @@ struct Lab {
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
-    MemoryFunction *memory;      /**< NULL: a few times that of the plain layer */
+    MemoryFunction *memory;      /**< NULL: a few times the plain layer's memory */
     MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not checked */
     UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
     CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */
@@ -185,8 +185,8 @@ const char *next_layout(const char *at, int *world, int *tp);
 typedef struct CaseSize {
     const char *key;   /**< "OUT", in grader/cases.local */
     const char *shown; /**< "out", in reports */
-    SizeSet set;       /**< the labs that have it */
-    int largest;       /**< the allowed range */
+    SizeSet set;       /**< labs whose `sizes` include this set have this size */
+    int largest;       /**< the largest allowed value */
     size_t offset;     /**< its offset in Case */
 } CaseSize;
 enum { CASE_SIZES = 11 };                     /**< how many there are */
@@ -209,8 +209,8 @@ Case lab_case_with(const Lab *lab, uint64_t seed, int number, int world, int tp,
 #define NEARLY_ONE (15.0 / 16)
 /** A random integer from low to high. */
 int draw(Draw *d, int low, int high);
-/** The usual sizes, the same for each seed; tp is the world or, in labs with replicas, the
- *  group. */
+/** The usual sizes, the same for each seed; tp is the number of ranks in the world or, in labs with
+ *  replicas, in a tp group. */
 Case usual_case(const Lab *lab, Draw *d, int tp);
 /** usual_case() for labs whose layouts give world and tp. */
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
@@ -218,10 +218,10 @@ Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 const char *all_sizes_fit(const Case *c);
 /** Returns the case with new sizes, drawn at random, for labs that split nothing. */
 Case other_sizes(Case c, Draw *d);
-/** A case with drawn sizes: all distinct, B and S odd or small; multiples of `world` where
+/** A case with drawn sizes. B and S are odd or small. Sizes are multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.
- *  Inputs are scaled by 2^20 or 2^-12; for a layer with heads, its gradient instead, by 2^20 or
- *  2^-24. In a world of 3, training drops nothing. */
+ *  Inputs are scaled by 2^20 or 2^-12; for a layer with heads, the gradient of its result is scaled
+ *  instead, by 2^20 or 2^-24. In a world of 3, training drops nothing. */
 Case drawn_case(const Lab *lab, Draw *d, int world);
 /** A case with one row, in which some rank comes late. */
 Case single_case(const Lab *lab, Draw *d, int world);

@@ -16,11 +16,11 @@ static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     *c++ = single_case(lab, d, world);
     *c = usual_case(lab, d, world);
     c++->integers = 1; /* small, with zeros on one rank */
-    /* More than MPI buffers: a blocking send waits for its receive, and the data of a request that no
-     * rank waits for is missing. */
+    /* More numbers than MPI buffers, so a blocking send waits for its receive, and the data of a
+     * request that no rank waits for is missing. */
     *c = usual_case(lab, d, world);
     c->kind = LARGE;
-    c->S = world == 2 ? 65 : 17; /* where it is cheap: more than 16 bits count */
+    c->S = world == 2 ? 65 : 17; /* where it is cheap, more numbers than 16 bits can count */
     c->H = 512;
     c++->delay = 1;
     if (world > 2) { /* fewer numbers than ranks: not every rank has a part */

@@ -132,7 +132,7 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + sums.calls + 4 * z->N + 10};
 }
 
-/* With pp == 1 on four ranks there is one micro-batch: the first backward pass is the last. */
+/* With pp == 1 on four ranks there is one micro-batch, so the first backward pass is the last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);
@@ -149,7 +149,8 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     return c;
 }
 
-/* Sums in which tp and pp have one rank need no case of their own: the whole steps include them. */
+/* Sums in which tp and pp have one rank need no case of their own, because the whole steps include
+ * them. */
 static bool is_a_case(int kind, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };

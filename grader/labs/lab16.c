@@ -34,7 +34,7 @@ void scenario_16(Scenario *run)
 #else
 /* ---- its record -------------------------------------------------------------------------------------------------- */
 
-/* Sums of all weights and of the number of rows, a double. z->part: is an average due? */
+/* Sums of all weights and of the number of rows, which is a double. z->part: is an average due? */
 static Allowance sent_16(int64_t n, const Sizes *z)
 {
     enum { ROWS_NUMBERS = 2 };

@@ -35,7 +35,7 @@ enum { LINE = 16 }; /* numbers: buffers are rounded up to them */
 
 /* The inputs of all calls. The first call's input exists before the pass, so the last call's result
  * counts in its place. The input of an attention is a norm's result, which is computed again from x
- * and two numbers per row: these count instead. */
+ * and two numbers per row, which count instead. */
 static double kept_19(const Case *c, const Label *pass)
 {
     const bool of_norms = c->kind == SEGMENT_ATTENTION && pass->step < STEPS;

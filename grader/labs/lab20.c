@@ -57,8 +57,8 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     return layers;
 }
 
-/* Rejects a tensor that attention cannot take. Accepts [B,S,H] in full on each rank: the counted work
- * shows that mistake. */
+/* Rejects a tensor that attention cannot take. Accepts [B,S,H] in full on each rank, because the
+ * counted work shows that mistake. */
 static void must_be_projection(const char *name, const Tensor *y, const Tensor *x, int tp)
 {
     if (!y)

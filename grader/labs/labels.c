@@ -82,7 +82,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
 {
     static const struct {
         int of, what;
-        const char *then, *otherwise; /* a different What */
+        const char *then, *otherwise; /* for this What; for any other */
     } sentences[] = {
         {A_BUCKET, START_OF, N_("bucket_ready, bucket %d, round %d"),
          N_("gradients in bucket %d, round %d")},

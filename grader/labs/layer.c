@@ -149,7 +149,8 @@ static void write_forward(Scenario *run, const Pass *pass, int which, int step)
         write_values(run, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
-/* A gradient may be very small or very large: a loss may be scaled, or be the mean of thousands. */
+/* A gradient may be very small or very large, because a loss may be scaled, or be the mean of
+ * thousands. */
 static Tensor *random_gradient(Scenario *run, const char *key, Shape shape)
 {
     Tensor *dy = random_input(run, key, -1, shape, false);

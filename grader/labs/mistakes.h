@@ -1,7 +1,7 @@
 /** @file
- * Students' mistakes that the judge can reproduce: if a rank's numbers equal those of a mistake,
- * the report names it. The judge is linked with --wrap for the operations that a mistake changes,
- * so the plain layers stay as they are.
+ * Students' mistakes that the judge can reproduce. If a mistake gives a rank's numbers, the report
+ * names the mistake. The judge is linked with --wrap for the operations that a mistake changes, so
+ * the plain layers stay as they are.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ typedef enum Mistake {
     GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
-    FACTOR_SHARE, /* may equal the next one; comes first: the next one also fails on one rank */
+    FACTOR_SHARE, /* first: may equal the next one, which also fails on one rank */
     FACTOR_MISSING,
     FACTOR_ROUNDED,
     FACTOR_NO_ROOT,

@@ -18,8 +18,8 @@ static int64_t rows_of(const Case *c, int set)
     return rows[set];
 }
 
-/* Epochs chosen to reveal an order that recurs: their differences include a multiple of each number up
- * to 25, of 1024 and of 100. */
+/* Epochs chosen to reveal an order that recurs. Their differences include a multiple of each number
+ * up to 25, of 1024 and of 100. */
 static const int epochs[] = {0, 1, 4, 10, 18, 23, 25, 41, 25600};
 enum { EPOCHS = sizeof epochs / sizeof *epochs, LATER = EPOCHS - 2 };
 

@@ -1,4 +1,4 @@
-/* Guarded arrays: memory with marks and unmapped pages around it. */
+/* Guarded arrays: memory with marks and inaccessible pages around it. */
 #include "grader/labs/room.h"
 
 #include <stddef.h>
@@ -27,8 +27,8 @@ static char *begin_of(const Room *room)
     return (char *)(room->numbers - BEFORE);
 }
 
-/* The memory of freed rooms, out of reach. Scenarios take rooms of the same few sizes again and
- * again, and memory that is new each time would cost more than the marks in it. */
+/* The inaccessible memory of freed rooms. Scenarios take rooms of the same few sizes again and
+ * again, and mapping new memory each time would cost more than writing the marks. */
 static struct {
     char *all;
     size_t within;

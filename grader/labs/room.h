@@ -1,6 +1,7 @@
 /** @file
- * Memory that a lab fills. Writes before or after it are detected and do no harm: both sides have
- * marks, and unmapped memory beyond them ends the case at the line of a write that is far off.
+ * Memory that a lab fills. Writes before or after it are detected and do no harm, because both
+ * sides have marks, and inaccessible memory beyond them ends the case at the line of a write that
+ * is far off.
  */
 #pragma once
 
@@ -21,8 +22,8 @@ void room_free(Room *room);
 
 /** The index of the write farthest before the room, or 0. */
 int64_t room_written_before(const Room *room);
-/** The index of the last write, in the room or after it; -1 if nothing was written. */
+/** The largest index written, in the room or after it; -1 if nothing was written. */
 int64_t room_last_written(const Room *room);
 
-/** The room whose unmapped surroundings contain this address, or NULL. */
+/** The room whose inaccessible surroundings contain this address, or NULL. */
 const Room *room_missed(const void *address);

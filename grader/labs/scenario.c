@@ -25,8 +25,8 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
 }
 
 /* An operation repeats in the second of three equal calls, or in the one that is like the first.
- * Metrics repeat from the third call on: a lab may alternate between two buffers. The last round of
- * buckets is like an earlier one. */
+ * Metrics repeat from the third call on, because a lab may alternate between two buffers. The last
+ * round of buckets is like an earlier one. */
 bool is_repeated(const Case *c, const Label *at)
 {
     switch (at->of) {
@@ -236,9 +236,9 @@ Tensor *random_ids(Scenario *run, const char *name, int64_t limit)
     return ids;
 }
 
-/* The first sample is padded at its end, like a text; in the others, any position may be hidden,
- * even the first. At least two positions are visible, because attention over a single one has
- * weight 1, whatever its score. */
+/* The first sample may be padded at its end, like a text; in the others, any position may be
+ * hidden, even the first. At least two positions are visible, because attention over a single one
+ * has weight 1, whatever its score. */
 Tensor *random_mask(Scenario *run, const char *name)
 {
     const Case *c = &run->c;

@@ -25,7 +25,7 @@ typedef enum Check {
     GROUPS,          /**< members, order, ranks, degrees */
     ROWS,            /**< the rows that each replica reads */
     GRADIENT,        /**< the mean over the replicas */
-    METRICS,         /**< sums over the replicas */
+    METRICS,         /**< sums over replicas or stages */
     LAYOUT,          /**< losses, gradients or weights equal those of one rank */
     ARITHMETIC, /**< and memory: of the busiest rank, compared with its share of the plain layer */
     COMMUNICATION, /**< bytes and calls, compared with the budget; MPI errors */
@@ -47,7 +47,8 @@ typedef struct Stream {
     _Atomic int64_t *used; /**< bytes in use; for a rank, in its header */
 } Stream;
 
-/** The objects of a running scenario. The program that runs it makes and frees them all. */
+/** The objects of a running scenario. The scenario makes the model and the stage; the program that
+ *  runs it makes all others, and frees everything. */
 typedef struct Scenario {
     Case c;              /**< the case */
     const Mesh *mesh;    /**< of the case's ranks; in the judge, of one rank */
@@ -166,10 +167,10 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
 /** A random integer in 0..below-1. */
 int64_t random_below(const Scenario *run, const char *name, int64_t index, int64_t below);
 
-/** Ids [B,S] below `limit`, including the ends of the vocabulary and repetitions. */
+/** Ids [B,S] below `limit`, including 0, limit - 1 and repetitions. */
 Tensor *random_ids(Scenario *run, const char *name, int64_t limit);
 
-/** A mask [B,S]: sample 0 has padding at its end; in the others, any position may be hidden. At
+/** A mask [B,S]: sample 0 may be padded at its end; in the others, any position may be hidden. At
  *  least two positions of each sample are visible, or the only one. */
 Tensor *random_mask(Scenario *run, const char *name);
 

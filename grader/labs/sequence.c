@@ -50,7 +50,7 @@ static void write_positions(Scenario *run, Check check, Label label, Tensor *x)
     write_shard(run, check, label, x, 1, own_positions(run), run->c.S);
 }
 
-/* Ends the case if y does not hold exactly this rank's positions: the scenario could not
+/* Ends the case if y does not hold exactly this rank's positions, because the scenario could not
  * continue. */
 static void must_be_own_positions(const Scenario *run, const char *function, const Tensor *y)
 {
@@ -188,8 +188,8 @@ static void backward(const Chain *chain)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* Copies the gradients of all parameters that are not split into `all` or, with `back`, from it into
- * the arena. Returns their count; with NULL for `all`, copies nothing. */
+/* Copies the gradients of all whole parameters into `all` or, with `back`, from `all` into the
+ * arena. Returns their count; with NULL for `all`, copies nothing. */
 static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
 {
     int64_t at = 0;

@@ -8,7 +8,7 @@
 
 /** The kinds of cases. */
 typedef enum SequenceKind {
-    SEQUENCE_PAIRS,  /**< the pairs around two products; no norms, no dropouts */
+    SEQUENCE_PAIRS,  /**< pairs around feed-forward layers, without norms and outer dropout */
     SEQUENCE_BLOCKS, /**< a model of blocks */
 } SequenceKind;
 

@@ -22,7 +22,7 @@ void sharded_gradient_key(char key[KEY_SIZE], int which, int step)
     snprintf(key, KEY_SIZE, "gradients, run %d, step %d", which, step);
 }
 
-/* Zeros in one step of the run that does not clip: weight decay and AdamW's moments still move the
+/* Zeros in one step of the run that does not clip. Weight decay and AdamW's moments still move the
  * weights, and a replica whose gradients are zero still takes part in the sums. */
 static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
 {
@@ -45,9 +45,8 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
                            step);
 }
 
-/* Weights away from zero. The steps move a weight by less than 1/2 in all, and one near zero would
- * lose digits by cancellation. The tolerance follows the largest weight of a part, which may have
- * just one. */
+/* Weights away from zero. The steps bring none near zero, where it would lose digits by
+ * cancellation. The tolerance follows the largest weight of a part, which may have just one. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
     Tensor *weights = input(run, "weights", first_with_pieces(&run->c, rank), which, 0);

@@ -95,8 +95,8 @@ static void write_rows(Scenario *run, Check check, Label label, Tensor *x, int k
         numbers[i] = (double)rows[i];
 }
 
-/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of all of a
- * rank's micro-batches: writes an entry for each of them. */
+/* Writes a tensor of the first block of a stage. The judge's one micro-batch holds the rows of all
+ * of a rank's micro-batches, so each of these gets its own entry. */
 static void write_of_block(Scenario *run, Check check, What what, const Stage *stage, int micro,
                            Tensor *x)
 {
@@ -163,7 +163,8 @@ void stages_pass_ran(Scenario *run, int micro, int step, bool backward)
 }
 #endif
 
-/* Writes the results of a pass in a step at once: a later failure does not make them wrong. */
+/* Writes the results of a step's pass as soon as it ends, so that a later failure does not spoil
+ * them. */
 static void write_pass(void *context, const Stage *stage, int micro, bool backward)
 {
     Scenario *run = context;

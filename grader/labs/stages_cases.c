@@ -1,4 +1,4 @@
-/* Labs 12 and 13: the usual case, and what a pipeline may send in it. */
+/* Labs 12 and 13: the usual case, and what a pipeline may send. */
 #include "grader/labs/stages.h"
 
 /* In each replica, N numbers go from each stage to the next, on each of the tp pipelines. Within a

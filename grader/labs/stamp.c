@@ -1,4 +1,4 @@
-/* A checksum of everything that the judge and the runners must have been built from. */
+/* A checksum of the sources that the judge and the runners share. */
 #include "grader/protocol.h"
 
 #include "protocol_checksum.h"

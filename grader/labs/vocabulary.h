@@ -30,9 +30,9 @@ enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the tens
  *  second model, to catch a maximum that starts from 0. */
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
-/** Targets in the columns of each rank in turn; the last position's is at the end of the
- *  vocabulary. Every fourth position has nothing to predict, and neither has the first sample if
- *  there are several. */
+/** Targets in the columns of each rank in turn; the last position has the last id as its target.
+ *  Every fourth position has nothing to predict, and neither has the first sample if there are
+ *  several. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
 /** dy for a student's result y, which may have only this rank's columns. */

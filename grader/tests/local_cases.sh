@@ -103,7 +103,7 @@ judge
 check "a missing file is refused" fails_saying "No such file"
 
 # make grade reads grader/cases.local.
-rm grader && cp -rp "$ROOT/grader" grader # with its times, so that nothing is built again
+rm grader && cp -rp "$ROOT/grader" grader # keeps the times, so that nothing is built again
 echo 'points 8 groups=3' > grader/cases.local
 grade LAB=8 SOLUTION=1
 check "make grade reads grader/cases.local" scores 3/3

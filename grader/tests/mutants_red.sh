@@ -4,7 +4,7 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
 make_tree mutants_red
-rm grader && cp -rp "$ROOT/grader" grader # with its times, so that nothing is built again
+rm grader && cp -rp "$ROOT/grader" grader # keeps the times, so that nothing is built again
 rm grader/{mutants,accepts}/*.txt
 
 # answers KIND TEXT: runs only these answers; writes the output to the file out, sets $status.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Grading with the cuda backend's kernels, on an emulated GPU or, with BACKEND=cuda, on a real one:
-# solutions of part 1 have full marks. slow_on_gpu.sh grades part 2 and wrong answers there.
+# solutions of part 1 have full marks. slow_on_gpu.sh grades part 2 and wrong answers on a GPU.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the report says of errors just above the tolerance. Answers in grader/mutants have at least
-# ten times as large ones.
+# What the report says of errors just above the tolerance. Answers in grader/mutants have errors of
+# at least ten times the tolerance.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"

@@ -26,7 +26,7 @@ grade LAB=6 STACK=mine
 check "an earlier lab that does not compile is named" fails_saying "lab 1 does not compile"
 
 # In training, no judge checks how the blocks are divided.
-blocks_over() { # blocks_over STAGES EXPRESSION WORDS: a stage whose blocks are those of the expression
+blocks_over() { # blocks_over STAGES EXPRESSION WORDS: training with these blocks ends with WORDS
     copy_solution 12
     sed -i "s|return (Range){.*|return (Range){$2};|" "$(lab_file 12)"
     ! make --silent train STACK=mine UPTO=12 "PP=$1" LAYERS=4 STEPS=1 > out 2>&1 &&
@@ -64,8 +64,8 @@ grade LAB=14 STACK=mine SEED=1
 check "a table split by rows may send what it needs in lab 14 too" scores 12/12
 make --silent reset LAB=3 > out 2>&1
 
-# In training, no judge compares calls: a rank that leaves out an exchange takes part in the next one
-# instead.
+# In training, no judge compares calls, so a rank that leaves out an exchange takes part in the next
+# one instead.
 for lab in 1 2 3 4 5; do copy_solution "$lab"; done
 sed -i 's/return group_all_reduce(mesh->world, dy);/return mesh->tp_rank == 0 ? dy : group_all_reduce(mesh->world, dy);/' "$(lab_file 1)"
 timeout 300 make --silent train STACK=mine UPTO=5 NTASKS=2 TP=2 STEPS=3 > out 2>&1

@@ -53,7 +53,7 @@ START_TEST(a_gather_compares_sent_with_expected_counts)
 {
     gather(0, 1, 6, 6);
     Call *other = gather(1, 1, 6, 6), *alone = of_group(2, "all_gather", EXCHANGE, OTHER, 4, 1);
-    alone->sent[2] = numbers(5, FLOAT_TYPE); /* to itself: other ranks need not match it */
+    alone->sent[2] = numbers(5, FLOAT_TYPE); /* to itself, so other ranks need not match it */
     ck_assert_int_eq(error(), NO_DIFFERENCE);
     other->sent[0] = numbers(5, FLOAT_TYPE);
     ck_assert_int_eq(error(), OTHER_COUNT);

@@ -159,7 +159,7 @@ static Tensor *net_cross_entropy(Tensor *const x[])
 }
 
 /* The maxima have no gradient, so they are constants here. Only the net of the whole loss computes
- * them: the loss does not depend on them. */
+ * them, because the loss does not depend on them. */
 
 static Tensor *maxima(void)
 {

@@ -308,7 +308,7 @@ END_TEST
 
 START_TEST(a_gradient_can_be_written_without_changing_another)
 {
-    /* add gives both arguments one gradient: they share its memory until one of them is written */
+    /* add gives both arguments one gradient; they share its memory until one of them is written */
     Tensor *x = normal("x", SHAPE(2, 3), whole()), *y = normal("y", SHAPE(2, 3), whole());
     Tensor *z = add(x, y), *dz = normal("dz", SHAPE(2, 3), whole());
     tape_backward(tape, z, dz);

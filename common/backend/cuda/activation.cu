@@ -4,8 +4,8 @@
 /* ---- GELU ------------------------------------------------------------------------------------------------ */
 
 /* The parts of GELU and its slope at a = |x|. The tail stays exact for small values, where 1 +
- * erf(x/√2) would cancel. A larger |x| counts as 13, because Φ(-13) is only 6e-39. This also avoids
- * ∞ · 0. */
+ * erf(x/√2) would cancel. An |x| above 13 counts as 13, because Φ(-13) is only 6e-39. This also
+ * avoids ∞ · 0. */
 typedef struct Normal {
     float a, tail, density; /* a, Φ(-a), φ(a) */
 } Normal;

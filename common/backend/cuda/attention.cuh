@@ -6,8 +6,8 @@
 
 #include "backend/cuda/device.cuh"
 
-/* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead: all of them unless
- * attention is causal. */
+/* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead, so it sees all keys
+ * unless attention is causal. */
 typedef struct Shape {
     int64_t positions, keys, ahead, heads, size;
     float factor;
@@ -24,7 +24,7 @@ static inline Shape shape_of(const AttentionShape *shape)
             (float)shape->factor};
 }
 
-/* Launches one block per `rows` positions, for each head of each sample. */
+/* The grid of a launch: one block per `rows` positions, for each head of each sample. */
 static inline dim3 grid_of(const AttentionShape *shape, int rows)
 {
     return dim3((unsigned)((shape->positions + rows - 1) / rows),
@@ -83,8 +83,8 @@ __device__ static int64_t queries_begin(const Shape &shape, int64_t first, int t
     return first > shape.ahead ? (first - shape.ahead) / tile * tile : 0;
 }
 
-/* The numbers that the forward pass kept for a query. Past the last query, they make every gradient
- * 0. */
+/* The numbers kept for a query: two by the forward pass, and delta by query_gradient. Past the last
+ * query, they make every gradient 0. */
 typedef struct Query {
     float highest, inverse, delta;
 } Query;

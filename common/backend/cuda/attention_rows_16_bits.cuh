@@ -24,8 +24,8 @@ template <int TILE, int SIZE> struct Passing {
     int shown[TILE];
 };
 
-/* The lane's two rows among the warp's 16, and the first of its two columns in each block of
- * eight. */
+/* The lane's two rows, counted from the block's first row, and the first of its two columns in each
+ * block of eight. */
 __device__ static int row_of_lane(int half)
 {
     return threadIdx.x / WARP * WARP_ROWS + half * 8 + threadIdx.x % WARP / 4;

@@ -35,7 +35,7 @@ static int local_rank(void)
     return 0;
 }
 
-/* A driver runs code compiled by a toolkit of the same major version. */
+/* A driver runs code of toolkits up to its own major version. */
 static bool driver_suffices(Problem *problem)
 {
     int driver = 0, runtime = 0;

@@ -24,9 +24,9 @@ void device_check(cudaError_t error, const char *what);
  *  of each wait. `look` may end the run. */
 void device_look_while_waiting(void (*look)(bool begins));
 
-/** Lives for the duration of a CUDA call that may never return: a full stream accepts no more work
- *  if its current work waits forever. Another thread calls device_call_seconds() to limit the time.
- *  That thread must not call CUDA, because the call may hold CUDA's locks. */
+/** Lives for the duration of a CUDA call that may never return, because a full stream accepts no
+ *  more work if its current work waits forever. Another thread calls device_call_seconds() to limit
+ *  the time. That thread must not call CUDA, because the call may hold CUDA's locks. */
 struct DeviceCall {
     DeviceCall();
     ~DeviceCall();
@@ -36,7 +36,7 @@ double device_call_seconds(void); /**< how long the host has been in such a call
 /** The device's compute capability: 75, 80, 90, ... */
 int device_generation(void);
 
-/** A 16-byte identifier of the GPU, different from that of any other. */
+/** A 16-byte identifier that is unique to the GPU. */
 void device_identity(char bytes[16]);
 
 /** Call this after a launch: reports an error and, if requested, waits for the kernel. */
@@ -62,7 +62,7 @@ typedef struct DeviceRoom {
 void *device_room(DeviceRoom *room, int64_t bytes);
 
 /** Device memory for one kernel and those that read its result, until the next call of this
- *  function: kernels on one stream use it in turn. It grows during the first training step. */
+ *  function. Kernels on one stream use it in turn. It grows during the first training step. */
 void *device_work(int64_t bytes);
 
 /** Returns x [count], or a copy on the device if x is in the host's pinned memory, as a batch's ids

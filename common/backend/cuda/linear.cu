@@ -63,8 +63,8 @@ static struct {
     const uint16_t *rounded;
 } weights;
 
-/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and, if calls
- * wait for their kernels (the host may then write after each call), device_waits() is `waited`. */
+/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and
+ * device_waits() is `waited`, because the host may write after each wait. */
 typedef struct Copy {
     const real *x;
     int64_t count;
@@ -108,8 +108,8 @@ static void rounded_room(int64_t count)
     device_room(&copies.room, COPIES * each * (int64_t)sizeof(uint16_t));
 }
 
-/* Notes that the stream's work since device_changes() was `before` wrote only to c [count]: copies
- * of other matrices stay up to date. */
+/* Notes that the stream's work since device_changes() was `before` wrote only to c [count], so
+ * copies of other matrices stay up to date. */
 static void rounded_copies_outlive(uint64_t before, const real *c, int64_t count)
 {
     for (Copy &copy : copies.copy)

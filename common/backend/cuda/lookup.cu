@@ -64,8 +64,8 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
         if (!__syncthreads_or(found[threadIdx.x])) /* most pieces of `ids` lack this id */
             continue;
-            /* Unrolled, so a load does not wait for the previous one: padding has thousands of
-             * rows. */
+            /* The loop is unrolled, so a load does not wait for the previous one. Padding may have
+             * thousands of rows. */
 #pragma unroll 8
         for (int i = 0; i < THREADS; i++)
             sum += found[i] && column < columns ? dy[(first + i) * columns + column] : 0;

@@ -20,7 +20,8 @@ failed() {
     printf 'FAILED: %s\n' "$1"
     failures=$((failures + 1))
 }
-# within SECONDS COMMAND...: runs it with a time limit that also respects that of the whole report
+# within SECONDS COMMAND...: runs it for at most SECONDS (times `slower`), and not beyond the limit
+# of the whole report
 within() {
     local left=$((limit - SECONDS)) most=$(($1 * slower))
     timeout -k 2 "$((left < 1 ? 1 : left < most ? left : most))" "${@:2}"

@@ -1,8 +1,8 @@
 /* Rotary positions. */
 #include "backend/cuda/device.cuh"
 
-/* A thread turns one pair of all heads at one position of one sample, so it computes one
- * angle: many GPUs are slow in double precision. */
+/* A thread turns one pair of all heads at one position of one sample, so it computes a single
+ * angle. In double precision, many GPUs are slow. */
 __global__ static void turn(Rotary rotary, bool back, const float *x, float *y)
 {
     const int64_t half = rotary.head_size / 2;

@@ -213,7 +213,7 @@ void kernel_rms_norm_backward(int64_t rows, int64_t columns, const real *dy, con
 
 /* ---- cross entropy ----------------------------------------------------------------------------------- */
 
-/* One thread per row: there are few classes. */
+/* One thread per row, because there are few classes. */
 __global__ static void cross_entropy(int64_t rows, int64_t classes, const float *logits,
                                      const int32_t *labels, float *losses, float *dlogits)
 {

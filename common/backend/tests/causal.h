@@ -1,6 +1,6 @@
 /** @file
  * Tests that causal attention must pass in every backend. The test programs in single precision
- * include this file, and so does the one of the reference backend in double precision.
+ * include this file, and so does the reference backend's, in double precision.
  */
 #pragma once
 

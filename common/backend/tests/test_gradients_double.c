@@ -7,7 +7,7 @@
 
 #include "backend/tests/twin.h"
 
-/* twin.h and backend.h declare the same functions: here real is double. */
+/* twin.h and backend.h declare the same functions here, because real is double. */
 #define SAME(name)                                                                                 \
     _Static_assert(                                                                                \
         __builtin_types_compatible_p(__typeof__(reference_##name), __typeof__(kernel_##name)),     \

@@ -77,7 +77,7 @@ static void compare_case(Comparison *c, Call *call)
     tensor_memory_free((void *)c->kept);
 }
 
-/* Also compares the bits after the last column: all words are written in full. */
+/* Also compares the bits after the last column, because all words are written in full. */
 START_TEST(dropout_draw_matches_its_definition)
 {
     const int64_t rows = ROWS[_i / COLUMN_SIZES], columns = COLUMNS[_i % COLUMN_SIZES];

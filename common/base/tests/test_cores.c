@@ -1,4 +1,4 @@
-/* The number of cores is that of the cores to which the process is bound. */
+/* The number of cores counts those to which the process is bound. */
 #include <check.h>
 #include <sched.h>
 #include <stdbool.h>

@@ -20,7 +20,7 @@ Suite *suite(void);
 static char folder[] = "/tmp/balise-replacement-XXXXXX", path[64];
 static bool killed_by_fsync, has_only_named_files;
 
-/* Replaces the C library's fsync(), to kill the process while it writes a file: fsync() takes the
+/* Replaces the C library's fsync(), to kill the process while it writes a file. fsync() takes the
  * most time, so a signal most likely arrives during it. */
 int fsync(int fd)
 {

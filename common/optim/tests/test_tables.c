@@ -1,4 +1,4 @@
-/* AdamW and the gradient of a large table in which few rows have one. */
+/* AdamW and the gradient of a large table, when few rows have a gradient. */
 #include <check.h>
 #include <string.h>
 

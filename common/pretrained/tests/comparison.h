@@ -114,8 +114,8 @@ static inline double difference_at_tokens(const Tensor *y, const Tensor *mask, c
     return largest / scale;
 }
 
-/** The largest difference of the parameters' numbers, or of their gradients, from those of a
- *  folder; divided by the largest of the folder's numbers. */
+/** The largest difference of the parameters' numbers, or of their gradients, from the folder's,
+ *  divided by the largest of the folder's numbers. */
 static inline double difference_from(const char *folder, Model *model, bool gradients, Pool *pool,
                                      Problem *problem)
 {

@@ -79,7 +79,7 @@ def save_expected(folder, **tensors):
 
 
 def parameters(model):
-    """The parameters by name, each once: a tied head has no name of its own."""
+    """The parameters by name, each once, because a tied head has no name of its own."""
     return dict(model.named_parameters())
 
 

@@ -381,7 +381,7 @@ def main():
             print(f"skip - make docs makes the reference without a warning: there is no {', '.join(lacking)} (common/setup/setup.sh docs)")
             return
         run = said("make", "docs", f"BUILD={BUILD}")
-        # Another test may be building at the same time: make then prints that it waits.
+        # Another test may be building at the same time; make then prints that it waits.
         warnings = [line for line in run.stderr.splitlines() if not line.startswith("another make is building")]
         check("make docs makes the reference without a warning", run.returncode == 0 and not warnings, run.stdout + run.stderr)
         pages = read_site() if os.path.isdir(SITE) else {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# doctor.sh on this machine, and on this machine without some of its commands; with ALL=1 if not
-# named otherwise.
+# doctor.sh on this machine, and on this machine without some of its commands. All runs have ALL=1,
+# except those of brief_doctor.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}

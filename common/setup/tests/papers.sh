@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The files beside the code: the top level has only agreed ones, and those for editors and other
-# tools are correct.
+# The files beside the code. The top level has only agreed files, and the files for editors and
+# other tools are correct.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd "$ROOT" || exit 2

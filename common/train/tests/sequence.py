@@ -60,8 +60,8 @@ def activations(tp, layers, *more):
 
 
 # A block keeps two sums, q, k, v, the output of attention and the inner layer, 10 H together; a bit
-# for each number of the inner layer, 4 H / 32; two numbers per row of scores; and four of the
-# norms.
+# for each number of the inner layer, 4 H / 32; two numbers per row of scores; and two per position
+# for each of the two norms.
 rows = 8 * 64
 for tp in (2, 4):
     each = activations(tp, 7, "--sp", 1) - activations(tp, 6, "--sp", 1)

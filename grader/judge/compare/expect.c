@@ -8,7 +8,7 @@
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"
 
-/* The plain layers make no mistakes: if a function ends the judge's own run, the kit has a
+/* The plain layers make no mistakes, so if a function ends the judge's own run, the kit has a
  * defect. */
 _Noreturn void run_ends(Problem *problem, void *address)
 {

@@ -33,8 +33,8 @@ void keep_expected(const char *folder);
 /** Frees the entries, but not the record itself. */
 void expected_free(Expected *expected);
 
-/** Ends the judge's second process: while ranks run, there must be no processes except the judge
- *  and the ranks. */
+/** Ends the judge's second process, because while ranks run, there must be no processes except the
+ *  judge and the ranks. */
 void expect_ranks(void);
 
 /** The largest distance of a number in emulated single precision from its value in `exact`, an

@@ -170,7 +170,7 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* The norm's weights lose the gradients of the other ranks' positions: input 1 subtracts them. */
+/* The norm's weights lose the gradients of the other ranks' positions, which input 1 subtracts. */
 static void gradients_of_first(Node *node, Tensor *dy)
 {
     Tensor *others = like(dy);

@@ -226,7 +226,7 @@ static void compute_spread(const Case *c, int rank, int rounded)
         emulate(SECOND, 1, true);
 }
 
-/* The memory of freed streams, for new ones: its pages are already mapped. */
+/* The memory of freed streams, kept for new ones because its pages are already mapped. */
 static struct {
     char *base[32];
     int count;

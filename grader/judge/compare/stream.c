@@ -15,7 +15,7 @@ void give_up_with(const char *hint, const char *format, ...)
     give_up(&problem);
 }
 
-/* A rank may write anything: the product of the sizes must not overflow. */
+/* A rank may write anything, so the product of the sizes must not overflow. */
 static bool is_shape(Shape shape)
 {
     int64_t count = 1;

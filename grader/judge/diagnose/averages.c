@@ -131,7 +131,7 @@ static bool answers_of_32_bits(const double answer[AVERAGES_LARGE])
     return false;
 }
 
-/* Lab 16: is an answer for a large step wrong? */
+/* Lab 16: says which answer for a large step is wrong, if one is. */
 static bool large_step_is_wrong(const Evidence *e)
 {
     const LargeStep asked = averages_large[e->first_wrong];
@@ -254,7 +254,7 @@ static bool added_as_halves(const Evidence *e)
                      "(MPI_DOUBLE)"));
 }
 
-/* Was each replica's number rounded once, and their sum too, to a float or to an integer? */
+/* Were the replicas' numbers and their sum rounded to floats or integers? */
 static bool rounded(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)

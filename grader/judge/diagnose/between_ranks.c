@@ -29,7 +29,7 @@ bool brought_by_one(const Evidence *e)
     const Members group = tp_group(c, e->trial->rank);
     int right_on = -1;
     bool everywhere = true;
-    if (e->zeros == e->count) /* zeros add nothing: another rank's own numbers may be the sum */
+    if (e->zeros == e->count) /* zeros add nothing, so another rank's own numbers may be the sum */
         return false;
     for (int k = 0; k < group.count; k++) {
         const int rank = group.first + k * group.stride;
@@ -108,8 +108,8 @@ bool ranks_differ(const Evidence *e)
     return false;
 }
 
-/* For a tensor joined along its last dimension: are the columns of some ranks right, and those of
- * others wrong? */
+/* For a tensor joined along its last dimension: are the columns of some ranks right, and the
+ * columns of others wrong? */
 bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;

@@ -199,8 +199,8 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-/* How often each rank's numbers are in the result: by least squares, and only if that explains all
- * of it. NAN for a rank that contributed only zeros. */
+/* Finds, by least squares, how often each rank's numbers are in the result; false unless that
+ * explains all of it. NAN stands for a rank that contributed only zeros. */
 static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
 {
     double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];

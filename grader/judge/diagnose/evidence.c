@@ -124,8 +124,8 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each wrong output of this rank this factor times the expected one? One output alone may mislead:
- * a rank's part of a sum may be zero there. */
+/* Is each wrong output of this rank this factor times the expected one? One output alone may
+ * mislead, because a rank's part of a sum may be zero there. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {
     const Trial *t = e->trial;
@@ -289,7 +289,7 @@ static int64_t times_in(const double *numbers, int64_t count, double number, dou
 bool same_numbers_elsewhere(const Evidence *e)
 {
     const double near = 2 * e->tolerance;
-    int64_t zeros = 0; /* on this rank alone */
+    int64_t zeros = 0; /* more than expected */
     if (e->count < 4 || e->count > 4096 || e->error <= near)
         return false;
     for (int64_t i = 0; i < e->count; i++)

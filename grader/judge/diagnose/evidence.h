@@ -24,7 +24,7 @@ typedef struct Evidence {
     double most_is, most_right; /**< the largest number; the largest expected one */
 } Evidence;
 
-/** Is a[i] = factor * b[i] for all i, up to the tolerance? */
+/** Is a[i] = factor * b[i] for all i, up to the tolerance (times |factor| if that is above 1)? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 
 /** The entry that went into the layer or operation with the output `want`, or NULL. */

@@ -4,7 +4,7 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
 
-/* The first broken placement rule that a rank noted: it names the line, and the numbers show that
+/* The first broken placement rule that a rank noted. It names the line, and the numbers show that
  * it mattered. */
 static bool noted(const Trial *t, char *text, size_t size)
 {

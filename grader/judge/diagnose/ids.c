@@ -141,7 +141,8 @@ static bool another_has(const Evidence *e, const Lookup *l)
     return true;
 }
 
-/* Are all wrong rows sums of table rows? Reports the first nonzero one, which says most. */
+/* Are all wrong rows sums of table rows? Reports one that is a sum of as many as possible, because
+ * it says most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
     int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};
@@ -293,8 +294,8 @@ bool rows_of_repeated_ids(const Evidence *e)
                 (long long)repeated);
 }
 
-/* Where logits are in the thousands or tens of thousands: is a language model's loss infinite or
- * NaN? Then what follows from it is wrong too. */
+/* Is a language model's loss infinite or NaN where logits are in the thousands or more? Then what
+ * follows from it is wrong too. */
 bool exp_overflows(const Evidence *e)
 {
     Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);

@@ -29,8 +29,7 @@ bool input_added(const Evidence *e)
     return says(e, _("it is the expected result with x added once too often: remove the residual"));
 }
 
-/* Does the result begin with that of another call, which is shorter or longer, and continue
- * correctly? */
+/* Does the result begin with a shorter or longer result of another call, and continue correctly? */
 static bool begins_with(const Evidence *e, const Entry *entry)
 {
     enum { ENOUGH = 8 };

@@ -62,7 +62,7 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
             ++*(failed ? &pattern->failed_with[shared][i] : &pattern->passed_with[shared][i]);
 }
 
-/* Reports all traits that separate the failing cases: the reader must find out which one
+/* Reports all traits that separate the failing cases, because the reader must find out which one
  * matters. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {

@@ -12,8 +12,8 @@ typedef struct Extent {
     int low, high; /**< both included */
 } Extent;
 
-/** Counts how many cases with and without each trait failed and passed. If the numbers name no
- *  cause, the report says what distinguishes the failing cases from all others. Starts as zeros. */
+/** Counts the failed and the passed cases with each trait. If the numbers name no cause, the report
+ *  says what distinguishes the failing cases from all others. Starts as zeros. */
 typedef struct Pattern {
     int failed, passed; /**< numbers of cases */
     int failed_with[2][TRAITS],
@@ -96,6 +96,6 @@ const char *why_cut_short(const LabResult *result);
 /** Counts one case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-/** Writes a line such as "It fails on 3 ranks only: 3 of 12 cases", if traits or a size separate
+/** Writes a line such as "It fails only on one rank: 3 of 12 cases", if traits or a size separate
  *  the failing cases from all others. @return whether they do */
 bool pattern_text(const Pattern *pattern, char *text, size_t size);

@@ -35,7 +35,8 @@ static void call_at_line(const Exchange *x, const Call *call, char *text, size_t
 
 /* ---- what is sent -------------------------------------------------------------------------------------------- */
 
-/* Fails all checks if the lab calls a collective: it would do all the work that earns points. */
+/* Fails all checks if the lab calls a collective, because that would do all the work that earns
+ * points. */
 static bool uses_collective(const Exchange *x)
 {
     Trial *t = x->trial;
@@ -59,14 +60,14 @@ static bool uses_collective(const Exchange *x)
     return false;
 }
 
-/* What a rank has sent to its right (0) and left (1) neighbours. They are the same rank if there are
- * only two ranks; then it counts as the right one. */
+/* What a rank has sent to its right (0) and left (1) neighbours. With only two ranks, both are one
+ * rank, which counts as the right neighbour. */
 typedef struct Sent {
     int messages[2];
     int64_t numbers;
 } Sent;
 
-/* Which neighbour is rank `to`? 0: the right one, 1: the left one; NOBODY if neither. */
+/* Which neighbour is rank `to`? 0: the right neighbour, 1: the left one; NOBODY if neither. */
 static int side_of(const Trial *t, int rank, int to)
 {
     const Members group = tp_group(t->c, rank);
@@ -89,7 +90,8 @@ static bool tell_no_neighbour(const Exchange *x, int rank, const Call *call)
     return false;
 }
 
-/* Fails if a message goes to a rank of another group: the rank that waits for it may wait forever. */
+/* Fails if a message goes to a rank of another group, because the rank that waits for it may wait
+ * forever. */
 static void compare_receivers(const Exchange *x, Check check)
 {
     Trial *t = x->trial;

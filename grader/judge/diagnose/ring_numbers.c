@@ -165,7 +165,7 @@ static bool says_times(const Ring *r, const int times[])
                 rank_at(r, first_missing));
 }
 
-/* Which contributions make up this rank's chunk? A few numbers could be several sums. */
+/* Which contributions make up this rank's chunk? A few numbers could match several sums. */
 static bool is_another_sum(Ring *r)
 {
     enum { ENOUGH = 4 };

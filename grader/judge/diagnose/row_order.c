@@ -1,4 +1,4 @@
-/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? An error is only
+/* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? Reports only
  * what chance practically never produces. */
 #include "grader/judge/diagnose/batch_rows.h"
 
@@ -100,7 +100,7 @@ static const char *hardly_shuffled(const Dealt *dealt)
         return _("the rows are not shuffled: they are read in the order of their numbers");
     if (most > length / 4)
         return _("the rows are not shuffled: too many follow the row before by the same stride");
-    if (fabs(along) > (double)length / 24) /* half of that of sorted rows */
+    if (fabs(along) > (double)length / 24) /* half of what sorted rows give */
         return _("the rows are hardly shuffled: those with low numbers are read together");
     return NULL;
 }

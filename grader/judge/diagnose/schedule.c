@@ -132,8 +132,8 @@ static const Pass *could_run(const StepSchedule *s, int rank, int i)
     return NULL;
 }
 
-/* The first unnecessary wait: the first stage need not wait while it has a pass forward left. If there
- * is none, the longest wait of all stages. */
+/* The first unnecessary wait. The first stage need not wait while it has a pass forward left. If
+ * there is none, the longest wait of all stages. */
 static const Pass *worst_wait(const Trial *t, const StepSchedule *s, int *of_rank,
                               const Pass **instead)
 {

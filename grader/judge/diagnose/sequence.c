@@ -95,8 +95,8 @@ bool positions_of_another_rank(const Evidence *e)
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* The changes of a norm's parameter in a step: this rank's, the expected ones, and the sum of those of
- * all ranks of its tp group. */
+/* The changes of a norm's parameter in a step: this rank's, the expected ones, and the sum of the
+ * changes that the ranks of its tp group made. */
 typedef struct NormStep {
     double *is, *right, *sum; /* [count] */
     double tolerance;

@@ -191,7 +191,7 @@ static bool made_otherwise(const Evidence *e, Members dp)
                      "has fewer digits"));
 }
 
-/* Are the squares those of other ranks, or is their sum not what it should be? */
+/* Are these the squares of other ranks, or is their sum not what it should be? */
 static bool summed_otherwise(const Evidence *e, Members dp)
 {
     const Members own = {e->trial->rank, 1, 1}, tp = tp_group(e->c, e->trial->rank),

@@ -50,7 +50,7 @@ void compare_most(Trial *t, const Entry *want, int number, double enough, const 
              t->sizes);
 }
 
-/* The largest fraction of a layer that a rank has: a vocabulary may be split into unequal parts. */
+/* The largest fraction of a layer that a rank has. A vocabulary may be split into unequal parts. */
 static double largest_part(const Case *c)
 {
     const int rows = lab_of(c->lab)->sizes & SIZE_V ? c->V : 0;
@@ -106,8 +106,8 @@ static void compare_parameters(Trial *t, const Entry *want)
          b.rank, b.most, share, t->sizes);
 }
 
-/* The plain layer's memory in this pass or in the other, whichever is larger: a split layer may
- * communicate in only one of them. */
+/* The plain layer's memory in this pass or in the other, whichever is larger, because a split layer
+ * may communicate in only one of them. */
 static double plain_memory(const Trial *t, const Entry *want)
 {
     Label other = want->label;
@@ -206,8 +206,9 @@ void compare_work(Trial *t, const Entry *want)
 }
 
 /* Is the work of the case's forward passes split? Compares multiplications or, if there are none
- * (an embedding looks rows up), the parameters held. Backward passes do not count: they skip rows
- * with zero gradient, so a rank may multiply less than the plain layer without a split. */
+ * (an embedding looks rows up), the parameters held. Backward passes do not count, because they
+ * skip rows with zero gradient, so a rank may multiply less than the plain layer without a
+ * split. */
 void look_at_split(Trial *t)
 {
     double all = 0, most[MAX_RANKS] = {0}, busiest_of_all = 0, held = 0, most_held = 0;

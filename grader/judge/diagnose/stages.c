@@ -83,7 +83,8 @@ static bool tell_wrong_stage(const bool holds[][MAX_BLOCKS], const Case *c, char
     return false;
 }
 
-/* Describes two stages that differ by more than one block: all stages wait for the slowest. */
+/* Describes two stages that differ by more than one block, because all stages wait for the
+ * slowest. */
 static bool tell_uneven(const bool holds[][MAX_BLOCKS], const Case *c, char *why, size_t size)
 {
     int most = 0, least = 0;

@@ -87,7 +87,7 @@ bool all_outputs_right(const Evidence *e)
     return outputs > 0;
 }
 
-/* The line of a loop over raw numbers in a forward pass, or "". */
+/* The line of a loop over raw numbers in a pass, or "". */
 static const char *line_of_raw_look(const Trial *t)
 {
     for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
@@ -110,8 +110,9 @@ static bool beside_the_tape(const Evidence *e)
                 line[0] ? _(", at ") : "", line);
 }
 
-/* Is the gradient wrong on one rank, although the forward pass is right? Nothing is exchanged
- * there, so if the lab keeps no variables, part of the forward pass is not on the tape. */
+/* In a case of one rank, is the gradient wrong although the forward pass is right? Nothing is
+ * exchanged there, so if the lab keeps no variables, part of the forward pass is not on the
+ * tape. */
 bool not_on_tape(const Evidence *e)
 {
     return !e->trial->result->variables[0] && e->want->check != FORWARD && alike_on_ranks(e->c) &&

@@ -130,7 +130,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* If a TODO ended the case, notes that: checks that need nothing after it are judged, others are to do. */
+/* If a TODO ended the case, notes that. Checks that need nothing after it are judged, others are to
+ * do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;
@@ -170,8 +171,8 @@ static void fail_refused(Trial *t)
     fail(t, check, BY_ENDING, _("%.2600s\nall results are complete (%s)"), why, t->sizes);
 }
 
-/* Fails a check if every number was written but the case did not end: replicas made different
- * numbers of calls, and one waits for another. */
+/* Fails a check if every number was written but the case did not end, because replicas made
+ * different numbers of calls, and one waits for another. */
 static void fail_unfinished(Trial *t)
 {
     char why[2600];

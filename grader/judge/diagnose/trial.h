@@ -122,7 +122,7 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 /** Lab 19: compares the ranks' multiplications with those of the segment runs that they need, and
  *  their memory with the inputs of the segments and the activations of one segment. */
 void compare_work_of_segments(Trial *t, const Entry *want);
-/** Lab 19: are gradients that are right the same, bit for bit, as those without recomputation? */
+/** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
 /** Labs 12 to 14: does each block belong to one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
@@ -161,7 +161,7 @@ double share_of_stage(const Case *c);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
-/** Checks the calls of a complete case: what MPI forbids fails the communication check, and
+/** Checks the calls of a complete case. What MPI forbids fails the communication check, and
  *  explains wrong numbers. */
 void compare_calls(Trial *t);
 /** Describes where ranks diverge in a way that MPI allows, as evidence for a wrong number that
@@ -172,8 +172,8 @@ void left_over(Trial *t, const Entry *entry);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
-/** Looks for parameters that the plain layer does not have, and for requests that nobody waited
- *  for. */
+/** Looks for parameters that the plain layer does not have, and for requests, MPI objects and
+ *  memory that are left over. */
 void look_for_more(Trial *t);
 
 /** Appends the static and file-scope variables of the lab, if it has any. */

@@ -3,8 +3,8 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* How often to look for the cause of a check's failure: running the suspects takes time, and the
- * report shows only the first explanation. */
+/* The most searches for the cause of a check's failure, because running the suspects takes time,
+ * and the report shows only the first explanation. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;
@@ -80,7 +80,7 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  tolerance);
 }
 
-/* Weights that were wrong a step earlier are wrong again: only the first ones show why. */
+/* Weights that were wrong a step earlier are wrong again, so only the first ones show why. */
 static bool was_wrong_a_step_ago(const Trial *t, const Entry *want)
 {
     Label before = want->label;
@@ -105,8 +105,8 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
 
-/* Records the largest error relative to the tolerance: solutions stay well below 1, wrong answers are
- * well above. */
+/* Records the largest error relative to the tolerance. Solutions stay well below 1, wrong answers
+ * are well above. */
 static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
 {
     double *margin = &t->result->check[want->check].margin;

@@ -56,8 +56,8 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
-/* Formulas that may have replaced that of a rank or a degree. A formula is the cause if it gives the
- * numbers of all ranks. */
+/* Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
+ * cause if it gives the numbers of all ranks. */
 typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
 
 static int taken(const Case *c, int rank, Taken what)
@@ -120,8 +120,8 @@ static Members members_in(const Case *c, const AxisOrder order, GroupName axis, 
                      degree_of(c, axis)};
 }
 
-/* Are the groups of this label's axis, or the places in them, on all ranks those of axis `as` in a
- * grid of this order? */
+/* On all ranks, does this label's axis have the groups, or the places in them, that axis `as` has
+ * in a grid of this order? */
 static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder order)
 {
     for (int rank = 0; rank < t->c->world; rank++) {

@@ -35,8 +35,8 @@ void printed_forget(const char *runner)
     unlink(path);
 }
 
-/* As root, the judge runs the ranks under an unused user ID that no other judge has. So it counts
- * and ends only its own processes. */
+/* As root, the judge runs the ranks under an unused user ID, derived from its process ID. So the
+ * limits on a user's processes count only those of this judge. */
 static Place place_of(const Launcher *launcher, const char *runner, bool sandboxed)
 {
     enum {
@@ -145,7 +145,7 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute: ranks start slowly on a busy machine */
+enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute; ranks start slowly on a busy machine */
 
 /* mpirun is the supervisor's only child. It starts the ranks, in order, and no other process. */
 static bool wait_for_ranks(Launcher *launcher)

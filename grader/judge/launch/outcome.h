@@ -14,7 +14,7 @@ typedef enum Ending {
     HUNG,     /**< all ranks wait, and nothing can arrive */
     LOOPED,   /**< a rank computes, or sleeps outside MPI, forever */
     OVERDUE,  /**< the case had not ended when the lab exceeded lab_seconds() */
-    STOPPED,  /**< the judge stopped it: its processes exceeded their memory limit */
+    STOPPED,  /**< the judge stopped it, because its processes exceeded their memory limit */
     NOT_RUN,  /**< the case was not run */
 } Ending;
 
@@ -74,7 +74,7 @@ Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, 
  *  @return false with `problem` if nothing can be launched */
 bool run_cases(Runs *runs, Problem *problem);
 
-/** Turns the outcome into that of a case that did not end, because the ranks wrote more than the
+/** Turns the outcome into one of a case that did not end, because the ranks wrote more than the
  *  judge can read in time. */
 void outcome_forget(Outcome *outcome);
 

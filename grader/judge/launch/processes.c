@@ -129,8 +129,8 @@ static bool all_are_stopped(const int *pids, int count)
 }
 
 /* Stops all processes before it kills any, because a killed process makes room for a new one. Two
- * consecutive looks must find all of them stopped: the second finds a process that was made while
- * its parent was being stopped. */
+ * consecutive looks must find all of them stopped, because the second finds a process that was made
+ * while its parent was being stopped. */
 void processes_end(void)
 {
     enum { LOOKS = 5000 };

@@ -8,7 +8,7 @@
 
 /** The state of a process. */
 typedef struct ProcessState {
-    char state;       /**< 'R' running or ready, 'S' sleeping, 'Z' dead; 0: no such process */
+    char state;       /**< 'R' running or ready, 'S' sleeping, 'Z' a zombie; 0: no such process */
     int parent;       /**< its parent's process ID */
     double cpu;       /**< seconds of CPU time */
     int threads;      /**< number of threads */

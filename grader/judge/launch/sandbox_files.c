@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <linux/mount.h> /* not sys/mount.h: the two conflict, and it lacks the newer calls on some systems */
+#include <linux/mount.h> /* sys/mount.h conflicts with it, and lacks the newer calls on some systems */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,10 +13,10 @@
 
 /* A rank that waits in MPI polls again and again. If all ranks wait, and each has polled this many
  * times without an event anywhere, nothing will arrive. On a busy machine it only takes longer to
- * find that out. How many polls suffice depends on the calls. If nothing that can still arrive would
- * help any rank, the calls alone prove a hang, without any polls. If everything that the ranks wait
- * for is there, MPI is working, and only a defect could stop it: a new communicator takes many
- * messages, and each may have to wait until its ranks get a core. */
+ * find that out. How many polls suffice depends on the calls. If nothing that can still arrive
+ * would help any rank, the calls alone prove a hang, without any polls. If everything that some
+ * rank waits for is there, MPI is working, and only a defect could stop it. That may take long: a
+ * new communicator takes many messages, and each may have to wait until its ranks get a core. */
 static const int64_t enough_looks[] = {
     [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
 /* A rank that neither computes nor polls sleeps, or waits for something other than a rank. It has
@@ -177,8 +177,8 @@ static bool takes_memory(Watch *watch, int rank, const ProcessState *process)
     return true;
 }
 
-/* Counts the consecutive looks that found the rank asleep. Between two polls of MPI it sleeps too,
- * but continues to poll. */
+/* Counts the consecutive looks that found the rank asleep. A rank that waits in MPI sleeps between
+ * two polls too, but continues to poll. */
 static void count_sleep(Watch *watch, int rank, char state)
 {
     int64_t asked = atomic_load(&watch->launch->rank[rank].asked);
@@ -234,7 +234,8 @@ static void append_where(const Watch *watch, int rank, char *diagnosis, size_t s
         append(diagnosis, size, _(": it is at %s"), line);
 }
 
-/* Explains on a terminal why nothing happens, but only once: later cases may be just as slow. */
+/* Explains on a terminal why nothing happens, but only once, because later cases may be just as
+ * slow. */
 static void tell_what_lasts(Watch *watch, int rank, double silence)
 {
     static bool told;

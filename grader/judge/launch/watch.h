@@ -31,8 +31,8 @@ typedef struct Watch {
 Watch watch_begin(const Launch *launch, const int *pid, const Case *c, int posted, double cpu_limit,
                   double patience);
 
-/** Returns COMPLETE while the ranks can still progress; otherwise HUNG or LOOPED, with a diagnosis
- *  of who waits where. If stderr is a terminal, explains long waits there. */
+/** Returns COMPLETE while the ranks can still progress; otherwise HUNG, LOOPED or CRASHED, with a
+ *  diagnosis of who waits where. If stderr is a terminal, explains long waits there. */
 Ending watch_look(Watch *watch, char *diagnosis, size_t size);
 
 /** Writes the diagnosis of a case that must end now, because the lab's cases have taken more than

@@ -8,7 +8,7 @@ typedef struct Look {
     Parts together, messages;
 } Look;
 
-/* MPI rejected a call: its rank entered it, and left the case without returning. */
+/* Did MPI reject this call? Then its rank entered it, and left the case without returning. */
 static bool was_refused(const Look *look, const Part *part)
 {
     return look->calls->rank[part->rank].left && !part->call->returned;
@@ -137,7 +137,7 @@ static Outlook outlook_of_message(const Look *look, const Part *mine)
     const bool may_be_buffered = mine->call->starts && !mine->call->synchronous;
     if (!mine->receives && may_be_buffered)
         return SOME;
-    bool loose = false; /* a wildcard receive: which message it took is unknown */
+    bool loose = false; /* a wildcard receive, whose message is unknown */
     for (int64_t i = 0; i < look->messages.count; i++)
         loose = loose ||
                 (is_loose(&look->messages.part[i]) && could_meet(mine, &look->messages.part[i]));

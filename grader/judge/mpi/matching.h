@@ -20,7 +20,7 @@ typedef struct Parts {
     int64_t count; /**< of parts */
 } Parts;
 
-/** All calls that have a number in their group, sorted by number, then by rank. */
+/** All calls that have a number in their group, sorted by group, number and rank. */
 Parts together_of(const Calls *calls);
 
 /** All halves of messages. Sends and receives of one channel (group, sender, receiver, tag) are

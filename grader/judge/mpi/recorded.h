@@ -11,7 +11,7 @@
 
 /** One rank's calls in a case. */
 typedef struct RankCalls {
-    int64_t first;            /**< calls made before these: a ring keeps only the last ones */
+    int64_t first;            /**< calls made before these; a ring keeps only the last ones */
     int64_t count;            /**< number of calls here */
     Call *call;               /**< [count], in order */
     bool left;                /**< the rank has left the case, successfully or not */

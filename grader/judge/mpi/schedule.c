@@ -44,7 +44,7 @@ static void meet(Replay *r, const Part *part, int half, const Part *other)
     m->index[half] = other->index;
 }
 
-/* In a channel the sends come first, and the first one meets the first receive. */
+/* In a channel, the sends come first. They meet the receives in order. */
 static void match_messages(Replay *r)
 {
     Parts all = messages_of(r->calls);

@@ -27,15 +27,16 @@ typedef struct Pace {
     double latency[LINKS]; /**< a message without data */
     double byte[LINKS];    /**< a byte of it */
     int node;              /**< ranks of a node */
-    int tp;                /**< ranks that split a layer: others of a group are replicas */
+    int tp;                /**< ranks that split a layer; other ranks of a group are replicas */
     double over_replicas;  /**< a factor for the bytes that replicas sum */
     bool late;             /**< a nonblocking collective begins only when it is waited for */
 } Pace;
 
 /** The seconds of a message from rank to rank. */
 double message_takes(const Pace *pace, const Call *send, int from, int to);
-/** The seconds of a collective, once all of its ranks have called it. A sum takes the time of a ring
- *  or of a tree, whichever is faster, as in common/bench/cost.py. All others take that of a ring. */
+/** The seconds of a collective, once all of its ranks have called it. A sum takes the time of a
+ *  ring or of a tree, whichever is faster, as in common/bench/cost.py. Other collectives take the
+ *  time of a ring. */
 double collective_takes(const Pace *pace, const Call *call);
 /** Are these at least two ranks that all hold the same shard, if `tp` ranks split a layer? */
 bool are_replicas(uint64_t members, int tp);

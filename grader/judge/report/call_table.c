@@ -47,7 +47,8 @@ static bool same_operation(const Call *a, const Call *b)
     return !strcmp(a->name, b->name) && a->starts == b->starts;
 }
 
-/* Calls of a group match by their number; other calls match the same calls of other ranks. */
+/* Calls of a group match by their number. Local calls, such as waits, match the same calls of other
+ * ranks on the same line. */
 static bool belong_together(const Call *a, const Call *b)
 {
     if (a->number || b->number)
@@ -107,7 +108,7 @@ static bool is_beneath(const Row *row, const Row *last)
 }
 
 /* Prefers a complete row, then a row beneath the heading of the last one (ranks may be in different
- * steps at a time), then the earliest. */
+ * steps at the same time), then the earliest. */
 static bool comes_before(const Row *row, const Row *other, const Row *last)
 {
     if (row->ready != other->ready)

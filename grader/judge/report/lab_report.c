@@ -4,7 +4,7 @@
 
 #include "grader/judge/report/verdict.h"
 
-/* The next reported failed check before `check`, or -1. */
+/* The last reported failed check before `check`, or -1. */
 static int told_before(const LabResult *lab, int check)
 {
     while (--check >= 0 && !(lab->check[check].failed && lab_points(lab->lab, (Check)check)))

@@ -1,5 +1,5 @@
 /** @file
- * Writes a verdict's file atomically: at any moment, the file is either the old or the new one.
+ * Writes a verdict's file atomically, so at any moment, the file is either the old or the new one.
  */
 #pragma once
 

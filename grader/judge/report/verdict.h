@@ -24,7 +24,7 @@ typedef struct Verdict {
 /** The status of one check. */
 typedef enum Status {
     RIGHT,       /**< it earns its points */
-    HELD_BACK,   /**< right, but only because work or communication is missing: no points */
+    HELD_BACK,   /**< right, but only because work or communication is missing; no points */
     WRONG,       /**< its numbers or counts are wrong */
     CRASHES,     /**< a rank ended early */
     HANGS,       /**< ranks wait, or one computes, forever */
@@ -59,8 +59,8 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
-/** The cause of a failed check, because one mistake may fail several: the first failed check with
- *  points whose reason begins with the same line. Often the check itself. */
+/** One mistake may fail several checks. Returns the first failed check with points whose reason
+ *  begins with the same line, which is often `check` itself. */
 Check cause_of(const LabResult *lab, Check check);
 
 /** The end of a failed check's reason, after the lines that it shares with the reason of its

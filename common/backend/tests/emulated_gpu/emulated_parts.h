@@ -11,7 +11,7 @@ enum { MOST_THREADS = 1024 }; /* of a block */
 /* Keeps the error for cudaGetLastError(), and returns it. */
 cudaError_t emulated_error(cudaError_t error);
 
-extern int emulated_depth; /* of nested runs: work on one stream may wait for work on another */
+extern int emulated_depth; /* of nested runs; work on one stream may wait for work on another */
 /* Runs all work on all streams. */
 void emulated_run_all();
 
