@@ -284,11 +284,10 @@ static double largest_group(const Case *c)
     return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
+/* Is this a sum of a few doubles over the replicas? Padding would be as long as one more of them. */
 static bool sums_a_few(const Label *l)
 {
-    return l->of == METRICS_OF || l->of == METRICS_OF_STAGES || l->of == THE_NORM ||
-           (l->of == OF_SHARDS && l->index == SHARDED_SQUARES);
+    return l->of == METRICS_OF || (l->of == OF_SHARDS && l->index == SHARDED_SQUARES);
 }
 
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
