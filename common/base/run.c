@@ -26,11 +26,10 @@ typedef struct Search {
 static _Unwind_Reason_Code look_at(struct _Unwind_Context *frame, void *context)
 {
     Search *search = context;
-    const char *address = (const char *)_Unwind_GetIP(frame);
-    bool in_lab =
-        __start_balise_labs && address > __start_balise_labs && address <= __stop_balise_labs;
+    const uintptr_t address = _Unwind_GetIP(frame), begin = (uintptr_t)__start_balise_labs;
+    const bool in_lab = begin && address > begin && address <= (uintptr_t)__stop_balise_labs;
     if (in_lab)
-        search->found = (void *)address;
+        search->found = (void *)(__start_balise_labs + (address - begin));
     return --search->left > 0 && (!in_lab || search->outermost) ? _URC_NO_REASON
                                                                 : _URC_END_OF_STACK;
 }
