@@ -99,6 +99,8 @@ FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
+# A runner reads no texts, so the linker need not read the tokenizers' libraries.
+RUNNER_LDLIBS = $(filter-out -lcsv $(TEXT_LIBS),$(LDLIBS)) -lxxhash
 # From this archive, a runner takes only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
@@ -119,7 +121,7 @@ $(ALL_RUNNERS:=.list): LINKED_OF = $(call labs_beneath,$(basename $@))
 $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
         $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) \
         grader/link-runner.sh grader/limits.sh
-	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(RUNNER_LDLIBS)' \
 	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
