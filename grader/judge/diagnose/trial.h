@@ -188,7 +188,8 @@ void append_variables(const Trial *t, char *text, size_t size);
 void ending_text(const Trial *t, char *text, size_t size);
 
 /** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to
- *  `text`, and the broken placement rule that the rank noted, if any.
+ *  `text`, and the broken placement rule that the rank noted, if any. Without `search`, looks for
+ *  that rule alone, which takes no time.
  *  @return whether the evidence names a cause */
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);
