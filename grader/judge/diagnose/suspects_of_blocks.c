@@ -43,9 +43,34 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [RESIDUAL_2_OF_INPUT] =
         {IN_NORMS_AND_TOKENS,
          N_("the residual around the feed-forward layers adds the x that the block was given: add the sum after the attention")},
-    [NORM_AFTER] = {IN_NORMS_AND_TOKENS,
-                    N_("the norms come after the sums; in this block they stand before the "
-                       "attention and before the feed-forward layers")},
+    [NORM_1_AFTER] = {IN_NORMS_AND_TOKENS,
+                      N_("norm1 comes after the sum around the attention; in this block it stands "
+                         "before the attention")},
+    [NORM_2_AFTER] = {IN_NORMS_AND_TOKENS,
+                      N_("norm2 comes after the sum around the feed-forward layers; in this block "
+                         "it stands before the feed-forward layers")},
+    [NORM_1_OF_TERM] = {IN_NORMS_AND_TOKENS,
+                        N_("norm1 is applied to the result of the attention; in this block it "
+                           "stands before the attention")},
+    [NORM_2_OF_TERM] = {IN_NORMS_AND_TOKENS,
+                        N_("norm2 is applied to the result of the feed-forward layers; in this "
+                           "block it stands before the feed-forward layers")},
+    [NORMS_OF_TERMS] = {IN_NORMS_AND_TOKENS,
+                        N_("the norms are applied to the results of the attention and of the "
+                           "feed-forward layers; in this block they stand before them")},
+    [NORM_2_ALSO_OF_TERM] = {IN_NORMS_AND_TOKENS,
+                             N_("norm2 is also applied to the result of the feed-forward layers: "
+                                "it stands only before them")},
+    [HALVES_SWAPPED] = {IN_NORMS_AND_TOKENS,
+                        N_("the halves of the block are exchanged: the attention comes first, "
+                           "after norm1, then the feed-forward layers, after norm2")},
+    [HALVES_SWAPPED_BUT_NORMS] =
+        {IN_NORMS_AND_TOKENS,
+         N_("the attention and the feed-forward layers are exchanged: the attention comes after "
+            "norm1, the feed-forward layers after norm2")},
+    [NORMS_AFTER] = {IN_NORMS_AND_TOKENS,
+                     N_("the norms come after the sums; in this block they stand before the "
+                        "attention and before the feed-forward layers")},
     [NORM_OF_RESULT] =
         {IN_NORMS_AND_TOKENS,
          N_("norm2 is also applied to the result of the block: the block ends with the residual sum")},
