@@ -68,18 +68,47 @@ bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want)
     return t->c->tp > 1 && !(lab_cuts(lab_of(t->c->lab), want->label.name) & cut_of(got));
 }
 
+/* Describes a parameter that is split along the wrong dimension. */
+static void tell_cut(const Entry *got, const Entry *want, unsigned cuts, char *text, size_t size)
+{
+    snprintf(text, size, _("parameter %.63s is split along the wrong dimension"), want->label.name);
+    if (cuts == CUT_0 || cuts == CUT_1)
+        append(text, size, _(": its placement must be shard(%d), not shard(%d)"), cuts == CUT_1,
+               got->placement_dim);
+}
+
+bool miscut_parameter(const Trial *t, char *text, size_t size)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
+        const Entry *got =
+            want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
+        const unsigned cuts = lab_cuts(t->result->lab, want->label.name);
+        if (!got || got->placement_kind != SHARD || cuts == CUT_NOT ||
+            !is_cut_wrongly(t, got, want))
+            continue;
+        tell_cut(got, want, cuts, text, size);
+        return true;
+    }
+    return false;
+}
+
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
-    unsigned cuts = lab_cuts(t->result->lab, want->label.name), cut = cut_of(got);
+    char why[300];
+    const unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     const char *still_whole = t->result->lab->still_whole;
     if (!is_cut_wrongly(t, got, want))
         return false;
+    if (cuts != CUT_NOT && got->placement_kind == SHARD) {
+        tell_cut(got, want, cuts, why, sizeof why);
+        fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
+        return true;
+    }
     fail(t, SHARDING, EXPLAINED,
          cuts == CUT_NOT ? _("parameter %s is split, but every rank needs all of it (%s)")
-         : cut == CUT_NOT && still_whole ? _(still_whole)
-         : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
-                              "distributed (%s)")
-                          : _("parameter %s is split along the wrong dimension (%s)"),
+         : still_whole   ? _(still_whole)
+                         : _("every rank holds all of parameter %s: neither memory nor work was "
+                               "distributed (%s)"),
          want->label.name, t->sizes);
     return true;
 }

@@ -220,7 +220,7 @@ void ending_text(const Trial *t, char *text, size_t size)
                                           [OVERDUE] = N_("the lab did not end in time"),
                                           [STOPPED] = N_("the program was stopped"),
                                           [NOT_RUN] = N_("the case was not run, since %s")};
-    char waits[64], ending[200];
+    char waits[64], ending[200], cause[900], refusal[1400];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
     if (gathers_logits(t)) {
@@ -236,11 +236,16 @@ void ending_text(const Trial *t, char *text, size_t size)
                  _("some ranks did not join the creation of the groups, which is collective; the "
                    "ranks wait for each other for ever: %s"),
                  t->outcome->diagnosis);
-    else if (refusal_text(t->c, t->outcome, text, size)) {
+    else if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
+        if (miscut_parameter(t, cause, sizeof cause))
+            append(text, size, "%s\n", cause);
+        append(text, size, "%s", refusal);
         append_mismatch(t, text, size);
         if (alike_on_ranks(t->c))
             append_variables(t, text, size);
     } else {
+        if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
+            append(text, size, "%s\n", cause);
         append_stage_without(t, text, size);
         snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",

@@ -38,16 +38,51 @@ bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 
 /* ---- what was not freed */
 
-/* The first exchange that this rank started and did not wait for, or NULL. */
-static const Call *open_request(const Trial *t)
+/* Writes "an exchange was started and not waited for, the start of send to rank 1 ...". `open` is
+ * NULL if the record no longer has the call. */
+static void request_text(const Trial *t, const Call *open, char *text, size_t size)
+{
+    char which[400] = "", one[300];
+    if (open) {
+        call_text(t->outcome->calls, open, NULL, one, sizeof one);
+        append(which, sizeof which, _(", the %s"), one);
+    }
+    const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
+    snprintf(text, size,
+             sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
+                       "before it has left")
+                   : _("an exchange was started and not waited for%s%s: a result was read before "
+                       "the exchange was complete"),
+             lab_points(t->result->lab, GRADIENT)
+                 ? _(" (each bucket has its own exchange and needs its own wait)")
+                 : "",
+             which);
+}
+
+/* Has the function that started this exchange returned without waiting for it? In labs with
+ * replicas or stages, another function may wait for it. */
+static bool was_left_open(const Trial *t, const Call *call, int rank)
 {
     const Calls *calls = t->outcome->calls;
-    for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
-        const Call *call = &calls->rank[t->rank].call[i];
-        if (call->starts && !call->completed)
-            return call;
-    }
-    return NULL;
+    const Call *in = call_of_rank(calls, rank);
+    if (!call->starts || call->completed)
+        return false;
+    return calls->rank[rank].left ||
+           (in && !label_equal(&call->where, &in->where) && !t->result->lab->over_replicas &&
+            !t->result->lab->over_stages);
+}
+
+bool open_request_text(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    for (int rank = 0; calls && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++)
+            if (was_left_open(t, &calls->rank[rank].call[i], rank)) {
+                request_text(t, &calls->rank[rank].call[i], text, size);
+                append(text, size, _(" (rank %d)"), rank);
+                return true;
+            }
+    return false;
 }
 
 /* The check of the numbers that the open exchange should have brought. */
@@ -62,27 +97,35 @@ static Check check_of_request(const Trial *t, const Call *open)
                                        : lab_check(lab, RING_SUM);
 }
 
+static void fail_request(Trial *t, const Call *open)
+{
+    char text[900];
+    request_text(t, open, text, sizeof text);
+    fail(t, check_of_request(t, open), EXPLAINED, _("%s (rank %d, %s)"), text, t->rank, t->sizes);
+}
+
+/* Fails the checks of all exchanges that this rank started and did not wait for. */
+static void fail_requests(Trial *t)
+{
+    const Calls *calls = t->outcome->calls;
+    bool found = false;
+    for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
+        const Call *call = &calls->rank[t->rank].call[i];
+        if (!call->starts || call->completed)
+            continue;
+        fail_request(t, call);
+        found = true;
+    }
+    if (!found)
+        fail_request(t, NULL);
+}
+
 void left_over(Trial *t, const Entry *entry)
 {
-    char which[400] = "", name[41];
+    char name[41];
     snprintf(name, sizeof name, "%.40s", entry->label.name);
     if (!strcmp(name, "request")) {
-        const Call *open = open_request(t);
-        char one[300];
-        if (open) {
-            call_text(t->outcome->calls, open, NULL, one, sizeof one);
-            append(which, sizeof which, _(", the %s"), one);
-        }
-        const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
-        fail(t, check_of_request(t, open), EXPLAINED,
-             sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
-                       "before it has left (rank %d, %s)")
-                   : _("an exchange was started and not waited for%s%s: a result was read before "
-                       "the exchange was complete (rank %d, %s)"),
-             lab_points(t->result->lab, GRADIENT)
-                 ? _(" (each bucket has its own exchange and needs its own wait)")
-                 : "",
-             which, t->rank, t->sizes);
+        fail_requests(t);
         return;
     }
     const char *line = line_of(entry->address);

@@ -197,11 +197,16 @@ static bool add_evidence(const Trial *t, const Entry *want, bool found, char *te
     return found || more;
 }
 
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance)
 {
     char note[1200];
     bool found, proven = false, has_note = noted(t, note, sizeof note);
+    if (!search) {
+        if (has_note)
+            snprintf(text, size, "%s", note);
+        return has_note;
+    }
     if (t->mismatch[0]) {
         snprintf(text, size, "%s", t->mismatch);
         return true;

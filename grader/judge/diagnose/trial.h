@@ -87,6 +87,8 @@ const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Compares numbers that every rank holds in full, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
+/** Is a parameter of this rank split along the wrong dimension? If so, writes which. */
+bool miscut_parameter(const Trial *t, char *text, size_t size);
 /** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 /** Does a rank split a parameter in a way that its lab does not allow? */
@@ -169,6 +171,9 @@ void compare_calls(Trial *t);
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
 /** Reports MPI objects that were created or started but not freed or completed. */
 void left_over(Trial *t, const Entry *entry);
+/** Names the first exchange that a function started and did not wait for, in a case in which ranks
+ *  wait for ever. @return whether there is one */
+bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
@@ -183,7 +188,8 @@ void append_variables(const Trial *t, char *text, size_t size);
 void ending_text(const Trial *t, char *text, size_t size);
 
 /** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to
- *  `text`, and the broken placement rule that the rank noted, if any.
+ *  `text`, and the broken placement rule that the rank noted, if any. Without `search`, looks for
+ *  that rule alone, which takes no time.
  *  @return whether the evidence names a cause */
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);

@@ -99,8 +99,7 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     char why[2048], where[480];
     snprintf(why, sizeof why, _("the values do not match"));
     bool sure = !(r->failed && r->explained) && !was_wrong_a_step_ago(t, want) &&
-                r->explanations++ < EXPLANATIONS &&
-                explain(t, why, sizeof why, got, want, tolerance);
+                explain(t, r->explanations++ < EXPLANATIONS, why, sizeof why, got, want, tolerance);
     tell_difference(t, got, want, tolerance, worst, where);
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
