@@ -21,8 +21,8 @@ enum {
 /** Marks. The memory holds them where nothing was written; those around the memory must stay. A
  *  mark that was read as a value shows up in `mine`. */
 enum {
-    ORDER_MARK = -78, /**< in and around `order` */
-    MINE_MARK = -77   /**< in and around `mine` */
+    ORDER_MARK = -7919, /**< in and around `order`; a prime, so its remainder shows up, too */
+    MINE_MARK = -77     /**< in and around `mine` */
 };
 
 /** One call of the sampler. */
