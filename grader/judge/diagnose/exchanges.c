@@ -30,6 +30,40 @@ void append_mismatch(const Trial *t, char *text, size_t size)
         append(text, size, _("\nfirst difference: %s"), difference);
 }
 
+/* Does a rank stay in this call until others have done their part? */
+static bool waits(const Call *call)
+{
+    return call->rule == LOCAL ? !strcmp(call->name, "wait") : !call->starts;
+}
+
+/* A wait for the sum of a bucket would stop the backward pass there. */
+static const Call *wait_in_bucket_ready(const Calls *calls, int rank)
+{
+    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (call->where.what == START_OF && call->where.of == A_BUCKET && waits(call))
+            return call;
+    }
+    return NULL;
+}
+
+void compare_overlap(Trial *t)
+{
+    const Calls *calls = whole_calls(t);
+    for (int rank = 0; calls && rank < calls->ranks && replicas_of(t->c) > 1; rank++) {
+        const Call *call = wait_in_bucket_ready(calls, rank);
+        if (!call)
+            continue;
+        const char *line = line_of(call->address);
+        fail(t, COMMUNICATION, IN_CALLS,
+             _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
+               "nothing overlaps: start the sum there (group_all_reduce_start), and wait in "
+               "buckets_finish (rank %d, %s)"),
+             line[0] ? _(" at ") : "", line, rank, t->sizes);
+        return;
+    }
+}
+
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 {
     const Difference first = first_difference(whole_calls(t), true, lines);

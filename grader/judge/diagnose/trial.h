@@ -164,6 +164,8 @@ void look_at_split(Trial *t);
 /** Checks the calls of a complete case: what MPI forbids fails the communication check, and
  *  explains wrong numbers. */
 void compare_calls(Trial *t);
+/** Lab 11: fails if bucket_ready() waits in a complete case with several replicas. */
+void compare_overlap(Trial *t);
 /** Describes where ranks diverge in a way that MPI allows, as evidence for a number that nothing
  *  else explains. With `lines`, also where calls on different lines met. */
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
