@@ -25,8 +25,9 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
     const double row = numbers_of(mine)[MINE + at];
     const Entry *order = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
     if (deal->tail == PAD && row == ORDER_MARK % (int)deal->rows && order_of(t, deal, rank))
-        return _("the sampler takes the remainder of a row, as in order[i] % rows, so it reads past "
-                 "the end of `order`: take the remainder of the index, order[i % rows]");
+        return _(
+            "the sampler takes the remainder of a row, as in order[i] % rows, so it reads past "
+            "the end of `order`: take the remainder of the index, order[i % rows]");
     if (row == MINE_MARK)
         return _("there is a gap in `mine`: an element within the returned length was not written");
     if (row != ORDER_MARK)

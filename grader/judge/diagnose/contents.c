@@ -217,10 +217,9 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
              usual);
     const char *reason =
-        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice")
-        : want->label.of == METRICS_OF_STAGES
-            ? _("the metrics need one sum, over mesh->pp; the norm needs one over mesh->tp and "
-                "one over mesh->pp")
+        want->label.of == METRICS_OF          ? _("three sums over the replicas, mesh->dp, suffice")
+        : want->label.of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
+        : want->label.of == THE_NORM ? _("one sum over mesh->tp and one over mesh->pp suffice")
         : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
                 lab_points(t->result->lab, GRADIENT)
             ? _("one sum of the gradients over the replicas in each step suffices")
@@ -243,18 +242,23 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
                  reason);
 }
 
-/* The size of the largest group that sums. */
-static double largest_group(const Case *c)
+/* The size of the largest group that sums in this pass. */
+static double largest_group(const Case *c, const Entry *want)
 {
-    return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
+    return want->label.of == METRICS_OF_STAGES ? c->pp
+           : lab_of(c->lab)->over_stages       ? fmax(c->pp, replicas_of(c))
+                                               : exchanging_ranks(c);
 }
 
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads its
  * numbers to a multiple of n: this adds up to n - 1 numbers, and each half sends them n - 1 times. For
- * an f or g alone, `allowed` determines the padding. */
+ * an f or g alone, `allowed` determines the padding. The few metrics may be gathered instead of
+ * summed, so that each rank sends them to n - 1 others. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;
+    if (want->label.of == METRICS_OF || want->label.of == METRICS_OF_STAGES)
+        return n > 2 ? allowed * (n / 2 - 1) : 0;
     if (n > 1 && want->label.of == AN_OPERATION)
         return each * fmod(n - fmod(allowed / each, n), n);
     return each * (n - 1) * usual;
@@ -274,7 +278,7 @@ void compare_traffic(Trial *t, const Entry *want)
         by_rows = by_rows || numbers_of(got)[2] != 0;
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
-           padding = padding_of(t, want, largest_group(t->c), allowed);
+           largest = largest_group(t->c, want), padding = padding_of(t, want, largest, allowed);
     /* Charges are multiples of 1/n of a number, accumulated since the case began. Less than half of
      * 1/n is rounding. */
     double rounding = 0.5 / n;
@@ -286,7 +290,7 @@ void compare_traffic(Trial *t, const Entry *want)
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
-    } else if (allowed == 0 && n > 1 && calls > 0) {
+    } else if (allowed == 0 && fmin(n, largest) > 1 && calls > 0) {
         fail(t, COMMUNICATION, EXPLAINED,
              calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "
                            "pass needs none (%s)")

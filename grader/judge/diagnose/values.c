@@ -120,13 +120,15 @@ bool has_numbers(const Entry *got, const Entry *want)
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }
 
-/* The largest error, at element *worst. INFINITY if any is NaN; -1 if there are no numbers. */
+/* The largest error, at element *worst. NaN is right where it is expected, and an error of INFINITY
+ * elsewhere. -1 if there are no numbers. */
 static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;
     *worst = 0;
     for (int64_t i = 0; i < got->count; i++) {
-        double error = fabs(numbers_of(got)[i] - numbers_of(want)[global_index(got, i)]);
+        const double is = numbers_of(got)[i], right = numbers_of(want)[global_index(got, i)];
+        double error = isnan(is) && isnan(right) ? 0 : fabs(is - right);
         if (isnan(error))
             error = INFINITY;
         if (error > largest) {
