@@ -205,13 +205,19 @@ void ending_text(const Trial *t, char *text, size_t size)
     char waits[64], ending[200];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
+    if (t->result->lab->over_stages && t->c->micros && t->result->check[METRICS].failed)
+        append(text, size, "%s\n",
+               _("the sums over the stages are wrong already, so look at metrics first"));
+    if (tell_message_beyond_group(t, text, size))
+        append(text, size, "\n");
+    append_left_out(t, text, size);
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
-        snprintf(text, size,
-                 _("some ranks did not join the creation of the groups, which is collective; the "
-                   "ranks wait for each other for ever: %s"),
-                 t->outcome->diagnosis);
-    else if (refusal_text(t->c, t->outcome, text, size)) {
+        append(text, size,
+               _("some ranks did not join the creation of the groups, which is collective; the "
+                 "ranks wait for each other for ever: %s"),
+               t->outcome->diagnosis);
+    else if (refusal_text(t->c, t->outcome, text + strlen(text), size - strlen(text))) {
         append_mismatch(t, text, size);
         if (alike_on_ranks(t->c))
             append_variables(t, text, size);

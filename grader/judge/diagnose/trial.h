@@ -171,6 +171,12 @@ void compare_overlap(Trial *t);
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
 /** Reports MPI objects that were created or started but not freed or completed. */
 void left_over(Trial *t, const Entry *entry);
+/** Appends a line about the first call that a rank left out: it has ended the pass in which another
+ *  rank makes that call. */
+void append_left_out(const Trial *t, char *text, size_t size);
+/** Labs 9 and 15: appends a sentence if a message goes to a rank of another tp group.
+ *  @return whether one does */
+bool tell_message_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
