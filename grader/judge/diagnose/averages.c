@@ -177,3 +177,64 @@ bool averaged_at_wrong_step(const Evidence *e)
                  step, step, every);
     return says(e, "%s%s", why, where_count_begins(e->trial, weights.index, step, begins));
 }
+
+/* The rows on which all replicas have trained since the last average. */
+static double rows_of_average(const Evidence *e)
+{
+    const Scenario run = {.c = *e->c};
+    const int which = e->want->label.index;
+    double rows = 0;
+    int step = e->want->label.step + 1;
+    do {
+        for (int replica = 0; replica < replicas_of(e->c); replica++)
+            rows += averages_rows(&run, replica, which, step);
+        step--;
+    } while (step >= averages_first_step(which) && step % e->c->every != 0 &&
+             !averages_is_last(which, step));
+    return rows;
+}
+
+/* Writes what has the value n in this case: " (tp is 2 here)", or "". */
+static void write_names(const Evidence *e, double n, char text[200])
+{
+    const Case *c = e->c;
+    const double tp = c->tp, pp = c->pp, dp = replicas_of(c);
+    const struct {
+        double value;
+        const char *name;
+    } names[] = {{tp, "tp"},
+                 {pp > 1 ? pp : 0, "pp"},
+                 {pp > 1 ? tp * pp : 0, "tp * pp"},
+                 {pp > 1 ? dp * pp : 0, "dp * pp"},
+                 {dp + 1, "dp + 1"},
+                 {c->world, N_("the number of all ranks")},
+                 {rows_of_average(e), N_("the number of rows of all replicas")}};
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && !text[0]; i++)
+        if (fabs(n - names[i].value) < 1e-3)
+            snprintf(text, 200, _(" (here, %s is %g)"), _(names[i].name), n);
+}
+
+/* Lab 16: is each replica's weight in the sum the same fraction, 1/n? */
+bool sum_is_divided(const Evidence *e)
+{
+    const Entry *sum =
+        e->want->label.of == THE_WEIGHTS
+            ? find_entry(expected_with(e->trial, WEIGHTS_SUMMED)->all, VALUES, e->want->label)
+            : NULL;
+    char names[200];
+    int64_t at = 0;
+    if (!sum || sum->count != e->count || e->count == 0)
+        return false;
+    const double *all = numbers_of(sum);
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(all[i]) > fabs(all[at]) ? i : at;
+    const double factor = e->is[at] / all[at];
+    if (!(fabs(factor) > 1e-6) || !close_to(e->is, all, factor, e->count, 4 * e->tolerance))
+        return false;
+    write_names(e, 1 / factor, names);
+    return says(e,
+                _("the sum of the replicas' weights is divided by %.4g%s: scale each replica's "
+                  "weights by its share of all rows instead"),
+                1 / factor, names);
+}
