@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/groups.h"
 
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 {
@@ -57,6 +58,16 @@ static int passes_before(Entries wrote, const Entry *last)
     return passes;
 }
 
+/* Writes "rank 3" and, for a ring of some ranks of the world, its rank in the group. */
+static void write_rank(const Case *c, int rank, char text[100])
+{
+    const int place = place_in(tp_group(c, rank), rank);
+    snprintf(text, 100,
+             lab_of(c->lab)->sizes == SIZE_N && place != rank ? _("rank %d, in its group rank %d")
+                                                              : _("rank %d"),
+             rank, place);
+}
+
 /* Reports the first function, in the order of the scenario, that rejected its arguments. What other
  * ranks do or wait for after that is a consequence. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
@@ -76,9 +87,11 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
         return false;
     const Problem *problem = problem_of(first);
     const char *line = line_of(first->address);
-    snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
-             problem->what, line[0] ? _(", at ") : "", line, of_rank, _("HINT: "),
-             (int)sizeof problem->hint - 1, problem->hint);
+    char who[100];
+    write_rank(c, of_rank, who);
+    snprintf(text, size, _("%.*s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1, problem->what,
+             line[0] ? _(", at ") : "", line, who, _("HINT: "), (int)sizeof problem->hint - 1,
+             problem->hint);
     return true;
 }
 

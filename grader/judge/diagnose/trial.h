@@ -128,6 +128,9 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
+/** Writes a sentence if a rank sends a chunk in each of n rounds of this call of a part of the ring.
+ *  @return whether one does */
+bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
 /** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
  *  at most. */
 void compare_chunks(Trial *t, int call);
