@@ -235,6 +235,7 @@ void ending_text(const Trial *t, char *text, size_t size)
         if (alike_on_ranks(t->c))
             append_variables(t, text, size);
     } else {
+        append_other_passes(t, text, size);
         append_stage_without(t, text, size);
         snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",

@@ -147,6 +147,8 @@ struct StepSchedule; /**< likewise */
  *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
+/** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
+void append_other_passes(const Trial *t, char *text, size_t size);
 /** Fails the schedule of a function that ran to completion although its ranks wait forever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
