@@ -129,8 +129,7 @@ typedef enum Mistake {
     WEIGHTS_OWN, /* without tp, several later ones equal one of the first three */
     WEIGHTS_SUMMED,
     WEIGHTS_AS_EQUALS,
-    WEIGHTS_BY_TP,
-    WEIGHTS_BY_WORLD,
+    WEIGHTS_BY_ROWS,
     WEIGHTS_SCALED_LATE,
     WEIGHTS_OVER_WORLD,
     WEIGHTS_SUMMED_OVER_WORLD,

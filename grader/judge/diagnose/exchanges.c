@@ -1,6 +1,7 @@
 /* The MPI calls of a case being judged. */
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
 
 /* The check to which errors in calls belong. For labs without a communication check, lab_check()
  * chooses another one. */
@@ -28,6 +29,107 @@ void append_mismatch(const Trial *t, char *text, size_t size)
     const Difference first = first_error(t->outcome->calls, false);
     if (difference_text(t->outcome->calls, &first, difference, sizeof difference))
         append(text, size, _("\nfirst difference: %s"), difference);
+}
+
+/* The place of a pass in the scenario, or -1. */
+static int place_of_pass(const Trial *t, Label pass)
+{
+    int place = 0;
+    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry)); place++)
+        if (entry->kind == TRAFFIC && label_equal(&entry->label, &pass))
+            return place;
+    return -1;
+}
+
+/* Has a rank made a call in the group of `call`, in the same pass? */
+static bool calls_there(const Calls *calls, int rank, const Call *call)
+{
+    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+        const Call *one = &calls->rank[rank].call[i];
+        if (one->number && one->group == call->group && label_equal(&one->where, &call->where))
+            return true;
+    }
+    return false;
+}
+
+void append_left_out(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    const Difference d = first_error(calls, false);
+    char one[300], words[LABEL_SIZE];
+    if (!d.call[0] || !d.call[1] || !d.call[0]->number || !t->expected.all.base)
+        return;
+    const int place[2] = {place_of_pass(t, d.call[0]->where), place_of_pass(t, d.call[1]->where)};
+    const int behind = place[0] < place[1] ? 0 : 1;
+    if (place[0] < 0 || place[1] < 0 || place[0] == place[1] ||
+        calls_there(calls, d.rank[1 - behind], d.call[behind]))
+        return;
+    call_text(calls, d.call[behind], NULL, one, sizeof one);
+    append(text, size, _("rank %d left out the %s, which rank %d makes (%s)\n"), d.rank[1 - behind],
+           one, d.rank[behind], label_text(&d.call[behind]->where, words));
+}
+
+bool tell_message_beyond_group(const Trial *t, char *text, size_t size)
+{
+    const Lab *lab = t->result->lab;
+    const Calls *calls = t->outcome->calls;
+    char one[300];
+    if (!lab->has_replicas || lab->over_replicas || lab->over_stages || lab_points(lab, GROUPS))
+        return false;
+    for (int rank = 0; calls && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            if (call->rule != MESSAGE || call->to < 0 ||
+                tp_group(t->c, call->to).first == tp_group(t->c, rank).first)
+                continue;
+            call_text(calls, call, NULL, one, sizeof one);
+            append(text, size,
+                   _("rank %d calls the %s, but rank %d is in another group: count the ranks in "
+                     "the group, and pass the group's communicator (group_comm) to MPI"),
+                   rank, one, call->to);
+            return true;
+        }
+    return false;
+}
+
+bool sent_beyond_group(const Evidence *e)
+{
+    e->text[0] = '\0';
+    return tell_message_beyond_group(e->trial, e->text, e->size);
+}
+
+/* Does a rank stay in this call until others have done their part? */
+static bool waits(const Call *call)
+{
+    return call->rule == LOCAL ? !strcmp(call->name, "wait") : !call->starts;
+}
+
+/* A wait for the sum of a bucket would stop the backward pass there. */
+static const Call *wait_in_bucket_ready(const Calls *calls, int rank)
+{
+    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (call->where.what == START_OF && call->where.of == A_BUCKET && waits(call))
+            return call;
+    }
+    return NULL;
+}
+
+void compare_overlap(Trial *t)
+{
+    const Calls *calls = whole_calls(t);
+    for (int rank = 0; calls && rank < calls->ranks && replicas_of(t->c) > 1; rank++) {
+        const Call *call = wait_in_bucket_ready(calls, rank);
+        if (!call)
+            continue;
+        const char *line = line_of(call->address);
+        fail(t, COMMUNICATION, IN_CALLS,
+             _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
+               "nothing overlaps: start the sum there (group_all_reduce_start), and wait in "
+               "buckets_finish (rank %d, %s)"),
+             line[0] ? _(" at ") : "", line, rank, t->sizes);
+        return;
+    }
 }
 
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size)

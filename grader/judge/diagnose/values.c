@@ -119,8 +119,8 @@ bool has_numbers(const Entry *got, const Entry *want)
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }
 
-/* The largest error, at element *worst. INFINITY if any is NaN, unless NaN is right; -1 if there are no
- * numbers. */
+/* The largest error, at element *worst. NaN is right where it is expected, and an error of INFINITY
+ * elsewhere. -1 if there are no numbers. */
 static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;
