@@ -27,12 +27,12 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
 {
     const int width = page.columns - characters_of(indent);
     while (*text) {
-        size_t fits = bytes_of(text, width), take = fits;
+        size_t take = bytes_of(text, width);
         if (text[take] && text[take] != '\n') {
-            while (take > fits / 2 && !may_end(text, take))
+            while (take > 0 && !may_end(text, take))
                 take--;
-            if (!may_end(text, take)) /* no blank to break at */
-                take = fits;
+            while (take == 0 || (text[take] && text[take] != '\n' && !may_end(text, take)))
+                take++; /* a word longer than a line stays whole: it may be a path to copy */
         }
         fprintf(out, "%s%.*s\n", indent, (int)take, text);
         text += take;
