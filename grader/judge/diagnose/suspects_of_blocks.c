@@ -72,17 +72,17 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("it has only what this rank's weights contribute: every rank has used all positions, so "
             "the backward pass of gather_sequence adds the gradients of all ranks "
-            "(a reduce-scatter); that of all_gather (lab 9) does not")},
+            "(a reduce-scatter); all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
          N_("of the attention, it has only what this rank's weights contribute: gather x with "
-            "gather_sequence, whose backward pass adds the gradients of all ranks; that of "
-            "all_gather (lab 9) does not")},
+            "gather_sequence, whose backward pass adds the gradients of all ranks; "
+            "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
          N_("of the feed-forward layers, it has only what this rank's weights contribute: gather x "
-            "with gather_sequence, whose backward pass adds the gradients of all ranks; that of "
-            "all_gather (lab 9) does not")},
+            "with gather_sequence, whose backward pass adds the gradients of all ranks; "
+            "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
                          "twice: a reduce-scatter alone has the sum")},
@@ -168,18 +168,18 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [MASKS_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "
-            "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) that "
-            "of your own operation")},
+            "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
+            "marks the result of your own operation")},
     [MASK_1_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the mask of the first positions for dropout1, which does not know that the "
             "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
-            "that of your own operation")},
+            "marks the result of your own operation")},
     [MASK_2_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the mask of the first positions for dropout2, which does not know that the "
             "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
-            "that of your own operation")},
+            "marks the result of your own operation")},
     [SUMS_CUT] =
         {IN_SEQUENCE_BLOCKS,
          N_("part() of an all_reduce does not say which positions it has: all ranks draw the masks "
