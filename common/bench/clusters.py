@@ -137,7 +137,7 @@ def show_assumptions(described, cluster):
         ["element-wise", number(cluster.stream / 1e9), "GB/s"], ["optimiser", number(cluster.optimiser / 1e9), "GB/s"],
         [f"links among the {cluster.node} of a node", number(cluster.near.bandwidth / 1e9), "GB/s per rank"],
         ["and for a message", number(cluster.near.latency * 1e6), "us"],
-        ["links between nodes", number(cluster.far.bandwidth / 1e9), "GB/s a node"], ["and for a message", number(cluster.far.latency * 1e6), "us"]])
+        ["links between nodes", number(cluster.far.bandwidth / 1e9), "GB/s per node"], ["and for a message", number(cluster.far.latency * 1e6), "us"]])
 
 
 def model_of(sizes, published, dp):

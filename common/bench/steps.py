@@ -14,7 +14,7 @@ VOCABULARY = cost.VOCABULARY
 REVIEWS, LONGEST = 320, 1030  # reviews, and the words of each
 WARM_UP = 2  # these steps fill the pool and the caches
 
-# name: layers, hidden, heads, sequence, batch, steps a run
+# name: layers, hidden, heads, sequence, batch, steps per run
 MODELS = {
     "2x128": (2, 128, 2, 128, 8, 14),
     "6x256": (6, 256, 4, 128, 8, 8),

@@ -18,7 +18,7 @@ void compare_work_of_segments(Trial *t, const Entry *want)
         backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
                      "runs each call of a segment forward once, and backward once\n%s (%s)")
                  : _("rank %d did %.2f times the multiplications that suffice: a forward pass runs "
-                     "each call of a segment once: the second run belongs in "
+                     "each call of a segment once, and the second run belongs in "
                      "recompute_backward\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),

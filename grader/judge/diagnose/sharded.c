@@ -217,8 +217,8 @@ static bool summed_otherwise(const Evidence *e, Members dp)
                          "the replicas, mesh->dp, which have the other parts"));
     if (both_are(e, dp, 1.0 / dp.count))
         return says(e,
-                    _("the squares are divided by the number of replicas: each replica has those "
-                      "of another part, so their sum is that of the whole gradient"));
+                    _("the squares are divided by the number of replicas: each replica has the "
+                      "squares of another part, so their sum covers the whole gradient"));
     if (both_are(e, dp, 1.0 / e->c->tp))
         return says(e, _("the squares are divided by the size of the tp group: *whole is "
                          "the same on all of its ranks, and gradient_norm counts it once"));

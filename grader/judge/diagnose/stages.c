@@ -272,7 +272,7 @@ bool received_is_wrong(const Evidence *e)
     if (block >= 0)
         return says(
             e,
-            _("stage %d received the input of block %d instead of that of block %d: send what "
+            _("stage %d received the input of block %d instead of block %d: send what "
               "stage_run returned, not what it was given"),
             stage, block, e->want->label.index);
     return says(

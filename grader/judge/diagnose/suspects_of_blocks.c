@@ -7,7 +7,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             N_("the residual around the feed-forward layers is missing")},
     [RESIDUALS_MISSING] =
         {IN_RESIDUALS,
-         N_("both residuals are missing: x is added to the result of the attention, and the sum to that of the feed-forward layers")},
+         N_("both residuals are missing: x is added to the result of the attention, and the sum to the result of the feed-forward layers")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
@@ -109,17 +109,17 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("a rank's term is in the sums of all positions: the backward pass of "
             "reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce and "
-            "part() leave the term with those of this rank's positions")},
+            "part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
          N_("after the attention, a rank's term is in the sums of all positions: the backward pass "
             "of reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce "
-            "and part() leave the term with those of this rank's positions")},
+            "and part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
          N_("after the feed-forward layers, a rank's term is in the sums of all positions: the "
             "backward pass of reduce_scatter_sequence gathers the gradients of all ranks' "
-            "positions; all_reduce and part() leave the term with those of this rank's positions")},
+            "positions; all_reduce and part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE,
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
