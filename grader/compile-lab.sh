@@ -45,15 +45,20 @@ refuse() {
     end_with "refused: $1" "$2"
 }
 
-# installed PROGRAM: the folders of a program that the system did not install.
-installed() {
-    local path
-    path=$(type -P -- "$1") && path=$(realpath -- "$path") || return 0
-    case $path in
-    /usr/* | /bin/* | /nix/store/* | /gnu/store/*) ;;
-    */bin/*) printf '%s\n' "${path%/*}" "${path%/bin/*}"/{lib,lib64,libexec,include,share,*-linux-*} ;;
-    *) echo "${path%/*}" ;;
-    esac
+# list_installed PROGRAM...: sets `installed` to the folders of programs that the system did not
+# install.
+list_installed() {
+    local paths path
+    installed=()
+    mapfile -t paths < <(type -P -- "$@")
+    [ ${#paths[@]} = 0 ] || mapfile -t paths < <(realpath -- "${paths[@]}")
+    for path in "${paths[@]}"; do
+        case $path in
+        /usr/* | /bin/* | /nix/store/* | /gnu/store/*) ;;
+        */bin/*) installed+=("${path%/*}" "${path%/bin/*}"/{lib,lib64,libexec,include,share,*-linux-*}) ;;
+        *) installed+=("${path%/*}") ;;
+        esac
+    done
 }
 
 # list_folders: sets `folders` to those from which a lab may include files.
@@ -81,7 +86,10 @@ enclosed() {
 # The assembler lists the files that it read (.include, .incbin). Its messages may quote them, so
 # they are not shown.
 compile() {
-    tee "$object".{s,raw,read,assembled} < /dev/null # enclosed, it writes only existing files
+    local kind
+    for kind in s raw read assembled; do
+        : > "$object.$kind" # enclosed, a command writes only existing files
+    done
     # shellcheck disable=SC2086 # flags are words
     enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
         enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
@@ -182,7 +190,7 @@ rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
 list_folders
 installed=()
-[ -z "${ENCLOSE:-}" ] || mapfile -t installed < <(installed "$CC" && installed as)
+[ -z "${ENCLOSE:-}" ] || list_installed "$CC" as
 (compile) && status=0 || status=$?
 if [ "$status" != 0 ] && is_unfit; then
     ENCLOSE=

@@ -14,6 +14,8 @@ start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n)))
 # What grader/stack.py reports about the requested stack, such as whose labs it uses. Runs once,
 # when first needed.
 STACKED = $(call answer,STACKED,grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO)))
+# The goals that may need it: neither grading nor what must work before Python is installed does.
+TRAINS := $(filter-out grade runners trace tape report measure start $(NOT_BUILT),$(or $(GOALS),all))
 stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
 author_of = $(call stack,author-$(1))
 
@@ -99,6 +101,8 @@ FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
+# A runner reads no texts, so the linker need not read the tokenizers' libraries.
+RUNNER_LDLIBS = $(filter-out -lcsv $(TEXT_LIBS),$(LDLIBS)) -lxxhash
 # From this archive, a runner takes only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a
@@ -119,7 +123,7 @@ $(ALL_RUNNERS:=.list): LINKED_OF = $(call labs_beneath,$(basename $@))
 $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
         $$(call start_objects,float,$$(LAB_$$(call lab_of,$$@)_BESIDE)) $(RUNNER_PARTS) $(LIBRARY) \
         grader/link-runner.sh grader/limits.sh
-	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(RUNNER_LDLIBS)' \
 	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 
 # ---- the judge ------------------------------------------------------------------------------------------------------
@@ -129,7 +133,8 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
 # Operations of which grader/judge/compare has wrong versions.
-REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter
+REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter \
+           attention_new attention_forward feed_forward_new feed_forward_forward
 JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
 link_judge = $(CC) $(JUDGE_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@

@@ -2,15 +2,13 @@
 # Sourced by compile-lab.sh; uses its settings, end_with and refuse. What the object of a lab may
 # hold (sections, static variables) and call.
 
-# recorded_calls: the MPI functions that the recorder wraps, one by one or as pairs in a macro, such
-# as COLLECTIVE(Bcast, Ibcast, ...
-recorded_calls() {
-    sed -nE 's/^int (MPI_\w+)\(.*/\1/p; s/^(COLLECTIVE|SEND)\((\w+), (\w+),.*/MPI_\2\nMPI_\3/p' "$here"/runner/*.c
-}
+# The MPI functions that the recorder wraps, one by one or as pairs in a macro, such as
+# COLLECTIVE(Bcast, Ibcast, ...
+mapfile -t recorded < <(sed -nE 's/^int (MPI_\w+)\(.*/\1/p; s/^(COLLECTIVE|SEND)\((\w+), (\w+),.*/MPI_\2\nMPI_\3/p' "$here"/runner/*.c)
 
 # allowed_calls: the functions of MPI and of the kit's headers that a lab may call, one per line.
 allowed_calls() {
-    recorded_calls | sed 'p; s/^/P/'
+    printf '%s\n' "${recorded[@]}" "${recorded[@]/#/P}"
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
@@ -20,9 +18,11 @@ allowed_calls() {
 # column 7 of a symbol is the number of its section and column 8 its name; the flags of a section,
 # if any, precede the last three columns, after its size and that of its entries.
 list_object() {
-    local kind name patterns complete=
+    local kind name patterns='' complete=
     sections=() undefined=() defined=' ' chosen='' bytes=0
-    patterns=$(grep -v '^#' "$here/lab-calls.txt" | paste -sd '|')
+    while read -r name; do
+        [[ $name == '#'* ]] || patterns+=${patterns:+|}$name
+    done < "$here/lab-calls.txt"
     [[ $CFLAGS != *-fsanitize=* ]] || patterns+='|__(asan|ubsan|sanitizer)_.*'
     while read -r kind name; do
         case $kind in
@@ -166,6 +166,8 @@ hide_all_but_exports() {
     for name in "${undefined[@]}"; do
         check_call "$name"
     done
-    recorded_calls | sed 's/.*/P& &/' > "$object.s" # redirects PMPI_ calls to the recorder
+    for name in "${recorded[@]}"; do
+        echo "P$name $name" # redirects PMPI_ calls to the recorder
+    done > "$object.s"
     bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object" || too_large
 }

@@ -49,25 +49,34 @@ keep_guarded() {
     mv -f "$copy.$$" "$copy"
 }
 
-# variables OBJECT: the names of the lab's static and file-scope variables, which keep their values
-# between calls. Removes the numbers that compilers append to the names of static variables in
-# functions. Uses objdump, because nm loads the linkers' plugins, and so takes ten times as long.
+# first_three: the first three lines in alphabetical order, each once.
+first_three() {
+    local lines
+    mapfile -t lines
+    [ ${#lines[@]} = 0 ] || printf '%s\n' "${lines[@]}" | sort -u | head -3
+}
+
+# variables: reads the symbols of an object; the names of the lab's static and file-scope variables,
+# which keep their values between calls. Removes the numbers that compilers append to the names of
+# static variables in functions.
 variables() {
-    bounded objdump -t "$1" | sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' |
-        sort -u | head -3
+    sed -nE '/ __\S*$/d; s/^[0-9a-f]+ .{5} . (\.t?(bss|data)\S*|\*COM\*)\t[0-9a-f]+ (\.\w+ )?([^. ]*)(\.[0-9]+)?$/\4/p' | first_three
 }
 
-# labs: fields of grader/labs.mk, one line per lab: number, labs that it builds on, functions.
+# labs: fields of grader/labs.mk, one line per lab: number, labs that it builds on, functions. With
+# an argument, also a line "lent", and what that lab may call of others.
 labs() {
-    sed -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' "${0%/*}/labs.mk" | sed -nE 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p'
+    sed -nE -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' -e "s/^LENT_${1:-none} = /lent /p" \
+        -e 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p' "${0%/*}/labs.mk"
 }
 
-# foreign_calls OBJECT: the functions that the lab calls although it does not build on their lab, as
-# lines "NAME LAB". The linker would find many of them in the library, which has its own versions
-# for training before those labs. A pair NAME_forward, NAME_backward makes the kit's operation NAME,
-# too.
+# foreign_calls: reads the symbols of an object; prints the functions that the lab calls although it
+# does not build on their lab, as lines "NAME LAB". The linker would find many of them in the
+# library, which has its own versions for training before those labs. A pair NAME_forward,
+# NAME_backward makes the kit's operation NAME, too.
 foreign_calls() {
-    { labs && bounded objdump -t "$1"; } | awk -v lab="$lab" -v lent=" $(sed -n "s/^LENT_$lab = //p" "${0%/*}/labs.mk") " '
+    { labs "$lab" && cat; } | awk -v lab="$lab" '
+        /^lent / { lent = $0 " "; next }
         /^[0-9]+,/ { split($0, fields, ","); needs[fields[1]] = " " fields[2] " " fields[1] " "; functions[++count] = $0; next }
         !/ \*UND\*/ { next }
         !ready {
@@ -86,7 +95,7 @@ foreign_calls() {
         function add(name, of) {
             if (index(needs[lab], " " of " ") || index(lent, " " name " ")) ours[name]
             else if (!(name in owner)) owner[name] = of
-        }' | sort -u | head -3
+        }' | first_three
 }
 
 # tell_foreign "NAME LAB"...: says that the lab must do without these functions.
@@ -120,7 +129,7 @@ tell_failed() { # STATUS
     fi
 }
 
-rm -f "$out.failed" "$out.variables"
+rm -f "$out".{failed,variables}
 parts=() copies=() missing=()
 for object in "$@"; do
     case $object in
@@ -143,13 +152,16 @@ for object in "$@"; do
         copy=$out.${object##*/}
         guarded "$object" "$copy"
         if [[ $object == */"$lab.o" ]]; then
-            mapfile -t foreign < <(foreign_calls "$object")
+            # Not nm, which loads the linkers' plugins, and so takes ten times as long.
+            copies+=("$out.symbols")
+            bounded objdump -t "$object" > "$out.symbols" || true
+            mapfile -t foreign < <(foreign_calls < "$out.symbols")
             if [ ${#foreign[@]} -gt 0 ]; then
                 tell_foreign "${foreign[@]}" > "$out.failed"
                 rm -f "$copy" "${copies[@]}"
                 leave_empty
             fi
-            variables "$object" > "$out.variables"
+            variables < "$out.symbols" > "$out.variables"
         fi
         parts+=("$copy")
         copies+=("$copy")

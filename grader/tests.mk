@@ -11,7 +11,7 @@ $(GRADING): Makefile $(wildcard grader/*.mk) $(sort $(foreach lab,$(LABS),$(call
 	mkdir -p $(@D)
 	$(file >$@,$(foreach lab,$(LABS),$(call test_lab,$(lab))))
 	printf '%s\n' "export CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(abspath $(BUILD)/enclose)'" \
-	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(LDLIBS)'" >> $@
+	    "export LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(RUNNER_LDLIBS)'" >> $@
 
 # Grades every wrong answer, every unusual right one, and the solutions over some seeds; prints a
 # table, the margins and the mutation score.

@@ -1,5 +1,8 @@
 /* y = x W^T on the tape. The backward pass skips zero rows. */
 #include "autograd/operations.h"
+
+#include <string.h>
+
 #include "autograd/placement.h"
 #include "base/language.h"
 #include "base/run.h"
@@ -112,13 +115,22 @@ static Shape shape_of_outputs(Shape x, const Tensor *weight)
     return x;
 }
 
+/* Has all_gather joined shards that this weight takes as they are? */
+static bool is_joined(const Tensor *x, const Tensor *weight)
+{
+    return is_split_by_inputs(weight) && x->producer && !strcmp(x->producer->name, "all_gather");
+}
+
 static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bias)
 {
     enum { MOST = sizeof x->shape.size / sizeof *x->shape.size };
     if (x->dtype != REAL || weight->shape.rank < 2 || x->shape.rank < 1 ||
         x->shape.rank + weight->shape.rank - 2 > MOST ||
         shape_last(x->shape) != shape_last(weight->shape) || (x->parameter && !weight->parameter))
-        misuse(what_does_not_fit(x, weight), "linear: x %s does not fit the weight %s",
+        misuse(what_does_not_fit(x, weight),
+               is_joined(x, weight)
+                   ? N_("linear: x %s comes from all_gather, but the weight %s takes a shard of it")
+                   : N_("linear: x %s does not fit the weight %s"),
                TENSOR_TEXT(x), TENSOR_TEXT(weight));
     if (bias && !shape_equal(bias->shape, shape_of_outputs(SHAPE(1), weight)))
         misuse("a bias has one number for each output",

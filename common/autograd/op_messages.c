@@ -46,12 +46,14 @@ static real *exchanged(const char *function, const Group *group, Tensor *x, int 
     group_must_exist(group, function);
     must_be_real(function, x);
     if (other < 0 || other >= group_size(group))
-        misuse("ranks count from 0 within a group; in a ring, rank 0 follows the last one",
-               "%s: there is no rank %d in a group of %d", function, other, group_size(group));
-    if (other == group_rank(group))
         misuse(
-            "a rank has its own numbers already, and a group of one rank has nothing to exchange",
-            "%s: rank %d cannot exchange with itself", function, other);
+            "ranks count from 0 within a group (group_rank), not in the world; in a ring, rank 0 "
+            "follows the last one",
+            "%s: there is no rank %d in a group of %d", function, other, group_size(group));
+    if (other == group_rank(group))
+        misuse("count the ranks within the group (group_rank), not in the world; a ring of n ranks "
+               "takes n - 1 rounds, so one rank sends nothing",
+               "%s: rank %d cannot exchange with itself", function, other);
     return reals(ready(x));
 }
 

@@ -1,11 +1,11 @@
 /* Reports misused functions, and finds the line of the lab that called them. */
 #include "base/run.h"
 
-#include <execinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "balise.h"
 #include "base/language.h"
@@ -15,16 +15,31 @@
 extern const char __start_balise_labs[] __attribute__((weak));
 extern const char __stop_balise_labs[] __attribute__((weak));
 
+typedef struct Search {
+    bool outermost;
+    int left;    /* frames that may still be looked at */
+    void *found; /* in a lab */
+} Search;
+
+/* Looks at one frame, from the innermost on. Ends at the first in a lab, because each frame takes
+ * longer than many operations on small tensors. */
+static _Unwind_Reason_Code look_at(struct _Unwind_Context *frame, void *context)
+{
+    Search *search = context;
+    const uintptr_t address = _Unwind_GetIP(frame), begin = (uintptr_t)__start_balise_labs;
+    const bool in_lab = begin && address > begin && address <= (uintptr_t)__stop_balise_labs;
+    if (in_lab)
+        search->found = (void *)(__start_balise_labs + (address - begin));
+    return --search->left > 0 && (!in_lab || search->outermost) ? _URC_NO_REASON
+                                                                : _URC_END_OF_STACK;
+}
+
 static void *lab_on_stack(bool outermost)
 {
-    void *frames[64], *found = NULL;
-    int count = backtrace(frames, 64);
-    for (int i = 0; i < count && (!found || outermost); i++) {
-        const char *frame = frames[i];
-        if (__start_balise_labs && frame > __start_balise_labs && frame <= __stop_balise_labs)
-            found = frames[i];
-    }
-    return found;
+    enum { DEEPEST = 64 };
+    Search search = {outermost, DEEPEST, NULL};
+    _Unwind_Backtrace(look_at, &search);
+    return search.found;
 }
 
 void *callsite(void)

@@ -34,9 +34,10 @@ class Board:
         self.labs, self.reference, self.names = found["labs"], found["reference"], names
         self.submissions = sorted(found["submissions"], key=lambda one: (one["student"].casefold(), one["alias"]) if names else one["alias"])
 
-    def name_of(self, submission):
+    def name_of(self, submission, most=None):
+        """Its name in at most `most` characters."""
         alias = str(submission["alias"])
-        return f"{submission['student']} ({alias})" if self.names else alias
+        return f"{submission['student'][:most and most - len(alias) - 3]} ({alias})" if self.names else alias
 
     def trusted(self, submission):
         """Has its training been timed, and was it the reference's training?"""
@@ -161,11 +162,11 @@ def print_class(board):
     left, all_points = WIDTH - sum(widths) - len(" 200/200"), sum(lab["of"] for lab in board.labs)
 
     def row(name, cells, points):
-        return f"{name[:left]:<{left}}" + "".join(f"{one:>{width}}" for one, width in zip(cells, widths)) + points
+        return f"{name:<{left}}" + "".join(f"{one:>{width}}" for one, width in zip(cells, widths)) + points
     print(row(_("submission"), [lab["number"] for lab in board.labs], ""))
     for one in board.submissions:
         points = f"{sum(lab.get('points') or 0 for lab in one['labs']):>4}/{all_points}"
-        print(f"{board.name_of(one)[:left]:<{left}} {UNREAD}" if one["refused"] else row(board.name_of(one), map(letter, one["labs"]), points))
+        print(f"{board.name_of(one, left):<{left}} {UNREAD}" if one["refused"] else row(board.name_of(one, left), map(letter, one["labs"]), points))
     found = {lab["state"] for one in board.submissions for lab in one["labs"]}
     marks = [f"{FULL} " + _("all points"), "0-9 " + _("tenths of the points"), *(f"{mark} {words}" for state, (mark, words) in STATES.items() if state in found)]
     print("\n".join(textwrap.wrap("; ".join(marks), WIDTH)))

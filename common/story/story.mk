@@ -4,7 +4,7 @@ STORY = $(dir $(TRAIN))story$(OF_BACKEND)
 STORY_SETTINGS = tp=TP pp=PP model=MODEL tokenizer=TOKENIZER prompt=PROMPT steps=STEPS temperature=TEMPERATURE \
     top-p=TOP_P seed=SEED
 
-ifneq ($(filter-out grade runners trace tape report measure start,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(TRAINS),)
 $(STORY).list: LINKED_OF = $(TRAIN_PARTS)
 $(STORY): $(STORY).list $(TRAIN_PARTS) $(BUILD)/float/common/story/story_main.o $(LIBRARY) grader/link-train.sh \
           | $(CATALOGUES)

@@ -149,10 +149,8 @@ static double factor_of(const Training *t, Members with, int other, int rank)
         return share * c->tp * c->pp;
     case WEIGHTS_AS_EQUALS:
         return 1.0 / with.count;
-    case WEIGHTS_BY_TP:
-        return 1.0 / c->tp;
-    case WEIGHTS_BY_WORLD:
-        return 1.0 / c->world;
+    case WEIGHTS_BY_ROWS:
+        return 1 / rows_of(t, other);
     case WEIGHTS_SCALED_LATE:
         return t->rows[rank] / all;
     case ROWS_OVER_WORLD:

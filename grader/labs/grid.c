@@ -26,7 +26,10 @@ static double drawn_squares(const Scenario *run, const char *what, int rank, int
 
 double grid_shards(const Scenario *run, int rank, int time)
 {
-    return drawn_squares(run, "squares of shards", rank, rank % run->c.tp, time);
+    const bool first = stage_of_rank(&run->c, rank) == 0 && rank % run->c.tp == 0;
+    return time == DIVERGED_SUM && first
+               ? (double)NAN
+               : drawn_squares(run, "squares of shards", rank, rank % run->c.tp, time);
 }
 
 double grid_whole(const Scenario *run, int rank, int time)

@@ -12,7 +12,11 @@ enum {
     WHOLE_STEPS,  /**< two steps of a model */
 };
 
-enum { SUMS_TIMES = 2 }; /**< how often a case of SUMS calls each function */
+enum {
+    SUMS_TIMES = 3, /**< how often a case of SUMS calls each function */
+    DIVERGED_SUM =
+        SUMS_TIMES - 1 /**< in this call, a replica's loss and a rank's squares are NaN */
+};
 
 /** The stage that a rank is in. */
 static inline int stage_of_rank(const Case *c, int rank)
@@ -20,7 +24,8 @@ static inline int stage_of_rank(const Case *c, int rank)
     return rank / (c->world / c->pp);
 }
 
-/** The sum of squares of a rank's shards, in call number `time`. */
+/** The sum of squares of a rank's shards, in call number `time`. In DIVERGED_SUM, NaN on the first
+ *  rank of each replica. */
 double grid_shards(const Scenario *run, int rank, int time);
 /** The sum of squares of its whole parameters, which is the same on all ranks of its tp group. */
 double grid_whole(const Scenario *run, int rank, int time);

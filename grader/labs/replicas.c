@@ -2,6 +2,7 @@
  * layout. */
 #include "grader/labs/replicas.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "model/transformer.h"
@@ -78,15 +79,17 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
 }
 
 /* Numbers that single precision cannot represent, as with much data; the last of four replicas had
- * no rows. */
+ * no rows; the training of the first diverges once. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
         return (Metrics){0};
+    const bool diverged = replica == 0 && evaluation == DIVERGED_EVALUATION;
     replica += evaluation * MAX_RANKS;
     double count = 0x1p24 * (double)(1 + random_below(run, "share", replica, 3)) +
                    (double)(2 * random_below(run, "count", replica, 1 << 20) + 1);
-    return (Metrics){count * (0.5 + (double)random_below(run, "loss", replica, 64) / 64),
+    const double loss = count * (0.5 + (double)random_below(run, "loss", replica, 64) / 64);
+    return (Metrics){diverged ? (double)NAN : loss,
                      (double)random_below(run, "correct", replica, (int64_t)count), count};
 }
 

@@ -21,8 +21,8 @@ enum {
 /** Marks. The memory holds them where nothing was written; those around the memory must not change.
  *  A mark that was read as a value shows up in `mine`. */
 enum {
-    ORDER_MARK = -78, /**< in and around `order` */
-    MINE_MARK = -77   /**< in and around `mine` */
+    ORDER_MARK = -7919, /**< in and around `order`; a prime, so its remainder shows up, too */
+    MINE_MARK = -77     /**< in and around `mine` */
 };
 
 /** One call of the sampler. */
@@ -57,7 +57,10 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round);
 
 enum { TRAINING_LAB = 11 }; /**< the lab whose cases train a whole model */
 
-enum { EVALUATIONS = 5 }; /**< per case */
+enum {
+    EVALUATIONS = 6,         /**< per case */
+    DIVERGED_EVALUATION = 2, /**< in this one, the loss of the first replica is NaN */
+};
 /** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
  *  rows. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation);

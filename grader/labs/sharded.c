@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t sharded_weights(const Case *c)
@@ -60,11 +61,14 @@ Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole)
 {
+    enum { RANGE = 100000 };
     const int64_t index = (int64_t)(which * SHARDED_STEPS + step) * MAX_RANKS + rank;
     const Members dp = group_members(&run->c, DP, rank);
-    if (step == SHARDED_STEPS - 1 && place_in(dp, rank) == (whole ? 0 : dp.count - 1))
+    const int place = place_in(dp, rank), most = whole ? 0 : dp.count - 1, away = abs(place - most);
+    if (step == SHARDED_STEPS - 1 && place == most)
         return NAN;
-    return (double)(1 + random_below(run, whole ? "whole" : "shards", index, 1000000)) / 7;
+    return RANGE * (double)(dp.count - away) +
+           (double)(1 + random_below(run, whole ? "whole" : "shards", index, 7 * RANGE)) / 7;
 }
 
 void sharded_write_call(Scenario *run, int call, int which, int step)

@@ -71,8 +71,9 @@ Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
 /** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);
-/** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). In the last step
- *  that clips, one replica's is NaN. */
+/** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). The last
+ *  replica has the largest of split ones, the first that of whole ones; in the last step that clips,
+ *  these are NaN. */
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole);
 
 /** The learning rate of a step. */

@@ -90,8 +90,10 @@ void flight_ends(Flight *f, const Call *call, const MPI_Status *status)
         misuse_since(
             call ? call->address : NULL,
             "wait for it before reusing the buffer, or send from a buffer that has no other use",
-            "%s: the send buffer was changed before the send completed, so what arrives depends on "
-            "timing",
+            call && !call->completed
+                ? N_("%s: it was started and not waited for, and its send buffer has changed since")
+                : N_("%s: the send buffer was changed before the send completed, so what arrives "
+                     "depends on timing"),
             call ? call->name : _("message"));
     free(f->landing);
     *f = (Flight){0};

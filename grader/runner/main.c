@@ -239,6 +239,7 @@ static void run_posted_cases(void)
     for (int n = 1; n <= size; n++)
         PMPI_Comm_split(MPI_COMM_WORLD, runner.rank < n, runner.rank, &worlds[n]);
     atomic_store(&runner.header->state, IDLE);
+    wake(&runner.header->state);
     for (int next = 0;; next++) {
         int posted;
         while ((posted = atomic_load(&runner.launch->control.posted)) == next)

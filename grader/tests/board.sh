@@ -72,7 +72,7 @@ verdicts > before
 
 board DIR=class NAMES=1
 check "the terminal has a line per submission, with a mark per lab, in 80 columns" \
-    [ "$(grep -c '^Zoë ([0-9]*) *· · · · · · · ✓' out)" = 1 -a "$(LC_ALL=C.UTF-8 awk 'length > 80' out)" = '' ]
+    [ "$(grep -cE '^(Ada <Lov[a-z]* \([0-9]{4}\) *✓ ·|Zoë \([0-9]{4}\) *· ·) · · · · · ✓' out)" = 2 -a "$(sed -n '/^submission/,$p' out | LC_ALL=C.UTF-8 grep -E '.{81}')" = '' ]
 check "a second run grades nothing again" [ -s before -a "$(verdicts)" = "$(cat before)" ]
 check "with NAMES=1 it has the names, and the same number for each" is names_aliases_of without.html 'Ada <Lovelace>' Carl Zoë notes.txt
 sent=$(jq -r '.labs[] | select(.number == 1 and .points == .of) | .sent' build/board/board-reports/.state/verdicts/*.json | awk '{ printf "%.3g MB", $1 / 1e6 }')

@@ -72,14 +72,24 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
                      end = part_begin(count, unit, t + 1, parts);                                  \
              begin >= 0; begin = -1)
 
-/** Is a row all zeros? Stops at the first nonzero number, so it reads only one number of most
- *  rows. */
+enum { CACHE_LINE = 16 }; /**< in numbers */
+
+/** Is a row all zeros? Looks at a cache line at a time, because the compiler does not vectorise a
+ *  loop that may stop at each number. Stops at the first line with a nonzero number, so it reads
+ *  only one line of most rows. */
 KERNEL_HELPER bool is_zero(int64_t columns, const real *row)
 {
-    for (int64_t c = 0; c < columns; c++)
+    int64_t c = 0;
+    for (; c + CACHE_LINE <= columns; c += CACHE_LINE) {
+        int others = 0;
+#pragma omp simd reduction(| : others)
+        for (int64_t i = 0; i < CACHE_LINE; i++)
+            others |= row[c + i] != 0;
+        if (others)
+            return false;
+    }
+    for (; c < columns; c++)
         if (row[c] != 0)
             return false;
     return true;
 }
-
-enum { CACHE_LINE = 16 }; /**< in numbers */

@@ -152,6 +152,21 @@ START_TEST(rows_in_use_are_those_with_a_nonzero_element)
 }
 END_TEST
 
+START_TEST(a_row_with_one_nonzero_number_is_in_use)
+{
+    enum { ROWS_HERE = 4, COLUMNS_HERE = 37, IN_USE = 2 }; /* two cache lines and a part */
+    int32_t index[ROWS_HERE];
+    if (!kernels_run_on_the_host())
+        return;
+    float *x = tensor_memory(ROWS_HERE * COLUMNS_HERE * sizeof *x);
+    kernel_vector_fill(ROWS_HERE * COLUMNS_HERE, -0.0, x);
+    x[IN_USE * COLUMNS_HERE + _i] = _i % 2 ? NAN : 0x1p-149F;
+    ck_assert_int_eq(kernel_rows_in_use(ROWS_HERE, COLUMNS_HERE, x, index), 1);
+    ck_assert_int_eq(index[0], IN_USE);
+    tensor_memory_free(x);
+}
+END_TEST
+
 START_TEST(no_row_is_left_out_if_nearly_all_are_in_use)
 {
     int32_t index[301];
@@ -198,6 +213,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
                         SIZES);
     tcase_add_test(tests, lookup_backward_adds_in_the_order_of_the_ids);
     tcase_add_loop_test(tests, rows_in_use_are_those_with_a_nonzero_element, 0, ZERO_PATTERNS);
+    tcase_add_loop_test(tests, a_row_with_one_nonzero_number_is_in_use, 0, 37);
     tcase_add_test(tests, no_row_is_left_out_if_nearly_all_are_in_use);
     tcase_add_loop_test(tests, nan_spreads_to_everything_that_depends_on_it, 0, SIZES);
     return tests;

@@ -11,6 +11,11 @@ WRAPPED(Tensor *, add, Tensor *x, Tensor *y);
 WRAPPED(Tensor *, first_token, Tensor *x);
 WRAPPED(Tensor *, layer_norm, const LayerNorm *layer, Tensor *x);
 WRAPPED(LayerNorm *, layer_norm_new, Builder *b, int size);
+WRAPPED(MultiHeadSelfAttention *, attention_new, Builder *b, int hidden, int heads);
+WRAPPED(FeedForward *, feed_forward_new, Builder *b, int in, int inner, int out, float p);
+WRAPPED(Tensor *, attention_forward, const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask,
+        const Mesh *mesh);
+WRAPPED(Tensor *, feed_forward_forward, const FeedForward *layer, Tensor *x, const Mesh *mesh);
 
 static const Half changes[MISTAKES][HALVES] = {
     [NORM_1_MISSING] = {[ATTENTION] = {.no_norm = true}},
@@ -30,6 +35,10 @@ static const Half changes[MISTAKES][HALVES] = {
     [NORMS_OF_TERMS] = {{.no_norm = true, .norm_of_term = true},
                         {.no_norm = true, .norm_of_term = true}},
     [NORM_OF_RESULT] = {[FEED_FORWARD] = {.norm_after = true}},
+    [NORM_2_ALSO_OF_TERM] = {[FEED_FORWARD] = {.norm_of_term = true}},
+    [HALVES_SWAPPED] = {{.other_norm = true, .other_layers = true},
+                        {.other_norm = true, .other_layers = true}},
+    [HALVES_SWAPPED_BUT_NORMS] = {{.other_layers = true}, {.other_layers = true}},
     [RESIDUAL_1_MISSING] = {[ATTENTION] = {.adds = NO_VALUE}},
     [RESIDUAL_2_MISSING] = {[FEED_FORWARD] = {.adds = NO_VALUE}},
     [RESIDUALS_MISSING] = {{.adds = NO_VALUE}, {.adds = NO_VALUE}},
@@ -74,6 +83,11 @@ static struct {
     const LayerNorm *norm_of_term;  /* the norm to apply to the result of the half, or NULL */
     const LayerNorm *norms[MOST_NORMS];
     int norm_count;
+    /* by block, and the mask of the last one */
+    const MultiHeadSelfAttention *attention[MAX_BLOCKS];
+    const FeedForward *feed_forward[MAX_BLOCKS];
+    int attention_count, feed_forward_count;
+    Tensor *mask;
 } block;
 
 void block_begin(void)
@@ -178,6 +192,40 @@ Tensor *__wrap_add(Tensor *x, Tensor *y)
     block.norm_due = NULL;
     Tensor *sum = __real_add(replaced(x, change->adds), y);
     return due ? __real_layer_norm(due, sum) : sum;
+}
+
+MultiHeadSelfAttention *__wrap_attention_new(Builder *b, int hidden, int heads)
+{
+    MultiHeadSelfAttention *layer = __real_attention_new(b, hidden, heads);
+    if (mistake() != NO_MISTAKE && block.attention_count < MAX_BLOCKS)
+        block.attention[block.attention_count++] = layer;
+    return layer;
+}
+
+FeedForward *__wrap_feed_forward_new(Builder *b, int in, int inner, int out, float p)
+{
+    FeedForward *layer = __real_feed_forward_new(b, in, inner, out, p);
+    if (mistake() != NO_MISTAKE && block.feed_forward_count < MAX_BLOCKS)
+        block.feed_forward[block.feed_forward_count++] = layer;
+    return layer;
+}
+
+Tensor *__wrap_attention_forward(const MultiHeadSelfAttention *layer, Tensor *x, Tensor *mask,
+                                 const Mesh *mesh)
+{
+    block.mask = mask;
+    for (int i = 0; i < block.feed_forward_count && half_now(ATTENTION)->other_layers; i++)
+        if (block.attention[i] == layer)
+            return __real_feed_forward_forward(block.feed_forward[i], x, mesh);
+    return __real_attention_forward(layer, x, mask, mesh);
+}
+
+Tensor *__wrap_feed_forward_forward(const FeedForward *layer, Tensor *x, const Mesh *mesh)
+{
+    for (int i = 0; i < block.attention_count && half_now(FEED_FORWARD)->other_layers; i++)
+        if (block.feed_forward[i] == layer)
+            return __real_attention_forward(block.attention[i], x, block.mask, mesh);
+    return __real_feed_forward_forward(layer, x, mesh);
 }
 
 Tensor *__wrap_first_token(Tensor *x)

@@ -41,6 +41,7 @@ typedef struct Half {
     bool other_norm;    /**< uses the norm of the other half */
     bool norm_after;    /**< the norm is applied to the residual sum */
     bool norm_of_term;  /**< the norm is applied to the result of this half, before dropout */
+    bool other_layers;  /**< runs the layers of the other half */
     HowOften dropout;   /**< how often it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
     bool drops_sum;     /**< the dropout acts on the residual sum */

@@ -6,7 +6,7 @@
 #include "grader/judge/compare/wrong_block.h"
 #include "grader/judge/compare/wrong_operations.h"
 
-enum { MOST_MADE = 8 };
+enum { MOST_MADE = 24 };
 
 /* Operations take no context, so the current mistake is global. */
 static struct {
@@ -129,10 +129,13 @@ Tensor *__wrap_gelu(Tensor *x)
         return __real_gelu(x);
     if (wrong[now.kind])
         return activated(x, wrong[now.kind]);
-    now.gelu_due = now.kind == GELU_AFTER || now.kind == DROPOUT_FIRST;
+    const bool later = now.kind == GELU_AFTER || now.kind == DROPOUT_FIRST ||
+                       now.kind == GELU_DROPOUT_AFTER,
+               again = now.kind == GELU_ALSO_AFTER || now.kind == GELU_AROUND_DROPOUT;
+    now.gelu_due = later || again;
     if (now.kind == GELU_TWICE)
         x = __real_gelu(x);
-    return now.gelu_due || now.kind == GELU_MISSING ? x : __real_gelu(x);
+    return later || now.kind == GELU_MISSING ? x : __real_gelu(x);
 }
 
 static Tensor *with_gelu_if_due(Tensor *x)
@@ -162,17 +165,68 @@ static Tensor *weight_made_last(Tensor *weight)
     return weight;
 }
 
+/* Does the name of a weight end like this? Then returns where this end begins, otherwise NULL. */
+static const char *end_of_name(const Tensor *weight, const char *end)
+{
+    const char *name = weight->parameter ? weight->parameter->name : "";
+    const size_t length = strlen(name), of_end = strlen(end);
+    return length >= of_end && !strcmp(name + length - of_end, end) ? name + length - of_end : NULL;
+}
+
+/* The weight of the same layer with this name. */
+static Tensor *weight_beside(Tensor *weight, const char *end, const char *name)
+{
+    const size_t before = (size_t)(end - weight->parameter->name);
+    for (int i = 0; i < now.weight_count; i++) {
+        const char *found = end_of_name(now.weights[i], name);
+        if (found && (size_t)(found - now.weights[i]->parameter->name) == before &&
+            !strncmp(now.weights[i]->parameter->name, weight->parameter->name, before))
+            return now.weights[i];
+    }
+    return weight;
+}
+
+/* The weight of another projection of this layer, if the mistake uses it in place of `weight`. */
+static Tensor *weight_taken(Tensor *weight)
+{
+    static const struct {
+        const char *of, *taken;
+    } wrong[MISTAKES][2] = {
+        [QUERY_BY_KEY] = {{"query", "key"}},
+        [QUERY_BY_VALUE] = {{"query", "value"}},
+        [KEY_BY_QUERY] = {{"key", "query"}},
+        [KEY_BY_VALUE] = {{"key", "value"}},
+        [VALUE_BY_QUERY] = {{"value", "query"}},
+        [VALUE_BY_KEY] = {{"value", "key"}},
+        [KEY_VALUE_BY_QUERY] = {{"key", "query"}, {"value", "query"}},
+    };
+    for (int i = 0; i < 2 && wrong[now.kind][i].of; i++) {
+        const char *end = end_of_name(weight, wrong[now.kind][i].of);
+        if (end)
+            return weight_beside(weight, end, wrong[now.kind][i].taken);
+    }
+    return weight;
+}
+
 Tensor *__wrap_linear(Tensor *x, Tensor *weight)
 {
+    if (now.kind == NO_MISTAKE)
+        return __real_linear(x, weight);
     if (now.kind == FIRST_WEIGHT_SHARED || now.kind == ALL_WEIGHTS_SHARED)
         weight = weight_made_last(weight);
-    Tensor *y = linear_on_own_positions(x, weight, __real_linear);
+    if (now.kind == OUTPUT_MISSING && end_of_name(weight, "output"))
+        return x;
+    if (now.kind == GELU_ALSO_BEFORE && end_of_name(weight, "up.weight"))
+        x = __real_gelu(x);
+    Tensor *y = linear_on_own_positions(x, weight_taken(weight), __real_linear);
     if (now.kind == GRADIENT_OF_FIRST_PART)
         return rearranged(y, now.c->tp, BACKWARDS);
+    if (now.kind == GELU_AFTER || now.kind == GELU_ALSO_AFTER || now.kind == GELU_DROPOUT_AFTER)
+        y = with_gelu_if_due(y);
     if (now.dropout_due)
         y = __real_dropout_with(y, now.dropout_due, now.probability);
     now.dropout_due = NULL;
-    return now.kind == GELU_AFTER ? with_gelu_if_due(y) : y;
+    return y;
 }
 
 /* Does each rank draw the mask of the first positions for this dropout before a residual sum? */
@@ -186,11 +240,12 @@ static bool has_first_mask(const char *name)
 
 Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
 {
-    if (now.kind == DROPOUT_LAST) {
+    if (now.kind == DROPOUT_LAST || now.kind == GELU_DROPOUT_AFTER) {
         now.dropout_due = name;
         now.probability = probability;
+        return x;
     }
-    if (now.kind == DROPOUT_MISSING || now.kind == DROPOUT_LAST)
+    if (now.kind == DROPOUT_MISSING)
         return x;
     if (now.kind == DROPOUT_REPEATED && x->tape->batch.training &&
         shape_last(x->shape) % now.c->tp == 0)
@@ -206,5 +261,5 @@ Tensor *__wrap_dropout_with(Tensor *x, const char *name, double probability)
     if (now.kind == DROPOUT_FIXED_HALF || now.kind == DROPOUT_FIXED_TENTH)
         probability = now.kind == DROPOUT_FIXED_HALF ? 0.5 : 0.1;
     x = __real_dropout_with(x, name, probability);
-    return now.kind == DROPOUT_FIRST ? with_gelu_if_due(x) : x;
+    return now.kind == DROPOUT_FIRST || now.kind == GELU_AROUND_DROPOUT ? with_gelu_if_due(x) : x;
 }

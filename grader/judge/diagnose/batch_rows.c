@@ -24,6 +24,10 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
 {
     const double row = numbers_of(mine)[MINE + at];
     const Entry *order = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
+    if (deal->tail == PAD && row == ORDER_MARK % (int)deal->rows && order_of(t, deal, rank))
+        return _(
+            "the sampler takes the remainder of a row, as in order[i] % rows, so it reads past "
+            "the end of `order`: take the remainder of the index, order[i % rows]");
     if (row == MINE_MARK)
         return _("there is a gap in `mine`: an element within the returned length was not written");
     if (row != ORDER_MARK)
@@ -122,22 +126,17 @@ static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
     const double *order = order_of(t, &dealt->deal, 0);
-    for (int64_t row = 0; !order && row < rows;
-         row++) /* in any order, the counts of two rows differ by at most one */
-        if (dealt->times[row] < end / rows || dealt->times[row] > (end + rows - 1) / rows)
-            return false;
-    for (int64_t i = 0; order && i < rows; i++)
+    for (int64_t i = 0; i < rows; i++)
         if (dealt->times[(int)order[i]] != (end - i + rows - 1) / rows)
             return false;
     return true;
 }
 
-/* Does DROP leave out the end of the order, whichever replica reads the rest? True if the order was
- * not filled in. */
+/* Does DROP leave out the end of the order, whichever replica reads the rest? */
 static bool drops_the_end(const Trial *t, const Dealt *dealt)
 {
     const double *order = order_of(t, &dealt->deal, 0);
-    for (int64_t i = 0, dp = replicas_of(t->c); order && i < dealt->deal.rows / dp * dp; i++)
+    for (int64_t i = 0, dp = replicas_of(t->c); i < dealt->deal.rows / dp * dp; i++)
         if (dealt->times[(int)order[i]] == 0)
             return false;
     return true;
@@ -208,9 +207,25 @@ static bool deal_of(const Case *c, const Label *label, Deal *deal)
     return false;
 }
 
+/* In evaluation, no row depends on the order. */
+static const char *order_is_missing(const Trial *t, const Deal *deal)
+{
+    for (int rank = 0; rank < t->c->world && deal->tail != EVERY_ROW_ONCE; rank++) {
+        const Entry *order = entry_of_rank(t, rank, DEALT, replica_deal_label(ORDER_OF, deal));
+        if (!order || order->count == 0)
+            return _("`order` was never filled: permutation() fills it with this epoch's order, in "
+                     "which the rows are dealt");
+        if (!order_of(t, deal, rank))
+            return _("`order` does not hold each row once");
+    }
+    return NULL;
+}
+
 static const char *wrong_deal(const Trial *t, Dealt *dealt)
 {
     const char *wrong = wrong_on_ranks(t, dealt);
+    if (!wrong)
+        wrong = order_is_missing(t, &dealt->deal);
     for (int rank = 0; !wrong && rank < t->c->world; rank++)
         wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
     if (!wrong)

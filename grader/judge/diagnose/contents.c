@@ -68,18 +68,47 @@ bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want)
     return t->c->tp > 1 && !(lab_cuts(lab_of(t->c->lab), want->label.name) & cut_of(got));
 }
 
+/* Describes a parameter that is split along the wrong dimension. */
+static void tell_cut(const Entry *got, const Entry *want, unsigned cuts, char *text, size_t size)
+{
+    snprintf(text, size, _("parameter %.63s is split along the wrong dimension"), want->label.name);
+    if (cuts == CUT_0 || cuts == CUT_1)
+        append(text, size, _(": its placement must be shard(%d), not shard(%d)"), cuts == CUT_1,
+               got->placement_dim);
+}
+
+bool miscut_parameter(const Trial *t, char *text, size_t size)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
+        const Entry *got =
+            want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
+        const unsigned cuts = lab_cuts(t->result->lab, want->label.name);
+        if (!got || got->placement_kind != SHARD || cuts == CUT_NOT ||
+            !is_cut_wrongly(t, got, want))
+            continue;
+        tell_cut(got, want, cuts, text, size);
+        return true;
+    }
+    return false;
+}
+
 static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 {
-    unsigned cuts = lab_cuts(t->result->lab, want->label.name), cut = cut_of(got);
+    char why[300];
+    const unsigned cuts = lab_cuts(t->result->lab, want->label.name);
     const char *still_whole = t->result->lab->still_whole;
     if (!is_cut_wrongly(t, got, want))
         return false;
+    if (cuts != CUT_NOT && got->placement_kind == SHARD) {
+        tell_cut(got, want, cuts, why, sizeof why);
+        fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
+        return true;
+    }
     fail(t, SHARDING, EXPLAINED,
          cuts == CUT_NOT ? _("parameter %s is split, but every rank needs all of it (%s)")
-         : cut == CUT_NOT && still_whole ? _(still_whole)
-         : cut == CUT_NOT ? _("every rank holds all of parameter %s: neither memory nor work was "
-                              "distributed (%s)")
-                          : _("parameter %s is split along the wrong dimension (%s)"),
+         : still_whole   ? _(still_whole)
+                         : _("every rank holds all of parameter %s: neither memory nor work was "
+                               "distributed (%s)"),
          want->label.name, t->sizes);
     return true;
 }
@@ -251,10 +280,9 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
              usual);
     const char *reason =
-        want->label.of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice")
-        : want->label.of == METRICS_OF_STAGES
-            ? _("the metrics need one sum, over mesh->pp; the norm needs one over mesh->tp and "
-                "one over mesh->pp")
+        want->label.of == METRICS_OF          ? _("three sums over the replicas, mesh->dp, suffice")
+        : want->label.of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
+        : want->label.of == THE_NORM ? _("one sum over mesh->tp and one over mesh->pp suffice")
         : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
                 lab_points(t->result->lab, GRADIENT)
             ? _("one sum of the gradients over the replicas in each step suffices")
@@ -278,16 +306,18 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
                  reason);
 }
 
-/* The size of the largest group that sums. */
-static double largest_group(const Case *c)
+/* The size of the largest group that sums in this pass. */
+static double largest_group(const Case *c, const Entry *want)
 {
-    return lab_of(c->lab)->over_stages ? fmax(c->pp, replicas_of(c)) : exchanging_ranks(c);
+    return want->label.of == METRICS_OF_STAGES ? c->pp
+           : lab_of(c->lab)->over_stages       ? fmax(c->pp, replicas_of(c))
+                                               : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
+/* Is this a sum of a few doubles ? Padding would be as long as one more of them. */
 static bool sums_a_few(const Label *l)
 {
-    return l->of == METRICS_OF || l->of == METRICS_OF_STAGES || l->of == THE_NORM ||
+    return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||
            (l->of == OF_SHARDS && l->index == SHARDED_SQUARES);
 }
 
@@ -319,7 +349,7 @@ void compare_traffic(Trial *t, const Entry *want)
         by_rows = by_rows || numbers_of(got)[2] != 0;
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
-           padding = padding_of(t, want, largest_group(t->c), allowed);
+           largest = largest_group(t->c, want), padding = padding_of(t, want, largest, allowed);
     /* Charges are multiples of 1/n of a number, accumulated since the case began. Less than half of
      * 1/n is rounding. */
     double rounding = 0.5 / n;
@@ -331,7 +361,7 @@ void compare_traffic(Trial *t, const Entry *want)
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
-    } else if (allowed == 0 && n > 1 && calls > 0) {
+    } else if (allowed == 0 && fmin(n, largest) > 1 && calls > 0) {
         fail(t, COMMUNICATION, EXPLAINED,
              calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "
                            "pass needs none (%s)")

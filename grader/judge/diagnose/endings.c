@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/vocabulary.h"
 
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
@@ -58,6 +59,16 @@ static int passes_before(Entries wrote, const Entry *last)
     return passes;
 }
 
+/* Writes "rank 3" and, for a ring of some ranks of the world, its rank in the group. */
+static void write_rank(const Case *c, int rank, char text[100])
+{
+    const int place = place_in(tp_group(c, rank), rank);
+    snprintf(text, 100,
+             lab_of(c->lab)->sizes == SIZE_N && place != rank ? _("rank %d, in its group rank %d")
+                                                              : _("rank %d"),
+             rank, place);
+}
+
 /* Reports the first function, in the order of the scenario, that rejected its arguments. What other
  * ranks do or wait for after that is a consequence. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
@@ -77,9 +88,11 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
         return false;
     const Problem *problem = problem_of(first);
     const char *line = line_of(first->address);
-    snprintf(text, size, _("%.*s%s%s (rank %d)\n%s%.*s"), (int)sizeof problem->what - 1,
-             problem->what, line[0] ? _(", at ") : "", line, of_rank, _("HINT: "),
-             (int)sizeof problem->hint - 1, problem->hint);
+    char who[100];
+    write_rank(c, of_rank, who);
+    snprintf(text, size, _("%.*s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1, problem->what,
+             line[0] ? _(", at ") : "", line, who, _("HINT: "), (int)sizeof problem->hint - 1,
+             problem->hint);
     return true;
 }
 
@@ -220,27 +233,36 @@ void ending_text(const Trial *t, char *text, size_t size)
                                           [OVERDUE] = N_("the lab did not end in time"),
                                           [STOPPED] = N_("the program was stopped"),
                                           [NOT_RUN] = N_("the case was not run, since %s")};
-    char waits[64], ending[200];
+    char waits[64], ending[200], cause[900], refusal[1400];
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
-    if (gathers_logits(t)) {
+    if (gathers_logits(t))
         append(text, size, "%s\n",
                _("the logits are gathered: no rank needs those of the others. Of each row, the "
                  "maximum, the sum of exp and the logit of the target suffice"));
-        size -= strlen(text);
-        text += strlen(text);
-    }
+    if (t->result->lab->over_stages && t->c->micros && t->result->check[METRICS].failed)
+        append(text, size, "%s\n",
+               _("the sums over the stages are wrong already, so look at metrics first"));
+    if (tell_message_beyond_group(t, text, size))
+        append(text, size, "\n");
+    append_left_out(t, text, size);
     bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
     if (some_stay_away)
-        snprintf(text, size,
-                 _("some ranks did not join the creation of the groups, which is collective; the "
-                   "ranks wait for each other for ever: %s"),
-                 t->outcome->diagnosis);
-    else if (refusal_text(t->c, t->outcome, text, size)) {
+        append(text, size,
+               _("some ranks did not join the creation of the groups, which is collective; the "
+                 "ranks wait for each other for ever: %s"),
+               t->outcome->diagnosis);
+    else if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
+        if (miscut_parameter(t, cause, sizeof cause))
+            append(text, size, "%s\n", cause);
+        append(text, size, "%s", refusal);
         append_mismatch(t, text, size);
         if (alike_on_ranks(t->c))
             append_variables(t, text, size);
     } else {
+        if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
+            append(text, size, "%s\n", cause);
+        append_other_passes(t, text, size);
         append_stage_without(t, text, size);
         snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",

@@ -298,8 +298,15 @@ bool same_numbers_elsewhere(const Evidence *e)
         if (zeros > 0 || times_in(e->is, e->count, e->is[i], e->tolerance / 2) >
                              times_in(numbers_of(e->want), e->want->count, e->is[i], near))
             return false;
-    return says(e, _("the right numbers are all there but in the wrong places: check along which "
-                     "dimension the pieces are joined or split, and in which order"));
+    int64_t now = 0;
+    while (now < e->count - 1 && !(fabs(e->is[now] - e->right[e->first_wrong]) <= near))
+        now++;
+    return says(
+        e,
+        _("the right numbers are all there but in the wrong places (the one of element %lld "
+          "is at element %lld): check along which dimension the pieces are joined or split, "
+          "and in which order"),
+        (long long)e->first_wrong, (long long)now);
 }
 
 bool nearly_right(const Evidence *e)

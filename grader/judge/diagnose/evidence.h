@@ -54,10 +54,10 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     right_in_step_1, first_ones_right, brought_by_one, last_ones_wrong, not_on_tape,
     shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
     received_is_wrong, gradient_received_is_wrong, micros_in_other_order, norm_is_wrong,
-    replicas_differ, summed_in_each_pass, exp_overflows, averaged_at_wrong_step, ring_is_wrong,
-    multiplied_by_calls, no_backward_of_segment, squares_are_wrong, weights_are_stale,
-    shards_in_other_group, gradients_are_elsewhere, only_own_part_is_right, norms_summed_wrongly,
-    positions_of_another_rank;
+    replicas_differ, summed_in_each_pass, exp_overflows, averaged_at_wrong_step, sum_is_divided,
+    ring_is_wrong, sent_beyond_group, multiplied_by_calls, no_backward_of_segment,
+    squares_are_wrong, weights_are_stale, shards_in_other_group, gradients_are_elsewhere,
+    only_own_part_is_right, norms_summed_wrongly, positions_of_another_rank;
 
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
@@ -73,3 +73,5 @@ extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
     suspects_of_blocks[MISTAKES], suspects_of_vocabulary[MISTAKES];
 /** A mistake's suspect; all zeros if it has none. */
 Suspect suspect(int mistake);
+/** The entries that the rank would write with this mistake. */
+Expected *expected_with(Trial *t, int mistake);

@@ -1,6 +1,7 @@
 /* The MPI calls of a case being judged. */
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
 
 /* The check to which errors in calls belong. For labs without a communication check, lab_check()
  * chooses another one. */
@@ -30,6 +31,107 @@ void append_mismatch(const Trial *t, char *text, size_t size)
         append(text, size, _("\nfirst difference: %s"), difference);
 }
 
+/* The place of a pass in the scenario, or -1. */
+static int place_of_pass(const Trial *t, Label pass)
+{
+    int place = 0;
+    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry)); place++)
+        if (entry->kind == TRAFFIC && label_equal(&entry->label, &pass))
+            return place;
+    return -1;
+}
+
+/* Has a rank made a call in the group of `call`, in the same pass? */
+static bool calls_there(const Calls *calls, int rank, const Call *call)
+{
+    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+        const Call *one = &calls->rank[rank].call[i];
+        if (one->number && one->group == call->group && label_equal(&one->where, &call->where))
+            return true;
+    }
+    return false;
+}
+
+void append_left_out(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    const Difference d = first_error(calls, false);
+    char one[300], words[LABEL_SIZE];
+    if (!d.call[0] || !d.call[1] || !d.call[0]->number || !t->expected.all.base)
+        return;
+    const int place[2] = {place_of_pass(t, d.call[0]->where), place_of_pass(t, d.call[1]->where)};
+    const int behind = place[0] < place[1] ? 0 : 1;
+    if (place[0] < 0 || place[1] < 0 || place[0] == place[1] ||
+        calls_there(calls, d.rank[1 - behind], d.call[behind]))
+        return;
+    call_text(calls, d.call[behind], NULL, one, sizeof one);
+    append(text, size, _("rank %d left out the %s, which rank %d makes (%s)\n"), d.rank[1 - behind],
+           one, d.rank[behind], label_text(&d.call[behind]->where, words));
+}
+
+bool tell_message_beyond_group(const Trial *t, char *text, size_t size)
+{
+    const Lab *lab = t->result->lab;
+    const Calls *calls = t->outcome->calls;
+    char one[300];
+    if (!lab->has_replicas || lab->over_replicas || lab->over_stages || lab_points(lab, GROUPS))
+        return false;
+    for (int rank = 0; calls && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            if (call->rule != MESSAGE || call->to < 0 ||
+                tp_group(t->c, call->to).first == tp_group(t->c, rank).first)
+                continue;
+            call_text(calls, call, NULL, one, sizeof one);
+            append(text, size,
+                   _("rank %d calls the %s, but rank %d is in another group: count the ranks in "
+                     "the group, and pass the group's communicator (group_comm) to MPI"),
+                   rank, one, call->to);
+            return true;
+        }
+    return false;
+}
+
+bool sent_beyond_group(const Evidence *e)
+{
+    e->text[0] = '\0';
+    return tell_message_beyond_group(e->trial, e->text, e->size);
+}
+
+/* Does a rank stay in this call until others have done their part? */
+static bool waits(const Call *call)
+{
+    return call->rule == LOCAL ? !strcmp(call->name, "wait") : !call->starts;
+}
+
+/* A wait for the sum of a bucket would stop the backward pass there. */
+static const Call *wait_in_bucket_ready(const Calls *calls, int rank)
+{
+    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (call->where.what == START_OF && call->where.of == A_BUCKET && waits(call))
+            return call;
+    }
+    return NULL;
+}
+
+void compare_overlap(Trial *t)
+{
+    const Calls *calls = whole_calls(t);
+    for (int rank = 0; calls && rank < calls->ranks && replicas_of(t->c) > 1; rank++) {
+        const Call *call = wait_in_bucket_ready(calls, rank);
+        if (!call)
+            continue;
+        const char *line = line_of(call->address);
+        fail(t, COMMUNICATION, IN_CALLS,
+             _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
+               "nothing overlaps: start the sum there (group_all_reduce_start), and wait in "
+               "buckets_finish (rank %d, %s)"),
+             line[0] ? _(" at ") : "", line, rank, t->sizes);
+        return;
+    }
+}
+
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 {
     const Difference first = first_difference(whole_calls(t), true, lines);
@@ -38,16 +140,51 @@ bool calls_explain(const Trial *t, bool lines, char *text, size_t size)
 
 /* ---- what was not freed */
 
-/* The first exchange that this rank started and did not wait for, or NULL. */
-static const Call *open_request(const Trial *t)
+/* Writes "an exchange was started and not waited for, the start of send to rank 1 ...". `open` is
+ * NULL if the record no longer has the call. */
+static void request_text(const Trial *t, const Call *open, char *text, size_t size)
+{
+    char which[400] = "", one[300];
+    if (open) {
+        call_text(t->outcome->calls, open, NULL, one, sizeof one);
+        append(which, sizeof which, _(", the %s"), one);
+    }
+    const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
+    snprintf(text, size,
+             sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
+                       "before it has left")
+                   : _("an exchange was started and not waited for%s%s: a result was read before "
+                       "the exchange was complete"),
+             lab_points(t->result->lab, GRADIENT)
+                 ? _(" (each bucket has its own exchange and needs its own wait)")
+                 : "",
+             which);
+}
+
+/* Has the function that started this exchange returned without waiting for it? In labs with
+ * replicas or stages, another function may wait for it. */
+static bool was_left_open(const Trial *t, const Call *call, int rank)
 {
     const Calls *calls = t->outcome->calls;
-    for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
-        const Call *call = &calls->rank[t->rank].call[i];
-        if (call->starts && !call->completed)
-            return call;
-    }
-    return NULL;
+    const Call *in = call_of_rank(calls, rank);
+    if (!call->starts || call->completed)
+        return false;
+    return calls->rank[rank].left ||
+           (in && !label_equal(&call->where, &in->where) && !t->result->lab->over_replicas &&
+            !t->result->lab->over_stages);
+}
+
+bool open_request_text(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    for (int rank = 0; calls && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++)
+            if (was_left_open(t, &calls->rank[rank].call[i], rank)) {
+                request_text(t, &calls->rank[rank].call[i], text, size);
+                append(text, size, _(" (rank %d)"), rank);
+                return true;
+            }
+    return false;
 }
 
 /* The check of the numbers that the open exchange should have brought. */
@@ -62,27 +199,35 @@ static Check check_of_request(const Trial *t, const Call *open)
                                        : lab_check(lab, RING_SUM);
 }
 
+static void fail_request(Trial *t, const Call *open)
+{
+    char text[900];
+    request_text(t, open, text, sizeof text);
+    fail(t, check_of_request(t, open), EXPLAINED, _("%s (rank %d, %s)"), text, t->rank, t->sizes);
+}
+
+/* Fails the checks of all exchanges that this rank started and did not wait for. */
+static void fail_requests(Trial *t)
+{
+    const Calls *calls = t->outcome->calls;
+    bool found = false;
+    for (int64_t i = 0; calls && i < calls->rank[t->rank].count; i++) {
+        const Call *call = &calls->rank[t->rank].call[i];
+        if (!call->starts || call->completed)
+            continue;
+        fail_request(t, call);
+        found = true;
+    }
+    if (!found)
+        fail_request(t, NULL);
+}
+
 void left_over(Trial *t, const Entry *entry)
 {
-    char which[400] = "", name[41];
+    char name[41];
     snprintf(name, sizeof name, "%.40s", entry->label.name);
     if (!strcmp(name, "request")) {
-        const Call *open = open_request(t);
-        char one[300];
-        if (open) {
-            call_text(t->outcome->calls, open, NULL, one, sizeof one);
-            append(which, sizeof which, _(", the %s"), one);
-        }
-        const bool sends = open && open->rule == MESSAGE && open->from == NOBODY;
-        fail(t, check_of_request(t, open), EXPLAINED,
-             sends ? _("an exchange was started and not waited for%s%s: what it sends may change "
-                       "before it has left (rank %d, %s)")
-                   : _("an exchange was started and not waited for%s%s: a result was read before "
-                       "the exchange was complete (rank %d, %s)"),
-             lab_points(t->result->lab, GRADIENT)
-                 ? _(" (each bucket has its own exchange and needs its own wait)")
-                 : "",
-             which, t->rank, t->sizes);
+        fail_requests(t);
         return;
     }
     const char *line = line_of(entry->address);

@@ -165,7 +165,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
-    static Finder *const of_sums[] = {ring_is_wrong,
+    static Finder *const of_sums[] = {sent_beyond_group,
+                                      ring_is_wrong,
                                       divided_by_bucket_count,
                                       averaged_at_wrong_step,
                                       squares_are_wrong,
@@ -174,6 +175,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                       gradients_are_elsewhere,
                                       only_own_part_is_right,
                                       suspected,
+                                      sum_is_divided,
                                       made_of_contributions,
                                       NULL};
     *proven = (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) || look_at_numbers(e, proofs);
@@ -197,11 +199,16 @@ static bool add_evidence(const Trial *t, const Entry *want, bool found, char *te
     return found || more;
 }
 
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance)
 {
     char note[1200];
     bool found, proven = false, has_note = noted(t, note, sizeof note);
+    if (!search) {
+        if (has_note)
+            snprintf(text, size, "%s", note);
+        return has_note;
+    }
     if (t->mismatch[0]) {
         snprintf(text, size, "%s", t->mismatch);
         return true;

@@ -57,10 +57,12 @@ bool of_another_call(const Evidence *e)
                 return entry == input_of(e) &&
                        says(e, _("the result is x unchanged: here the layer returns without "
                                  "computing anything"));
-            return says(e,
-                        _("it is the result of another call (%s): results of separate calls share "
-                          "storage, or are kept from one call to the next"),
-                        entry_text(entry));
+            says(e,
+                 _("it is the result of another call (%s): results of separate calls share "
+                   "storage, or are kept from one call to the next"),
+                 entry_text(entry));
+            append_variables(e->trial, e->text, e->size);
+            return true;
         }
     return false;
 }

@@ -254,6 +254,10 @@ bool ring_is_wrong(const Evidence *e)
     Ring r;
     if (!begin(&r, e, &mesh))
         return false;
+    if (tell_n_rounds(e->trial, e->want->label.index, r.call, e->text, e->size)) {
+        end(&r);
+        return true;
+    }
     const bool found = e->want->check == RING_GATHER
                            ? is_gathered_wrong(&r)
                            : ends_at_other_chunk(&r) || is_another_sum(&r);

@@ -3,12 +3,8 @@
 #include "grader/judge/mpi/schedule.h"
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/grid.h"
 #include "grader/labs/stages.h"
-
-static int stage_of_rank(const Case *c, int rank)
-{
-    return rank / (c->world / c->pp);
-}
 
 /* ---- the passes ---------------------------------------------------------------------------------------------- */
 

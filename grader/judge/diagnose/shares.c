@@ -8,7 +8,8 @@
 
 /* Right answers multiply exactly their share. Their memory is at most three times the sum of
  * the plain layer's and of the inputs and results of communication. The limit is `copies` times that
- * sum. Buffers are rounded up (`small`), and a parameter may be padded (`padding`). */
+ * sum. A rank may also copy the weights that it holds, such as those of one head after the other.
+ * Buffers are rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* The fraction of the plain layer's work that counts as all of it. */
@@ -91,13 +92,20 @@ static double share_of_parameter(const Trial *t, const Entry *want)
     return (cuts == CUT_NOT ? whole : most) * (of_block ? share_of_stage(t->c) : 1);
 }
 
-static void compare_parameters(Trial *t, const Entry *want)
+/* The most numbers of weights that a rank may hold. */
+static double share_of_parameters(const Trial *t)
 {
-    Busiest b;
     double share = 0;
     for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry));)
         if (entry->kind == PARAMETER)
-            share += 2 * (share_of_parameter(t, entry) + padding);
+            share += share_of_parameter(t, entry) + padding;
+    return share;
+}
+
+static void compare_parameters(Trial *t, const Entry *want)
+{
+    Busiest b;
+    const double share = 2 * share_of_parameters(t);
     if (!busiest(t, want->label, PARAMETERS_HELD, &b) || b.most <= share)
         return;
     fail(t, ARITHMETIC, EXPLAINED,
@@ -133,8 +141,9 @@ static void compare_memory(Trial *t, const Entry *want)
     Busiest b;
     MemoryFunction *memory = t->result->lab->memory;
     const double plain = plain_memory(t, want);
-    const double most =
-        memory ? memory(t->c, &want->label) : copies * (plain + exchanged(t->c)) + small;
+    const double most = memory
+                            ? memory(t->c, &want->label)
+                            : copies * (plain + exchanged(t->c)) + share_of_parameters(t) + small;
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
         return;
     if (memory && t->result->lab->over_replicas) {

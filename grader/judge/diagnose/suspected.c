@@ -3,7 +3,7 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/work.h"
 
-static Expected *expected_with(Trial *t, int mistake)
+Expected *expected_with(Trial *t, int mistake)
 {
     if (!t->suspected[mistake].all.base)
         t->suspected[mistake] = expect(t->c, t->rank, mistake, 0);

@@ -60,6 +60,16 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [NORMS_OF_TERMS] =
         {IN_NORMS_AND_TOKENS,
          N_("the norms are applied to the results of the attention and of the feed-forward layers: they stand before them")},
+    [NORM_2_ALSO_OF_TERM] = {IN_NORMS_AND_TOKENS,
+                             N_("norm2 is also applied to the result of the feed-forward layers: "
+                                "it stands only before them")},
+    [HALVES_SWAPPED] = {IN_NORMS_AND_TOKENS,
+                        N_("the halves of the block are swapped: the attention comes first, "
+                           "after norm1, then the feed-forward layers, after norm2")},
+    [HALVES_SWAPPED_BUT_NORMS] =
+        {IN_NORMS_AND_TOKENS,
+         N_("the attention and the feed-forward layers are swapped: the attention comes after "
+            "norm1, the feed-forward layers after norm2")},
     [NORM_OF_RESULT] =
         {IN_NORMS_AND_TOKENS,
          N_("norm2 is also applied to the result of the block: the block ends with the residual sum")},

@@ -46,11 +46,9 @@ const Suspect suspects_of_groups[MISTAKES] = {
         {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on "
                         "different numbers of rows: scale each replica's weights by its share "
                         "of all rows")},
-    [WEIGHTS_BY_TP] = {IN_WEIGHTS, N_("the sum is divided by the size of the tp group: scale each "
-                                      "replica's weights by its share of all rows instead")},
-    [WEIGHTS_BY_WORLD] = {IN_WEIGHTS,
-                          N_("the sum is divided by the number of all ranks: scale each replica's "
-                             "weights by its share of all rows instead")},
+    [WEIGHTS_BY_ROWS] = {IN_WEIGHTS,
+                         N_("each replica's weights are divided by its own rows: multiply "
+                            "them by these, and divide by the rows of all replicas")},
     [WEIGHTS_SCALED_LATE] =
         {IN_WEIGHTS, N_("the sum of the weights is multiplied by this replica's share of the rows: "
                         "each replica multiplies its own weights, before the sum")},

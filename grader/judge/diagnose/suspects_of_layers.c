@@ -31,6 +31,15 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("attention scores are scaled by the number of heads; use the size of one head")},
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
+    [QUERY_BY_KEY] = {IN_ATTENTION, N_("q is computed with the weight of k: use `query`")},
+    [QUERY_BY_VALUE] = {IN_ATTENTION, N_("q is computed with the weight of v: use `query`")},
+    [KEY_BY_QUERY] = {IN_ATTENTION, N_("k is computed with the weight of q: use `key`")},
+    [KEY_BY_VALUE] = {IN_ATTENTION, N_("k is computed with the weight of v: use `key`")},
+    [VALUE_BY_QUERY] = {IN_ATTENTION, N_("v is computed with the weight of q: use `value`")},
+    [VALUE_BY_KEY] = {IN_ATTENTION, N_("v is computed with the weight of k: use `value`")},
+    [KEY_VALUE_BY_QUERY] = {IN_ATTENTION, N_("k and v are computed with the weight of q: use `key` "
+                                             "and `value`")},
+    [OUTPUT_MISSING] = {IN_ATTENTION, N_("the last product, with the weight `output`, is missing")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
                                       "the heads on this rank")},
@@ -41,6 +50,14 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
     [GELU_AFTER] = {IN_INNER_LAYERS, N_("the activation is in the wrong place: GELU belongs "
                                         "between the two linear layers, not after the second")},
+    [GELU_ALSO_BEFORE] = {IN_INNER_LAYERS, N_("GELU is also applied to x: it belongs only between "
+                                              "the two linear layers")},
+    [GELU_ALSO_AFTER] = {IN_INNER_LAYERS, N_("GELU is also applied after the second linear layer: "
+                                             "it belongs only between the two")},
+    [GELU_AROUND_DROPOUT] = {IN_INNER_LAYERS,
+                             N_("GELU is applied twice: before dropout and after it")},
+    [GELU_DROPOUT_AFTER] = {IN_INNER_LAYERS, N_("GELU and dropout come after the second linear "
+                                                "layer: they belong between the two")},
     [DROPOUT_FIRST] =
         {IN_INNER_LAYERS,
          N_("dropout is in the wrong place: it belongs after the activation, not before it")},

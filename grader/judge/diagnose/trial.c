@@ -228,6 +228,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     name_sizes(&t, 0);
     look_for_todo(&t);
     compare_calls(&t);
+    compare_overlap(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
         if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must see the same */
             if (t.rank > 0)

@@ -87,6 +87,8 @@ const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Compares numbers that every rank holds in full, or a shard of them. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
+/** Is a parameter of this rank split along the wrong dimension? If so, writes which. */
+bool miscut_parameter(const Trial *t, char *text, size_t size);
 /** Compares a parameter's declaration and initial values. */
 void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 /** Does a rank split a parameter in a way that its lab does not allow? */
@@ -128,6 +130,9 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
+/** Writes a sentence if a rank sends a chunk in each of n rounds of this call of a part of the ring.
+ *  @return whether one does */
+bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
 /** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
  *  at most. */
 void compare_chunks(Trial *t, int call);
@@ -144,6 +149,8 @@ struct StepSchedule; /**< likewise */
  *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
+/** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
+void append_other_passes(const Trial *t, char *text, size_t size);
 /** Fails the schedule of a function that ran to completion although its ranks wait forever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
@@ -164,11 +171,22 @@ void look_at_split(Trial *t);
 /** Checks the calls of a complete case. What MPI forbids fails the communication check, and
  *  explains wrong numbers. */
 void compare_calls(Trial *t);
+/** Lab 11: fails if bucket_ready() waits in a complete case with several replicas. */
+void compare_overlap(Trial *t);
 /** Describes where ranks diverge in a way that MPI allows, as evidence for a wrong number that
  *  nothing else explains. With `lines`, also where calls on different lines met. */
 bool calls_explain(const Trial *t, bool lines, char *text, size_t size);
 /** Reports MPI objects that were created or started but not freed or completed. */
 void left_over(Trial *t, const Entry *entry);
+/** Names the first exchange that a function started and did not wait for, in a case in which ranks
+ *  wait for ever. @return whether there is one */
+bool open_request_text(const Trial *t, char *text, size_t size);
+/** Appends a line about the first call that a rank left out: it has ended the pass in which another
+ *  rank makes that call. */
+void append_left_out(const Trial *t, char *text, size_t size);
+/** Labs 9 and 15: appends a sentence if a message goes to a rank of another tp group.
+ *  @return whether one does */
+bool tell_message_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
@@ -183,7 +201,8 @@ void append_variables(const Trial *t, char *text, size_t size);
 void ending_text(const Trial *t, char *text, size_t size);
 
 /** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to
- *  `text`, and the broken placement rule that the rank noted, if any.
+ *  `text`, and the broken placement rule that the rank noted, if any. Without `search`, looks for
+ *  that rule alone, which takes no time.
  *  @return whether the evidence names a cause */
-bool explain(Trial *t, char *text, size_t size, const Entry *got, const Entry *want,
+bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,
              double tolerance);

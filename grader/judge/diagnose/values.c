@@ -99,8 +99,7 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     char why[2048], where[480];
     snprintf(why, sizeof why, _("the values do not match"));
     bool sure = !(r->failed && r->explained) && !was_wrong_a_step_ago(t, want) &&
-                r->explanations++ < EXPLANATIONS &&
-                explain(t, why, sizeof why, got, want, tolerance);
+                explain(t, r->explanations++ < EXPLANATIONS, why, sizeof why, got, want, tolerance);
     tell_difference(t, got, want, tolerance, worst, where);
     fail(t, (Check)want->check, sure ? EXPLAINED : UNEXPLAINED, "%s\n%s", why, where);
 }
@@ -120,8 +119,8 @@ bool has_numbers(const Entry *got, const Entry *want)
     return shape_equal(got->shape, want->shape) && got->count == count_held(got);
 }
 
-/* The largest error, at element *worst. INFINITY if any is NaN, unless NaN is right; -1 if there are no
- * numbers. */
+/* The largest error, at element *worst. NaN is right where it is expected, and an error of INFINITY
+ * elsewhere. -1 if there are no numbers. */
 static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;

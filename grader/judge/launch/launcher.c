@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/language.h"
 #include "grader/judge/launch/supervisor.h"
 #include "grader/judge/launch/processes.h"
@@ -145,34 +147,44 @@ bool launcher_has_ended(Launcher *launcher)
     return launcher->ended;
 }
 
-enum { LOOKS = 60000, LOOK = 1000 /* µs */ }; /* a minute; ranks start slowly on a busy machine */
+bool launcher_wait(Launcher *launcher, double seconds)
+{
+    enum { LOOK = 10 /* ms */ };
+    const double until = clock_now() + seconds;
+    struct pollfd output = {.fd = launcher->said, .events = POLLIN};
+    while (!launcher_has_ended(launcher) && clock_now() < until)
+        if (poll(&output, 1, LOOK) == 1 && !(output.revents & POLLIN))
+            nap(100); /* all have closed it, and are about to end */
+    return launcher->ended;
+}
+
+static const double start_seconds = 60; /* ranks start slowly on a busy machine */
 
 /* mpirun is the supervisor's only child. It starts the ranks, in order, and no other process. */
 static bool wait_for_ranks(Launcher *launcher)
 {
-    for (int look = 0; look < LOOKS; look++) {
-        int idle = 0;
-        for (int r = 0; r < launcher->ranks; r++)
-            idle += atomic_load(&launcher->launch->rank[r].state) == IDLE;
-        if (launcher_has_ended(launcher))
+    enum { LOOK = 10000 /* µs */ };
+    const double until = clock_now() + start_seconds;
+    for (int r = 0; r < launcher->ranks;) {
+        const _Atomic int32_t *state = &launcher->launch->rank[r].state;
+        if (launcher_has_ended(launcher) || clock_now() > until)
             return false;
-        if (idle == launcher->ranks) {
-            if (process_children(launcher->supervisor, &launcher->mpirun, 1) >= 1)
-                process_children(launcher->mpirun, launcher->pid, launcher->ranks);
-            return true;
-        }
-        nap(LOOK);
+        if (atomic_load(state) == IDLE)
+            r++;
+        else
+            sleep_while(state, STARTING, LOOK);
     }
-    return false;
+    if (process_children(launcher->supervisor, &launcher->mpirun, 1) >= 1)
+        process_children(launcher->mpirun, launcher->pid, launcher->ranks);
+    return true;
 }
 
 void launcher_stop(Launcher *launcher)
 {
-    enum { MILLISECONDS = 5000 };
+    static const double end_seconds = 5;
     if (launcher->supervisor > 0 && !launcher_has_ended(launcher)) {
         kill(launcher->supervisor, launcher->sandboxed ? SIGKILL : SIGTERM);
-        for (int i = 0; i < 10 * MILLISECONDS && !launcher_has_ended(launcher); i++)
-            nap(100);
+        launcher_wait(launcher, end_seconds);
     }
     if (launcher->supervisor > 0 && !launcher->ended) {
         kill(launcher->supervisor, SIGKILL);
@@ -228,9 +240,7 @@ bool sandbox_works(char *why, size_t size)
     start.seen = place_seen(&start.place);
     bool good = prepare(&launcher, &start, "/dev/null", why, size) &&
                 launch_supervisor(&launcher, &start, why, size);
-    for (int look = 0; good && look < LOOKS && !launcher_has_ended(&launcher); look++)
-        nap(LOOK);
-    if (good && !(launcher.ended && launcher.status == 0)) {
+    if (good && !(launcher_wait(&launcher, start_seconds) && launcher.status == 0)) {
         snprintf(why, size, "%s", _("mpirun did not run /bin/true there"));
         good = false;
     }

@@ -62,6 +62,9 @@ bool launcher_start(Launcher *launcher, Sandbox *sandbox, const char *runner, in
 /** Call this often: reads the output, and returns whether mpirun has ended. */
 bool launcher_has_ended(Launcher *launcher);
 
+/** Waits until mpirun has ended, at most this long. Returns whether it has ended. */
+bool launcher_wait(Launcher *launcher, double seconds);
+
 /** Do the launcher's processes exceed their memory limit? If so, `diagnosis` says which one, or how
  *  many, and by how much. */
 bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size);

@@ -194,8 +194,7 @@ static bool launch_next(Runs *runs, Problem *problem)
     }
     if (!failures) {
         post(launch, -1);
-        for (int k = 0; k < 1000 && !launcher_has_ended(&launcher); k++)
-            nap(1000);
+        launcher_wait(&launcher, 1);
         launcher_stop(&launcher);
     }
     for (int k = first; k < i; k++)

@@ -1,0 +1,240 @@
+/* Labs 11 and 14: explains a wrong sum of metrics. */
+#include <math.h>
+
+#include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/grid.h"
+#include "grader/labs/replicas.h"
+
+static bool same(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b) || (isnan(a) && isnan(b));
+}
+
+/* The mean of the replicas' mean losses, and this replica's own numbers. */
+typedef struct Brought {
+    double mean, own[3];
+} Brought;
+
+static Brought brought(const Trial *t, int evaluation)
+{
+    Scenario run = {.c = *t->c};
+    Brought all = {0};
+    int dp = replicas_of(t->c);
+    for (int replica = 0; replica < dp; replica++) {
+        Metrics m = replica_metrics(&run, replica, evaluation);
+        all.mean += m.loss_sum / m.count / dp;
+        if (replica == t->rank / t->c->tp)
+            memcpy(all.own, (double[]){m.loss_sum, m.correct, m.count}, sizeof all.own);
+    }
+    return all;
+}
+
+/* A mistake in the three sums: the wrong sums are `factor` times the expected ones, or the numbers
+ * `is`. */
+typedef struct MetricsMistake {
+    double factor;        /* 0: the wrong sums are those in `is` */
+    double is[3];         /* used if `factor` is 0 */
+    const char *sentence; /* %s: "loss_sum", or "each of the three sums" */
+} MetricsMistake;
+
+/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one; otherwise
+ * NULL. */
+static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
+{
+    static const char *const names[] = {"loss_sum", "correct", "count"};
+    int wrong = 0, first = 0;
+    for (int i = 2; i >= 0; i--) {
+        if (same(e->is[i], e->right[i]))
+            continue;
+        if (!same(e->is[i], mistake->factor != 0 ? mistake->factor * e->right[i] : mistake->is[i]))
+            return NULL;
+        wrong++;
+        first = i;
+    }
+    return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
+}
+
+/* The sum that results if the two halves of each double are added as floats. */
+static double halves_added(const Case *c, int number, int evaluation)
+{
+    Scenario run = {.c = *c};
+    float sum[2] = {0};
+    double all;
+    for (int replica = 0; replica < replicas_of(c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, evaluation);
+        const double one = ((const double[]){m.loss_sum, m.correct, m.count})[number];
+        float halves[2];
+        memcpy(halves, &one, sizeof halves);
+        sum[0] = replica == 0 ? halves[0] : sum[0] + halves[0];
+        sum[1] = replica == 0 ? halves[1] : sum[1] + halves[1];
+    }
+    memcpy(&all, sum, sizeof all);
+    return all;
+}
+
+static bool added_as_halves(const Evidence *e)
+{
+    const double all = halves_added(e->c, 0, e->want->label.step);
+    return !same(e->is[0], e->right[0]) && fabs(e->is[0] - all) <= 1e-5 * fabs(all) &&
+           says(e, _("doubles were added as if each were two floats: Metrics holds double "
+                     "(MPI_DOUBLE)"));
+}
+
+/* Were the replicas' numbers and their sum rounded to floats or integers? */
+static bool rounded(const Evidence *e)
+{
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
+            return false;
+    return says(e, _("the sums have lost precision: add and keep them as double, since float has "
+                     "fewer digits and int has no fraction"));
+}
+
+static bool in_other_order(const Evidence *e)
+{
+    for (int i = 0; i < 3; i++)
+        if (!same(e->is[i], e->right[0]) && !same(e->is[i], e->right[1]) &&
+            !same(e->is[i], e->right[2]))
+            return false;
+    return true;
+}
+
+static bool one_of(const Evidence *e, const MetricsMistake *mistakes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *wrong = wrong_ones(e, &mistakes[i]);
+        if (wrong)
+            return says(e, _(mistakes[i].sentence), wrong);
+    }
+    return false;
+}
+
+/* The sums over all replicas. Only their last stages have counted rows. */
+static Metrics of_all_replicas(const Evidence *e)
+{
+    Scenario run = {.c = *e->c};
+    Metrics sum = {0};
+    for (int replica = 0; replica < replicas_of(e->c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, e->want->label.step);
+        sum = (Metrics){sum.loss_sum + m.loss_sum, sum.correct + m.correct, sum.count + m.count};
+    }
+    return sum;
+}
+
+static bool is_of_another_replica(const Evidence *e)
+{
+    Scenario run = {.c = *e->c};
+    for (int replica = 0; replica < replicas_of(e->c); replica++) {
+        const Metrics m = replica_metrics(&run, replica, e->want->label.step);
+        const MetricsMistake other = {
+            0, {m.loss_sum, m.correct, m.count}, N_("%s is that of another replica's pipeline")};
+        if (one_of(e, &other, 1))
+            return true;
+    }
+    return false;
+}
+
+static bool metrics_of_stages_are_wrong(const Evidence *e)
+{
+    const double tp = e->c->tp, pp = e->c->pp;
+    const bool last = stage_of_rank(e->c, e->trial->rank) == e->c->pp - 1;
+    const Metrics all = of_all_replicas(e);
+    const MetricsMistake mistakes[] = {
+        {last ? 1 : 0, /* the last stage's own sums are right */
+         {0},
+         N_("%s is this stage's own: sum over the stages, mesh->pp")},
+        {1 / pp,
+         {0},
+         N_("%s is divided by the number of stages, but only the last stage has counted rows")},
+        {0,
+         {all.loss_sum, all.correct, all.count},
+         N_("%s is also summed over mesh->dp: metrics_synchronise does that afterwards")},
+        {tp,
+         {0},
+         N_("%s is also summed over mesh->tp, whose ranks have all counted the same rows")},
+        {0,
+         {tp * all.loss_sum, tp * all.correct, tp * all.count},
+         N_("%s is summed over the world: sum over the stages, mesh->pp")},
+        {pp, {0}, N_("%s is summed over mesh->pp twice")},
+    };
+    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || is_of_another_replica(e) ||
+           rounded(e) ||
+           (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
+}
+
+/* Did the lab replace NaN by a number? */
+static bool hides_nan(const Evidence *e)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (isnan(e->right[i]) && !isnan(e->is[i]))
+            return says(e,
+                        _("NaN was added, but the sum is a number: a sum with NaN must be NaN, so "
+                          "that every rank learns that the training diverges"));
+    return false;
+}
+
+/* Do the wrong sums contain what this rank got from the call before? A static variable that is summed
+ * over a group brings it once for each rank. `power`: 2 for a norm, the root of a sum. */
+static bool contains_the_last(const Evidence *e, int ranks, double power)
+{
+    Label before = e->want->label;
+    before.step--;
+    const Entry *last = entry_of_rank(e->trial, e->trial->rank, VALUES, before);
+    for (int64_t i = 0; last && i < e->count; i++) {
+        const double kept = pow(numbers_of(last)[i], power), right = pow(e->right[i], power),
+                     is = pow(e->is[i], power);
+        if (!same(e->is[i], e->right[i]) && !same(is, right + kept) &&
+            !same(is, right + ranks * kept))
+            return false;
+    }
+    return last &&
+           says(e, _("it also contains the result of the call before: a static or file-scope "
+                     "variable keeps it. Begin each call with zeros"));
+}
+
+bool metrics_are_wrong(const Evidence *e)
+{
+    const Case *c = e->c;
+    const double dp = replicas_of(c), tp = c->tp;
+    if (e->want->check != METRICS)
+        return false;
+    if (hides_nan(e) || contains_the_last(e, e->want->label.of == METRICS_OF ? (int)dp : c->pp,
+                                          e->want->label.of == THE_NORM ? 2 : 1))
+        return true;
+    if (e->count != 3)
+        return false;
+    if (e->want->label.of == METRICS_OF_STAGES)
+        return metrics_of_stages_are_wrong(e);
+    if (e->want->label.of != METRICS_OF)
+        return false;
+    Brought all = brought(e->trial, e->want->label.step);
+    const double n = e->right[2], loss = e->is[0];
+    const MetricsMistake mistakes[] = {
+        {1 / dp,
+         {0},
+         N_("%s is divided by the number of replicas: the caller divides by the "
+            "count")},
+        {0,
+         {all.own[0], all.own[1], all.own[2]},
+         N_("%s covers this replica only: all three must be summed over the replicas")},
+        {0,
+         {e->right[0] / n, e->right[1] / n, 1},
+         N_("%s is divided by the count: the caller does that, once for all batches")},
+        {tp,
+         {0},
+         N_("%s is summed over the world, which counts each row once per tp rank: sum "
+            "over the replicas, mesh->dp")},
+        {tp / dp,
+         {0},
+         N_("%s is summed over the world and divided by the number of replicas: sum "
+            "over the replicas, mesh->dp, without a division")},
+        {dp, {0}, N_("%s is summed over the replicas twice")},
+    };
+    if (dp > 1 && isfinite(all.mean) &&
+        (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
+        return says(e, _("it is an average of averages: this is wrong if replicas read different "
+                         "numbers of rows"));
+    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || added_as_halves(e) ||
+           rounded(e) ||
+           (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
+}

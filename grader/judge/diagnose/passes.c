@@ -1,0 +1,65 @@
+/* Lab 13: do ranks of one stage wait in passes of different directions? */
+#include "grader/judge/diagnose/trial.h"
+#include "grader/labs/grid.h"
+#include "grader/labs/stages.h"
+
+enum { FORWARD_ONE, BACKWARD_ONE, UNKNOWN_ONE }; /* the direction of a pass */
+
+/* How many passes in this direction a rank has completed in the case. */
+static int completed(const Trial *t, int rank, bool backward)
+{
+    int count = 0;
+    for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[rank], entry));)
+        count += entry->kind == PASS &&
+                 entry->label.what == (backward ? BACKWARD_PASS_OF : FORWARD_PASS_OF);
+    return count;
+}
+
+/* The direction of the pass in which a rank waits. A pass begins with a message from the stage before
+ * or after, except forward on the first stage and backward on the last. */
+static int direction_of(const Trial *t, int rank)
+{
+    const Calls *calls = t->outcome->calls;
+    const RankCalls *mine = &calls->rank[rank];
+    const Call *in = call_of_rank(calls, rank);
+    const int stage = stage_of_rank(t->c, rank);
+    int received[2] = {0, 0};
+    if (!in || mine->first > 0)
+        return UNKNOWN_ONE;
+    if (in->rule == MESSAGE)
+        return in->from < 0 ? UNKNOWN_ONE : in->from < rank ? FORWARD_ONE : BACKWARD_ONE;
+    for (int64_t i = 0; i < mine->count; i++)
+        if (mine->call[i].rule == MESSAGE && mine->call[i].from >= 0)
+            received[mine->call[i].from > rank]++;
+    const bool forward = stage > 0 && received[0] > completed(t, rank, false),
+               backward = stage < t->c->pp - 1 && received[1] > completed(t, rank, true);
+    return forward                 ? FORWARD_ONE
+           : backward              ? BACKWARD_ONE
+           : stage == 0            ? FORWARD_ONE
+           : stage == t->c->pp - 1 ? BACKWARD_ONE
+                                   : UNKNOWN_ONE;
+}
+
+void append_other_passes(const Trial *t, char *text, size_t size)
+{
+    const int tp = t->c->tp;
+    if (!lab_points(t->result->lab, SCHEDULE) || !t->result->lab->over_stages ||
+        t->outcome->ending != HUNG || !t->outcome->calls)
+        return;
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const int first = rank / tp * tp, is[2] = {direction_of(t, first), direction_of(t, rank)};
+        bool same = is[0] != UNKNOWN_ONE && is[1] != UNKNOWN_ONE;
+        for (int backward = 0; backward < 2; backward++)
+            same = same && completed(t, first, backward) == completed(t, rank, backward);
+        if (!same || is[0] == is[1])
+            continue;
+        append(
+            text, size,
+            _("ranks %d and %d are both in stage %d, but rank %d runs a micro-batch forward where "
+              "rank %d runs one backward: the ranks of a stage share each pass, so the order of "
+              "the passes depends on pp_rank and pp_degree, not on tp_rank\n"),
+            first, rank, stage_of_rank(t->c, rank), is[0] == FORWARD_ONE ? first : rank,
+            is[0] == FORWARD_ONE ? rank : first);
+        return;
+    }
+}
