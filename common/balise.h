@@ -195,7 +195,7 @@ ColRowLinearPair *col_row_linear_pair_new(Builder *b, int in, int inner, int out
 /** [..,in] -> [..,out] */
 Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, const Mesh *mesh);
 
-/** Lab 7: a block of BERT: attention and feed-forward, each after a norm and with a residual
+/** Lab 7: a block of BERT, with attention and feed-forward, each after a norm and with a residual
  *  path. */
 typedef struct Block Block;
 Block *block_new(Builder *b, int hidden, int heads, float p); /**< p: probability of all its dropouts */
@@ -442,7 +442,7 @@ void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
 
-/** Given: a part of the model that takes x [B,S,H] and returns [B,S,H]: one block, or only its attention. It
+/** Given: a part of the model that takes x [B,S,H] and returns [B,S,H], one block or only its attention. It
  * knows its layers and the mask. */
 typedef struct Segment Segment;
 /** Runs the segment on the tape, which keeps everything that its backward pass reads. `draw` selects its dropout masks:

@@ -1,8 +1,8 @@
 /** @file
  * The flight recorder's data: the MPI calls that a rank made in the running case, checksums of its
  * whole tensors, and the operations on its tapes. They are in three rings in shared memory. The
- * runner writes them, the judge reads them. A lab could have written them too, so the judge copies
- * everything and checks all bounds.
+ * runner writes them, and the judge reads them. A lab could have written them too, so the judge
+ * copies everything and checks all bounds.
  */
 #pragma once
 

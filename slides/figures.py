@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """figures.py FOLDER: lists the figures that have an alternative text in the English chapters:
 FOLDER/list.tex for LaTeX, and FOLDER/list.new, a line each: lab, name, alternative text.
-The lab is the next one that the slides announce. A figure in steps has those of its slide.
+The lab is the next one that the slides announce. The number of steps in which a figure is drawn
+is that of its slide.
 """
 import pathlib
 import re

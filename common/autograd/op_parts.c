@@ -12,7 +12,7 @@ int64_t rows_before(Shape shape, int dim)
     return rows;
 }
 
-/* Is n the size of the world, where fewer ranks split a model? */
+/* Is n the size of the world, although only tp_degree ranks split a model? */
 static bool is_world(const Tensor *x, int64_t n)
 {
     const Mesh *mesh = x->tape ? x->tape->mesh : NULL;

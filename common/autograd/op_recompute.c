@@ -151,9 +151,9 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
     Tensor *value = recompute_forward(segment, x, draw, mesh);
     tape->call = outer;
     if (!value)
-        misuse("return what the segment makes of x", "recompute_forward returned NULL");
+        misuse("return the segment's result for x", "recompute_forward returned NULL");
     if (!shape_equal(value->shape, x->shape))
-        misuse("return what the segment makes of x", "recompute_forward returned %s for x %s",
+        misuse("return the segment's result for x", "recompute_forward returned %s for x %s",
                TENSOR_TEXT(value), TENSOR_TEXT(x));
     Tensor *y = tape_view(tape, ready(value), value->placement);
     Node *node = tape_operation(tape, "recompute", recompute_gradient, y, 1, &x);

@@ -57,7 +57,7 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
     if (is(x, WHOLE))
         misplaced(has_joined_positions(x)
                       ? N_("gather positions with gather_sequence: its backward pass adds the "
-                           "gradients of all ranks, that of all_gather does not")
+                           "gradients of all ranks; all_gather's does not")
                       : N_("put it through duplication (f) first"),
                   "linear: x %s and the weight %s: each rank computes only some outputs, so its "
                   "gradient of x is only a partial sum",

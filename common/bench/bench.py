@@ -76,7 +76,7 @@ def kernels(build):
 
 def collective_rows(program, ranks, through, *most):
     on = f"{ranks} rank{'s' if ranks > 1 else ''}{through}"
-    return [Row("collective", f"{name}, {size // 1024} KiB a rank, {on}", "us", samples)
+    return [Row("collective", f"{name}, {size // 1024} KiB per rank, {on}", "us", samples)
             for (name, size), samples in steps.collectives(program, ranks, *most).items()]
 
 

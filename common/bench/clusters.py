@@ -135,9 +135,9 @@ def show_assumptions(described, cluster):
     table("so a rank has", ["", "rate", ""], [
         ["products", number(cluster.gemm / 1e12), "TFLOP/s"], ["attention", number(cluster.attention / 1e12), "TFLOP/s"],
         ["element-wise", number(cluster.stream / 1e9), "GB/s"], ["optimiser", number(cluster.optimiser / 1e9), "GB/s"],
-        [f"links among the {cluster.node} of a node", number(cluster.near.bandwidth / 1e9), "GB/s a rank"],
+        [f"links among the {cluster.node} of a node", number(cluster.near.bandwidth / 1e9), "GB/s per rank"],
         ["and for a message", number(cluster.near.latency * 1e6), "us"],
-        ["links between nodes", number(cluster.far.bandwidth / 1e9), "GB/s a node"], ["and for a message", number(cluster.far.latency * 1e6), "us"]])
+        ["links between nodes", number(cluster.far.bandwidth / 1e9), "GB/s per node"], ["and for a message", number(cluster.far.latency * 1e6), "us"]])
 
 
 def model_of(sizes, published, dp):
@@ -178,7 +178,7 @@ def show_weak_scaling(described, cluster):
         lines.append([size, tp * dp, tp, dp, f"{linear:.0f} %", *beside, number(rate / 1e12), number(1e3 * whole), number(held / 1e9), "*" if held > cluster.memory else ""])
         times.append(([size, tp * dp], parts))
     table("weak scaling on paper: the configurations of Megatron-LM, " + ("its pattern" if its else "the kit's pattern")
-          + f";\n{ROWS} rows of {SEQ} tokens a replica",
+          + f";\n{ROWS} rows of {SEQ} tokens per replica",
           ["parameters", "GPUs", "tp", "dp", "of\nlinear", *(["published", "points\napart"] if its else []), "TFLOP/s\na GPU", "ms a\nstep", "GB\na GPU", ""], lines)
     if any(line[-1] for line in lines):
         print(f"  * more than the {number(cluster.memory / 1e9)} GB of a GPU")

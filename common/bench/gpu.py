@@ -156,14 +156,14 @@ class Bench:
         row = Row("step", name, "ms", steps.times(runs))
         share, sizes = self.share(case, row), self.models[case.model]
         row.notes = {"ranks": LAYOUTS[case.layout][0], "tokens/s": number(1e3 * sizes[3] * sizes[4] / row.median()),
-                     "MFU": f"{share:.1f} %" if share is not None else "?", "MB a rank": number(max(run["bytes"] for run in runs) / 1e6)}
+                     "MFU": f"{share:.1f} %" if share is not None else "?", "MB per rank": number(max(run["bytes"] for run in runs) / 1e6)}
         return row
 
     def show(self, cases, found):
         """Prints the tables; returns the rows."""
         rows = {name: self.row(cases[name], name, runs["kit"]) for name, runs in found.items()}
         sizes = "; ".join(f"{name}: {one[0]} layers, hidden {one[1]}, {one[2]} heads, SEQ {one[3]}, BATCH_SIZE {one[4]}" for name, one in self.models.items())
-        show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB a rank")
+        show(f"training step on {self.description}", rows.values(), "ranks", "tokens/s", "MFU", "MB per rank")
         print(f"  {sizes}\n  MFU: two operations for each multiply-add that the model needs (backward counts twice forward; in the last block, only\n"
               "  keys and values have gradients at all positions), divided by the median time and the data sheet's dense peak"
               + (": " + ", ".join(f"{amp} {one:g}" for amp, one in self.peak.items()) + " TFLOP/s" if self.peak else "; this GPU's peak is not known: PEAK= sets it"))
@@ -176,7 +176,7 @@ class Bench:
 
     def beside(self, row, other):
         ratio = other.median() / row.median()
-        return [other.name, number(other.best()), number(other.median()), *(other.notes[key] for key in ("tokens/s", "MFU", "MB a rank")),
+        return [other.name, number(other.best()), number(other.median()), *(other.notes[key] for key in ("tokens/s", "MFU", "MB per rank")),
                 f"{ratio:.2f}", *aims.least(ratio, aims.GPU_TORCH)]
 
     def show_aims(self, cases, rows):

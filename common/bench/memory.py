@@ -77,7 +77,7 @@ def measure(build, work, part):
         if TP * DP * predicted > available():
             print(f"memory    no row for {name}: {TP * DP} ranks need {number(TP * DP * predicted / 1e6)} MB, and {number(available() / 1e6)} are available")
             continue
-        steps.progress(f"{what}, {name}: {number(predicted / 1e6)} MB a rank predicted")
+        steps.progress(f"{what}, {name}: {number(predicted / 1e6)} MB per rank predicted")
         runs = Runs(build, work, model)
         peak = runs.peak()
         found.append((name, predicted, peak, runs.smallest(math.ceil(peak / MIB))))

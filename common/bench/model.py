@@ -127,7 +127,7 @@ def validate(build, work, model, machine):
         measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
         predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
         lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
-    table("prediction against measurement, ms a step", ["", "ranks", "predicted", "measured", "error"], lines)
+    table("prediction against measurement, ms per step", ["", "ranks", "predicted", "measured", "error"], lines)
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------------

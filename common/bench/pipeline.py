@@ -45,7 +45,7 @@ def show_times(found, versions):
         slots = (micro + STAGES - 1) / (micro * STAGES)
         ms = [found.get((who, micro, schedule), {}).get("ms") for who in ("kit", *versions) for schedule in SCHEDULES]
         lines.append([f"m = {micro}", number(slots * one), *(f"{number(min(some))} / {number(statistics.median(some))}" if some else "-" for some in ms)])
-    table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms a step, best / median; predicted: (m + p - 1)/(m p) "
+    table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms per step, best / median; predicted: (m + p - 1)/(m p) "
           f"of one rank's {number(one)}", ["", "predicted", *(f"{who} {schedule}" for who in ("kit", *versions) for schedule in SCHEDULES)], lines)
     if versions:
         print("  -: PyTorch's 1F1B refuses fewer micro-batches than stages")

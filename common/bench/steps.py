@@ -14,7 +14,7 @@ VOCABULARY = cost.VOCABULARY
 REVIEWS, LONGEST = 320, 1030  # reviews, and the words of each
 WARM_UP = 2  # these steps fill the pool and the caches
 
-# name: layers, hidden, heads, sequence, batch, steps a run
+# name: layers, hidden, heads, sequence, batch, steps per run
 MODELS = {
     "2x128": (2, 128, 2, 128, 8, 14),
     "6x256": (6, 256, 4, 128, 8, 8),
@@ -232,7 +232,7 @@ def step_row(name, runs, peak):
     row = Row("step", name, "ms", times(runs["kit"]))
     row.notes = {"ranks": LAYOUTS[layout][0], "of the peak": f"{share_of_peak(row, peak):.0f} %" if amp == "off" else "",
                  "tokens/s": number(1e3 * MODELS[model][3] * MODELS[model][4] / row.median()),
-                 "peak MB a rank": number(megabytes(runs["kit"])), "of tensors": number(megabytes(runs["kit"], "tensor_bytes"))}
+                 "peak MB per rank": number(megabytes(runs["kit"])), "of tensors": number(megabytes(runs["kit"], "tensor_bytes"))}
     return row
 
 
@@ -257,7 +257,7 @@ def show_aims(rows, found, peak):
         if name in rows and one:
             faster = one.median() / rows[name].median()
             lines.append([f"{name}, times as fast as one rank", f"{faster:.2f}", *aims.least(faster, aim)])
-    lines += [[f"{name}, MB a rank", number(megabytes(found[name]["kit"])), *aims.most(megabytes(found[name]["kit"]), aim)]
+    lines += [[f"{name}, MB per rank", number(megabytes(found[name]["kit"])), *aims.most(megabytes(found[name]["kit"]), aim)]
               for name, aim in aims.MEGABYTES.items() if name in found]
     if lines:
         table("targets of the step alone", ["", "measured", "target", ""], lines)
@@ -267,14 +267,14 @@ def show_steps(found, peak):
     """Prints the tables; returns the rows to store: times and memory of the kit and of PyTorch."""
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
     show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s",
-         "of the peak", "peak MB a rank", "of tensors")
+         "of the peak", "peak MB per rank", "of tensors")
     compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
     if compared:
-        table("against PyTorch, in alternating runs: ms a step, ratios of them, MB a rank",
+        table("against PyTorch, in alternating runs: ms per step, ratios of them, MB per rank",
               ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "target", "", "its MB", "imported", "the kit's",
                ""], [line for _, line in compared])
     show_aims(mine, found, peak)
-    memory = [Row("memory", f"{name}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)
+    memory = [Row("memory", f"{name}, per rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)
               for name, runs in found.items()]
     return [*mine.values(), *(other for other, _ in compared), *memory]
 
@@ -292,4 +292,4 @@ def show_profiles(found):
         whole = sum(spent)
         lines.append([name, number(whole), *(f"{100 * ms / whole:.1f} %" for ms in spent), shown])
     table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; not hidden: the part of the gradients' reduction that backward did not overlap)",
-          ["", "ms a step", *ALL_KINDS, "not hidden, ms"], lines)
+          ["", "ms per step", *ALL_KINDS, "not hidden, ms"], lines)

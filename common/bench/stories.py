@@ -159,7 +159,7 @@ def show(found):
     rows, lines = [], []
     for layout, runs in found.items():
         mine = tokens_per_second(f"LLaMA {layout}", runs["kit"], SIZES)
-        rows += [mine, Row("memory", f"LLaMA {layout}, a rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)]
+        rows += [mine, Row("memory", f"LLaMA {layout}, per rank", "MB", [run["resident_bytes"] / 1e6 for run in runs["kit"]], blur=0.01)]
         for version in list(runs)[1:] or [None]:
             line = [mine.name, number(mine.best()), number(mine.median()), number(steps.megabytes(runs["kit"]))]
             if version:
@@ -170,7 +170,7 @@ def show(found):
                          str(aims.LANGUAGE), aims.judged(ratio >= aims.LANGUAGE and steps.megabytes(runs["kit"]) < held),
                          f"{max(run['apart'] for run in runs[version]):.1e}"]
             lines.append(line)
-    heads = ["", "best tok/s", "median", "MB a rank", "PyTorch", "its best", "median", "MB", "ratio", "of medians", "target", "", "losses apart"]
+    heads = ["", "best tok/s", "median", "MB per rank", "PyTorch", "its best", "median", "MB", "ratio", "of medians", "target", "", "losses apart"]
     table(f"a step of the LLaMA, {LLAMA[0]} layers, hidden {LLAMA[1]}, vocabulary {AUTHORS['llama'][1]}, {ROWS} windows of {LLAMA[-1]} tokens", heads[:len(lines[0])], lines)
     return rows
 

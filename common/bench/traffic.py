@@ -28,5 +28,5 @@ def measure(build, work):
                  Row("memory", f"{name}, a rank's tensors", "MB", [peak])]
         lines.append([name, *(f"{x / 1e6:.3f}" for x in (sent[0], expected[0], sent[1], expected[1])), f"{peak:.1f}"])
     table("MB that a step sends, summed over the ranks, and memory",
-          ["", "over tp", "by formula", "over dp", "by formula", "peak MB of tensors, a rank"], lines)
+          ["", "over tp", "by formula", "over dp", "by formula", "peak MB of tensors per rank"], lines)
     return rows

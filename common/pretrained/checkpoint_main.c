@@ -32,7 +32,7 @@ static SavedModel *open_newest(const char *folder, Problem *problem)
     if (saved)
         printf(_("checkpoint  %s\n"), path.text);
     if (saved && !saved_model_has_checksums(saved))
-        puts(_("checksums   none: an older kit wrote it, so damaged numbers are not noticed"));
+        puts(_("checksums   none: an older kit wrote it, so damaged numbers go unnoticed"));
     if (!path.text[0])
         problem_set(problem, folder, "name a folder that training with SAVE=DIR has written",
                     "there is no checkpoint");

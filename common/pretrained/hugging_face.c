@@ -180,8 +180,8 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */
 
-/* Returns the place in Hugging Face's tensor of this rank's part of a parameter, or of the third of
- * it that `name` names. `third` is the shape of that parameter or third in the kit. */
+/* Returns where Hugging Face's tensor has this rank's part of a parameter, or of one third of it (see
+ * `name`). `third` is the shape of that parameter or third in the kit. */
 static Box part_of(const HuggingFaceName *name, const Parameter *p, Shape third)
 {
     const int dim = p->placement.kind == SHARD ? p->placement.dim - name->in_thirds : -1;

@@ -262,7 +262,7 @@ static bool read_checkpoint(Trainer *t, Problem *problem)
                         "RESUME=DIR/step-...",
                         "parameter %s is not finite in the checkpoint", not_finite(t, &run)->name);
     if (good && group_rank(t->world) == 0 && !saved_model_has_checksums(saved))
-        fprintf(stderr, _("warning: %s has no checksums: damaged numbers are not noticed\n"),
+        fprintf(stderr, _("warning: %s has no checksums, so damaged numbers go unnoticed\n"),
                 t->resumed.text);
     if (good) {
         model_weights_changed(t->model);

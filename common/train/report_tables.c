@@ -31,8 +31,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
         printf(_(", pipeline parallel %d"), config->pp);
     putchar('\n');
     if (config->pp > 1 || config->micro > 1)
-        printf(ngettext("schedule  %d micro-batch of %d rows a step\n",
-                        "schedule  %d micro-batches of %d rows a step\n",
+        printf(ngettext("schedule  %d micro-batch of %d rows per step\n",
+                        "schedule  %d micro-batches of %d rows per step\n",
                         (unsigned long)config->micro),
                config->micro, config->batch / config->dp / config->micro);
     if (config->average)

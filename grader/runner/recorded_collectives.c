@@ -263,7 +263,7 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            N_("reduce_scatter of parts"), REDUCTION, PARTS(in, counts, NULL, type),
            ONE_PART(out, counts[rank_in(comm)], type), .flow = AMONG_ALL, .op = op)
 
-/* The root's buffer is sent, the others' receive. */
+/* The root sends its buffer; the others receive into theirs. */
 COLLECTIVE(Bcast, Ibcast, (void *out, int count, MPI_Datatype type, int root),
            (out, count, type, root), gather_share(comm, count), type, "broadcast", EXCHANGE,
            ONE_PART(out, count, type), ONE_PART(out, rank_in(comm) == root ? 0 : count, type),

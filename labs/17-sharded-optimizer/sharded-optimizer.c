@@ -1,4 +1,4 @@
-/* Lab 17: ZeRO stage 1: each replica keeps the optimiser's state for its part of the weights only. */
+/* Lab 17: ZeRO stage 1. Each replica keeps the optimiser's state for its part of the weights only. */
 #include "balise.h"
 
 /* Part k of n of the numbers 0..count-1: replica k updates these weights. */

@@ -1,4 +1,4 @@
-/* Lab 17: ZeRO stage 1: each replica keeps the optimiser's state for its part of the weights only. */
+/* Lab 17: ZeRO stage 1. Each replica keeps the optimiser's state for its part of the weights only. */
 #include "balise.h"
 
 Range optimizer_part(int64_t count, int k, int n)

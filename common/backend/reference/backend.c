@@ -3,7 +3,7 @@
 
 bool backend_check(Problem *problem)
 {
-    return true; /* plain loops run everywhere alike */
+    return true; /* plain loops run on any machine */
 }
 
 const char *backend_description(void)

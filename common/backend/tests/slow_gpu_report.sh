@@ -21,5 +21,5 @@ check "the requested tests run, and pass" [ "$(grep -cE '^test_(kernels_rows|row
 check "without a request, all programs run" [ "$(make -n BUILD="$BUILD" BACKEND=emulated gpu-report | grep -o "TESTS='.*'" | wc -w)" -ge 20 ]
 check "steps have a line each: four precisions, the model before the labs, two ranks by tp and dp, NCCL on one and two" \
     [ "$(grep -cE '^  2x64-16 (one rank|before the labs|tp2|dp2)( nccl)?( [a-z0-9]+)? +ms ' "$out")" = 10 ]
-check "kernels and collectives have their lines" [ "$(grep -cE '^  (linear_forward up bf16 64|all_reduce, 4 KiB a rank, 1 rank through NCCL) ' "$out")" = 2 ]
+check "kernels and collectives have their lines" [ "$(grep -cE '^  (linear_forward up bf16 64|all_reduce, 4 KiB per rank, 1 rank through NCCL) ' "$out")" = 2 ]
 exit "$failures"

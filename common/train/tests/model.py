@@ -95,7 +95,7 @@ check("a step of the course's LLaMA has the operations counted by hand", stories
 check("the last stage has the head's operations, the first none", 1 / 2 < list(stories.work_of_stage(2))[0] / stories.work()[0] < 1)
 check("the first and the last stage hold the table", stories.held(2, 2, 0) + 288 == stories.held(2, 2, 1) == 16000 * 288 + 3 * stories.block(2) + 288)
 over_tp = cost.step(slow, stories, 2, 1)["over tp"]
-check("a LLaMA sums four tensors a block over tp, two at its ends, and three numbers a token in its loss", abs(
+check("a LLaMA sums four tensors per block over tp, two at its ends, and three numbers per token in its loss", abs(
     over_tp - 26 * cost.all_reduce(link, 2, 4 * 1024 * 288) - 3 * cost.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
 check("a LLaMA exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
 

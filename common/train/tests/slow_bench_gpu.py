@@ -58,7 +58,7 @@ check("each layout has a row on an emulated GPU: with labs and without, replicas
       == {f"1x64-8 {layout} bf16" for layout in gpu.LAYOUTS}, sorted(measured))
 check("products on an emulated GPU have a row in each precision", {f"kernel: linear_forward up{amp} 64" for amp in ("", " tf32", " bf16", " fp16")} <= set(measured),
       sorted(measured))
-check("collectives on an emulated GPU go through MPI and NCCL", {f"collective: all_reduce, 4 KiB a rank, {how}" for how in
+check("collectives on an emulated GPU go through MPI and NCCL", {f"collective: all_reduce, 4 KiB per rank, {how}" for how in
       ("2 ranks through MPI", "1 rank through NCCL", "2 ranks through NCCL")} <= set(measured), sorted(measured))
 check("the labs' stack on one rank is compared with the model before the labs", re.search(r"one rank bf16, its time / that of the model before the labs .* 1\.02", done.stdout),
       done.stdout)

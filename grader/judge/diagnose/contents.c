@@ -302,7 +302,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
                  sent, times, enough, reason);
     else
-        snprintf(text, size, _("the ranks sent %.0f numbers, and %.0f suffice: %s"), sent, enough,
+        snprintf(text, size, _("the ranks sent %.0f numbers, but %.0f suffice: %s"), sent, enough,
                  reason);
 }
 

@@ -18,17 +18,17 @@ void compare_work_of_segments(Trial *t, const Entry *want)
         backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
                      "runs each call of a segment forward once, and backward once\n%s (%s)")
                  : _("rank %d did %.2f times the multiplications that suffice: a forward pass runs "
-                     "each call of a segment once: the second run belongs in "
+                     "each call of a segment once, and the second run belongs in "
                      "recompute_backward\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),
         want->label.step == STEPS
-            ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, and "
+            ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, but "
                 "%.0f suffice: the result of each call\n%s (%s)")
         : backward
-            ? _("rank %d keeps %.0f numbers after the backward pass, and %.0f suffice: the "
+            ? _("rank %d keeps %.0f numbers after the backward pass, but %.0f suffice: the "
                 "gradient of x\n%s (%s)")
-            : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, and %.0f "
+            : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but %.0f "
                 "suffice: the input of each call. segment_run keeps all that its backward pass "
                 "reads, segment_values nothing\n%s (%s)"));
     compare_most(t, want, TAKEN,

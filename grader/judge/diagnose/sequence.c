@@ -25,17 +25,17 @@ void compare_work_of_positions(Trial *t, const Entry *want)
             t, want, KEPT, numbers_of(want)[KEPT] / t->c->tp + rounding,
             want->label.step == STEPS
                 ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, "
-                    "and %.0f suffice: the results of its positions\n%s (%s)")
-                : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, and "
-                    "%.0f suffice, 1/tp of what one rank keeps: norms, dropouts and residual sums "
+                    "but %.0f suffice: the results of its positions\n%s (%s)")
+                : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but "
+                    "%.0f suffice (1/tp of what one rank keeps): norms, dropouts and residual sums "
                     "on its positions alone, and nothing of what it gathers\n%s (%s)"));
     compare_most(t, want, TAKEN, slack * numbers_of(want)[TAKEN] + 4 * passing + rounding,
                  _("rank %d allocated %.0f numbers where %.0f suffice: those of one rank alone and "
                    "four tensors of all positions\n%s (%s)"));
     compare_most(
         t, want, DRAWN, numbers_of(want)[DRAWN] / t->c->tp,
-        _("dropout on rank %d draws masks for %.0f numbers, and %.0f suffice, 1/tp of what "
-          "one rank draws: dropout1 and dropout2 act once, on this rank's positions alone, "
+        _("dropout on rank %d draws masks for %.0f numbers, but %.0f suffice (1/tp of what "
+          "one rank draws): dropout1 and dropout2 act once, on this rank's positions alone, "
           "after reduce_scatter_sequence\n%s (%s)"));
 }
 

@@ -216,9 +216,8 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are summed over mesh->tp, which gradient_norm does: sum over "
                          "the replicas, mesh->dp, which have the other parts"));
     if (both_are(e, dp, 1.0 / dp.count))
-        return says(e,
-                    _("the squares are divided by the number of replicas: each replica has those "
-                      "of another part, so their sum is that of the whole gradient"));
+        return says(e, _("the squares are divided by the number of replicas: each replica has the "
+                         "squares of another part, so their sum covers the whole gradient"));
     if (both_are(e, dp, 1.0 / e->c->tp))
         return says(e, _("the squares are divided by the size of the tp group: *whole is "
                          "the same on all of its ranks, and gradient_norm counts it once"));

@@ -207,7 +207,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
     return missing >= 0 && arrived > 0 &&
            says(e,
                 _("the weights that replica %d has updated do not arrive here: they still have "
-                  "their values from before the step, and those of other replicas are right"),
+                  "their values from before the step, and the weights of other replicas are right"),
                 missing);
 }
 

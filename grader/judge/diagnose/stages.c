@@ -270,11 +270,10 @@ bool received_is_wrong(const Evidence *e)
         return false;
     int block = is_that_of_block(e, INPUT_OF);
     if (block >= 0)
-        return says(
-            e,
-            _("stage %d received the input of block %d instead of that of block %d: send what "
-              "stage_run returned, not what it was given"),
-            stage, block, e->want->label.index);
+        return says(e,
+                    _("stage %d received the input of block %d instead of block %d: send what "
+                      "stage_run returned, not what it was given"),
+                    stage, block, e->want->label.index);
     return says(
         e,
         _("stage %d did not receive what stage %d computed: forward_step sends what stage_run "

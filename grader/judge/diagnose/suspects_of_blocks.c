@@ -7,7 +7,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             N_("the residual around the feed-forward layers is missing")},
     [RESIDUALS_MISSING] =
         {IN_RESIDUALS,
-         N_("both residuals are missing: x is added to the result of the attention, and the sum to that of the feed-forward layers")},
+         N_("both residuals are missing: x is added to the result of the attention, and the sum to the result of the feed-forward layers")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
@@ -82,17 +82,17 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("it has only what this rank's weights contribute: every rank has used all positions, so "
             "the backward pass of gather_sequence adds the gradients of all ranks "
-            "(a reduce-scatter); that of all_gather (lab 9) does not")},
+            "(a reduce-scatter); all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
          N_("of the attention, it has only what this rank's weights contribute: gather x with "
-            "gather_sequence, whose backward pass adds the gradients of all ranks; that of "
-            "all_gather (lab 9) does not")},
+            "gather_sequence, whose backward pass adds the gradients of all ranks; "
+            "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
          N_("of the feed-forward layers, it has only what this rank's weights contribute: gather x "
-            "with gather_sequence, whose backward pass adds the gradients of all ranks; that of "
-            "all_gather (lab 9) does not")},
+            "with gather_sequence, whose backward pass adds the gradients of all ranks; "
+            "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
                          "twice: a reduce-scatter alone has the sum")},
@@ -119,17 +119,17 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE,
          N_("a rank's term is in the sums of all positions: the backward pass of "
             "reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce and "
-            "part() leave the term with those of this rank's positions")},
+            "part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
          N_("after the attention, a rank's term is in the sums of all positions: the backward pass "
             "of reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce "
-            "and part() leave the term with those of this rank's positions")},
+            "and part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
          N_("after the feed-forward layers, a rank's term is in the sums of all positions: the "
             "backward pass of reduce_scatter_sequence gathers the gradients of all ranks' "
-            "positions; all_reduce and part() leave the term with those of this rank's positions")},
+            "positions; all_reduce and part() give the term only those of this rank's positions")},
     [TERM_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE,
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
@@ -178,18 +178,18 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [MASKS_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "
-            "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) that "
-            "of your own operation")},
+            "is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
+            "marks the result of your own operation")},
     [MASK_1_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the mask of the first positions for dropout1, which does not know that the "
             "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
-            "that of your own operation")},
+            "marks the result of your own operation")},
     [MASK_2_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the mask of the first positions for dropout2, which does not know that the "
             "tensor is a shard. reduce_scatter_sequence marks its result, and placed(x, shard(1)) "
-            "that of your own operation")},
+            "marks the result of your own operation")},
     [SUMS_CUT] =
         {IN_SEQUENCE_BLOCKS,
          N_("part() of an all_reduce does not say which positions it has: all ranks draw the masks "

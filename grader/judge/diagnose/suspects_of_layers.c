@@ -140,8 +140,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [SEGMENT_NOT_RUN] = {IN_SEGMENTS,
                          N_("the segment has not run: the result is x itself, unchanged")},
     [GRADIENT_OF_RESULT] =
-        {IN_SEGMENTS, N_("the gradient of the segment's result is taken for that of x: dy must "
-                         "flow back through the segment, to a leaf")},
+        {IN_SEGMENTS,
+         N_("the gradient of the segment's result is returned as the gradient of x: dy must "
+            "flow back through the segment, to a leaf")},
     [GRADIENT_OF_RESULT_TOO] =
         {IN_SEGMENTS, N_("dy is added to the gradient of the leaf, which is complete: a residual "
                          "path of the segment is part of its run")},

@@ -130,8 +130,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* If a TODO ended the case, notes that. Checks that need nothing after it are judged, others are to
- * do. */
+/* If a TODO ended the case, notes that. Checks that need nothing after it are judged; the others are
+ * marked as to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;

@@ -122,8 +122,8 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent);
 void report_lab(FILE *out, const Verdict *verdict, const LabResult *lab, Page page);
 /** Prints one line per check: the largest error relative to the tolerance. */
 void report_margins(FILE *out, const LabResult *lab);
-/** Prints where the time went, in one line. `built` is the time in seconds before the grader:
- *  compiler, linker, make. */
+/** Prints where the time went, in one line. `built` is the time in seconds that make, compiler
+ *  and linker took. */
 void report_times(FILE *out, const Verdict *verdict, double built);
 /** Prints the points, and how the ranks were isolated. */
 void report_total(FILE *out, const Verdict *verdict, Page page);
