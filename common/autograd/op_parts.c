@@ -12,11 +12,12 @@ int64_t rows_before(Shape shape, int dim)
     return rows;
 }
 
-/* Is n the size of the world, although only tp_degree ranks split a model? */
+/* Is n the number of all ranks, although only tp_degree of them split a model? */
 static bool is_world(const Tensor *x, int64_t n)
 {
     const Mesh *mesh = x->tape ? x->tape->mesh : NULL;
-    return mesh && mesh->world && n != mesh->tp_degree && n == group_size(mesh->world);
+    return mesh && n != mesh->tp_degree &&
+           n == (int64_t)mesh->tp_degree * mesh->dp_degree * mesh->pp_degree;
 }
 
 void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
