@@ -94,8 +94,8 @@ bool tell_message_beyond_group(const Trial *t, char *text, size_t size)
 
 bool sent_beyond_group(const Evidence *e)
 {
-    e->text[0] = '\0';
-    return tell_message_beyond_group(e->trial, e->text, e->size);
+    char why[900] = "";
+    return tell_message_beyond_group(e->trial, why, sizeof why) && says(e, "%s", why);
 }
 
 /* Does a rank stay in this call until others have done their part? */
