@@ -102,7 +102,7 @@ RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack 
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
 # A runner reads no texts, so the linker need not read the tokenizers' libraries.
-RUNNER_LDLIBS = $(filter-out -lcsv $(TEXT_LIBS),$(LDLIBS)) -lxxhash
+RUNNER_LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lxxhash -lm $(LIBS_$(BACKEND))
 # From this archive, a runner takes only its lab's scenario.
 $(BUILD)/scenarios.a: $(call float,$(SCENARIOS))
 RUNNER_PARTS = $(call float,$(RUNNER)) $(BUILD)/scenarios.a

@@ -136,7 +136,7 @@ report LAB=6
 check "for a lab that does not build, there is an error and no page" eval "[ $status != 0 ] && says 'does not compile' && [ ! -e build/report/lab6.html ]"
 copy_solution 6
 report
-check "a missing LAB is refused" is_refused "which lab"
+check "a missing LAB is refused" is_refused "LAB is missing"
 report LAB=6 SOLUTION=1 OUT=none/page.html
 check "a page in a missing folder is refused" is_refused "there is no folder none"
 echo precious > precious.html

@@ -1,5 +1,4 @@
-/* Lab 6: two linear layers, one communication. The first is split by columns, the second by rows:
- * Megatron-LM, figure 3a. */
+/* Lab 6: two linear layers, one communication. Megatron-LM, figure 3a. */
 #include "balise.h"
 
 struct ColRowLinearPair {

@@ -164,7 +164,7 @@ def check_labs(pages):
 def check_figures(pages):
     """The figures of the slides on the labs' pages."""
     wrong, expected = [], {}
-    for lab, name, text in figures_of_slides.figures():
+    for lab, name, text, _ in figures_of_slides.figures():
         expected.setdefault(f"lab{lab:02}.html", []).append((f"{name}.svg", text))
     for path in sorted(glob.glob("labs/*/README.md")):
         name = f"lab{path.split('/')[1][:2]}.html"
