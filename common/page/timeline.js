@@ -110,6 +110,7 @@ const timeline = (figure, data, onView) => {
             }
         });
         canvas.dataset.spans = drawn;
+        canvas.dataset.view = view.join(" ");
         if (onView) onView(view);
     };
     const tell = span => {

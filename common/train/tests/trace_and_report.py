@@ -162,21 +162,24 @@ def looked_at_in_browser(path, ranks):
 
 
 HANDS = """<script>
-const canvas = document.querySelector('#timeline > canvas'), readout = document.querySelector('.readout'), seen = [], spans = () => +canvas.dataset.spans;
-const press = key => { canvas.dispatchEvent(new KeyboardEvent('keydown', {key, cancelable: true})); return spans(); };
-const click = text => { [...document.querySelectorAll('button')].find(button => button.textContent === text).click(); return spans(); };
-const step = spans(), first = readout.textContent;
-seen.push(press('Home') > 2 * step, press('+') < press('Home'), press('PageDown') > 0 && spans() < 2 * step);
-seen.push(click('all') === press('Home'), click('+') < click('all'), click('next step') > 0 && spans() < 2 * step);
+const canvas = document.querySelector('#timeline > canvas'), readout = document.querySelector('.readout'), seen = [];
+const begin = () => +canvas.dataset.view.split(' ')[0], length = () => +canvas.dataset.view.split(' ')[1] - begin();
+const press = key => { canvas.dispatchEvent(new KeyboardEvent('keydown', {key, cancelable: true})); return length(); };
+const click = text => { [...document.querySelectorAll('button')].find(button => button.textContent === text).click(); return length(); };
+const step = length(), first = readout.textContent, whole = press('Home');
+let before = begin();
+seen.push(whole > step, press('+') < whole, press('PageDown') < whole && begin() > before);
+before = begin();
+seen.push(click('all') === whole, click('+') < whole, click('next step') < whole && begin() > before);
 canvas.focus();
 press('Home');
-const whole = spans(), wheel = new WheelEvent('wheel', {deltaY: -100, cancelable: true});
+const wheel = new WheelEvent('wheel', {deltaY: -100, cancelable: true});
 canvas.dispatchEvent(wheel);
-seen.push(wheel.defaultPrevented && spans() < whole);
+seen.push(wheel.defaultPrevented && length() < whole);
 canvas.blur();
-const passing = new WheelEvent('wheel', {deltaY: -100, cancelable: true}), before = spans();
+const passing = new WheelEvent('wheel', {deltaY: -100, cancelable: true}), zoomed = canvas.dataset.view;
 canvas.dispatchEvent(passing);
-seen.push(!passing.defaultPrevented && spans() === before);
+seen.push(!passing.defaultPrevented && canvas.dataset.view === zoomed);
 press('n');
 const told = readout.textContent;
 press('ArrowDown');
