@@ -203,7 +203,7 @@ tape LAB=6
 check "make tape names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
 
 trace
-check "a missing LAB is refused" is_refused "which lab"
+check "a missing LAB is refused" is_refused "LAB is missing"
 trace LAB=77
 check "an unknown lab is refused" is_refused "there is no lab 77"
 trace LAB=6 SOLUTION=1 CASE=99
