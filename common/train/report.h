@@ -38,7 +38,7 @@ typedef struct RankReport {
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
-    double wait_seconds;    /**< reduction not hidden, within step_seconds; -1 with one replica */
+    double wait_seconds;    /**< exposed reduction, within step_seconds; -1 with one replica */
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */

@@ -66,7 +66,7 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
 /* Results and memory have separate tables, because a terminal has 80 columns. */
 static void print_run(const RankReport *ranks, int count, bool is_language)
 {
-    puts(_("\n                    parameters     step     MB sent         comm not hidden"));
+    puts(_("\n                    parameters     step     MB sent         comm    exposed"));
     puts(is_language
              ? _("rank   loss  perplex.   held M       ms      tp     dp        s         ms")
              : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
