@@ -268,7 +268,7 @@ static const char *enough_of_shards(const Label *l)
                    "what an all-reduce sends")
            : l->index == SHARDED_SQUARES
                ? _("two sums over the replicas, mesh->dp, suffice")
-               : _("an all-gather, in which each replica brings its own part only, suffices");
+               : _("an all-gather, in which each replica contributes its own part only, suffices");
 }
 
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
