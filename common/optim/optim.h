@@ -119,5 +119,5 @@ enum { STEPS_BEFORE_GROWTH = 2000 }; /**< successful steps in a row, as in PyTor
 /** Divides all gradients that the optimiser reads by the scale if all of them are finite on every
  *  rank of the world; doubles the scale after STEPS_BEFORE_GROWTH such steps in a row. Otherwise
  *  halves the scale (not below 1). Collective over the world: all ranks get the same answer.
- *  @return whether to make the step */
+ *  @return whether to take the step */
 bool scaler_unscale(GradScaler *scaler, const Optimizer *optimizer);

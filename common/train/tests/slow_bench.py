@@ -186,7 +186,7 @@ check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 an
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
     version, trouble = peers.version_of(python)
     for amp in ("off", "bf16"):
-        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} makes the same steps on 2x2, AMP={amp}"
+        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} takes the same steps on 2x2, AMP={amp}"
         if not version:
             print(f"skip - {sentence}: {trouble}")
             continue
