@@ -57,7 +57,7 @@ void optimizer_free(Optimizer *optimizer);
  *  of its rows never had one. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
-/** Begins a step, which the next call of optimizer_update() makes. */
+/** Begins a step, which the next call of optimizer_update() takes. */
 void optimizer_begin(Optimizer *optimizer, double rate);
 /** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it, unless the
  *  part is empty. */
