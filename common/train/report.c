@@ -197,8 +197,8 @@ static json_t *summary_of(const Report *report, const RankReport *r, int rank)
         r->sent.all.seconds, "comm_exposed_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
         (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes,
         "comm_bytes_pp", (json_int_t)r->sent.pp.bytes, "stage", r->stage, "blocks",
-        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_alive", r->alive,
-        "pipeline_idle", r->idle);
+        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_in_flight",
+        r->in_flight, "pipeline_idle", r->idle);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -235,7 +235,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
         json_array_append_new(rows, summary_of(report, &ranks[i], i));
         step.peak += ranks[i].peak;
     }
-    if (step.seconds > 0) /* otherwise, no step was made */
+    if (step.seconds > 0) /* otherwise, no step was taken */
         report_speed(&step, count);
     if (report->metrics)
         write_line(report,
