@@ -144,7 +144,7 @@ def tells_stopped(stopped, watching):
     waiting."""
     name = f"stopped-{os.getpid()}-{stopped}"
     process = begun(name)
-    process.stdout.readline()  # every rank has made a step
+    process.stdout.readline()  # every rank has taken a step
     ranks = ranks_of(name)
     os.kill(ranks[stopped], signal.SIGSTOP)
     while subprocess.run(["ps", "-o", "stat=", str(ranks[stopped])], capture_output=True, text=True, check=False).stdout[:1] != "T":
