@@ -392,7 +392,7 @@ void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
  * sums of squares of its gradients of split parameters, and of parameters that every rank of its tp group holds whole.
  * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
-/** Called last: makes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
+/** Called last: takes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
  * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has been
  * updated. In this replica's part, `gradients` [P] are the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);

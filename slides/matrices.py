@@ -263,8 +263,8 @@ def drawn_schedule(queues, length=1):
 
 def pipeline():
     gpipe, one_f_one_b = schedule(STAGES, MICRO, gpipe=True), schedule(STAGES, MICRO)
-    must([alive(queue) for queue in gpipe] == [MICRO] * STAGES, "GPipe's micro-batches alive")
-    must([alive(queue) for queue in one_f_one_b] == [min(MICRO, STAGES - k) for k in range(STAGES)], "1F1B's micro-batches alive")
+    must([alive(queue) for queue in gpipe] == [MICRO] * STAGES, "GPipe's micro-batches in flight")
+    must([alive(queue) for queue in one_f_one_b] == [min(MICRO, STAGES - k) for k in range(STAGES)], "1F1B's micro-batches in flight")
     return {"pipeline.batch": drawn_schedule(schedule(STAGES, 1)), "pipeline.batch.long": drawn_schedule(schedule(STAGES, 1), MICRO),
             "pipeline.gpipe": drawn_schedule(gpipe), "pipeline.1f1b": drawn_schedule(one_f_one_b),
             "pipeline.grid": drawn_schedule(schedule(GRID["pp"], GRID_MICRO))}

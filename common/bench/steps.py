@@ -31,7 +31,7 @@ LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml"
 ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "attention_causal": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
-SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
+SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "exposed")))
 WAITED = "waiting for other ranks"
 
 
@@ -281,7 +281,7 @@ def show_steps(found, peak):
 
 def show_profiles(found):
     """Shows where rank 0's time goes in the fastest run, by category, and the part of the reduction
-    that was not hidden."""
+    that was exposed."""
     lines = []
     for name, runs in found.items():
         profile = min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]
@@ -291,5 +291,5 @@ def show_profiles(found):
             shown = number(sum(spent_in(left).values()))
         whole = sum(spent)
         lines.append([name, number(whole), *(f"{100 * ms / whole:.1f} %" for ms in spent), shown])
-    table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; not hidden: the part of the gradients' reduction that backward did not overlap)",
-          ["", "ms per step", *ALL_KINDS, "not hidden, ms"], lines)
+    table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; exposed: the part of the gradients' reduction that backward did not overlap)",
+          ["", "ms per step", *ALL_KINDS, "exposed, ms"], lines)

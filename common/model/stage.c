@@ -144,9 +144,9 @@ static void end_pass(Stage *stage, int micro, bool backward)
 {
     backend_range_end();
     if (stage->micro[micro].tape->recording)
-        stage->alive += backward ? -1 : 1;
-    if (stage->alive > stage->most_alive)
-        stage->most_alive = stage->alive;
+        stage->in_flight += backward ? -1 : 1;
+    if (stage->in_flight > stage->most_in_flight)
+        stage->most_in_flight = stage->in_flight;
     if (stage->watch.ran)
         stage->watch.ran(stage->watch.context, stage, micro, backward);
 }

@@ -148,7 +148,7 @@ void report_step(Report *report, const StepReport *s)
         (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss),
         measured(report, "accuracy", "perplexity"), measure(report, s->loss, s->accuracy), "lr",
         s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
-        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_not_hidden_s",
+        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_exposed_s",
         s->wait_seconds, "comm_bytes_tp", (json_int_t)s->sent.tp.bytes, "comm_bytes_dp",
         (json_int_t)s->sent.dp.bytes, "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
     if (!(s->gradient_norm < 0))
@@ -194,11 +194,11 @@ static json_t *summary_of(const Report *report, const RankReport *r, int rank)
         "gradients", (json_int_t)r->use.peak[GRADIENTS], "optimiser",
         (json_int_t)r->use.peak[OPTIMISER], "activations", (json_int_t)r->use.peak[ACTIVATIONS],
         "step_s", r->step_seconds, "comm_bytes", (json_int_t)r->sent.all.bytes, "comm_s",
-        r->sent.all.seconds, "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
+        r->sent.all.seconds, "comm_exposed_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
         (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes,
         "comm_bytes_pp", (json_int_t)r->sent.pp.bytes, "stage", r->stage, "blocks",
-        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_alive", r->alive,
-        "pipeline_idle", r->idle);
+        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_in_flight",
+        r->in_flight, "pipeline_idle", r->idle);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -235,7 +235,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
         json_array_append_new(rows, summary_of(report, &ranks[i], i));
         step.peak += ranks[i].peak;
     }
-    if (step.seconds > 0) /* otherwise, no step was made */
+    if (step.seconds > 0) /* otherwise, no step was taken */
         report_speed(&step, count);
     if (report->metrics)
         write_line(report,

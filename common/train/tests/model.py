@@ -111,7 +111,7 @@ check("tp divides the products, and leaves the norms whole", abs(4 * split["comp
 check("replicas divide the batch, not the optimiser", abs(4 * cost.step(slow, small, 1, 4)["compute"] / whole["compute"] - 1) < 1e-9
       and cost.step(slow, small, 1, 4)["optimiser"] == whole["optimiser"])
 piped = cost.step(slow, small, 1, 1, 3, 1)
-check("a batch in one piece takes as long through three stages as on one rank, and crosses four borders",
+check("a batch in one piece takes as long through three stages as on one rank, and crosses four boundaries",
       abs(sum(piped[kind] for kind in ("compute", "element-wise", "bubble")) / sum(whole[kind] for kind in ("compute", "element-wise")) - 1) < 1e-9
       and abs(piped["over pp"] / (4 * (1e-5 + 8 * 16 * 96 * 4 / 1e9)) - 1) < 1e-9, piped)
 piped = cost.step(slow, small, 1, 1, 3, 8)

@@ -144,7 +144,7 @@ check("two ranks as fast as one miss their target", any("times as fast" in key a
       and any("MB per rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
 spent = list(lines_of(said.getvalue(), "where the time goes").values())
 check("each kind of work, waiting included, has its share of the fastest run's profile", ["base tp2", "12", *["16.7 %"] * 6, "-"] in spent, said.getvalue())
-check("with replicas, the part of the reduction that was not hidden is shown", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
+check("with replicas, the exposed part of the reduction is shown", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
 check("rows with PyTorch's times and with the memory are stored", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, per rank"}
       <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 4, [one.key() for one in kept_rows])
 check("memory has a blur of one per cent", {one.section for one in kept_rows if one.blur == 0.01} == {"memory"}, [vars(one) for one in kept_rows])
@@ -186,7 +186,7 @@ check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 an
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
     version, trouble = peers.version_of(python)
     for amp in ("off", "bf16"):
-        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} makes the same steps on 2x2, AMP={amp}"
+        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} takes the same steps on 2x2, AMP={amp}"
         if not version:
             print(f"skip - {sentence}: {trouble}")
             continue

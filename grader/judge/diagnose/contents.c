@@ -268,7 +268,7 @@ static const char *enough_of_shards(const Label *l)
                    "what an all-reduce sends")
            : l->index == SHARDED_SQUARES
                ? _("two sums over the replicas, mesh->dp, suffice")
-               : _("an all-gather, in which each replica brings its own part only, suffices");
+               : _("an all-gather, in which each replica contributes its own part only, suffices");
 }
 
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
@@ -322,9 +322,9 @@ static bool sums_a_few(const Label *l)
 }
 
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
- * its numbers to a multiple of n, which adds up to n - 1 numbers, and each half sends these n - 1
- * times. For an f or g alone, `allowed` determines the padding. Nobody halves a few doubles. But an
- * all-gather brings them all to each rank, and sends n/2 times as much as an all-reduce. */
+ * its numbers to a multiple of n, with at most n - 1 zeros, and each half sends these n - 1 times.
+ * For an f or g alone, `allowed` determines the padding. Nobody halves a few doubles. But an
+ * all-gather gives them all to each rank, and sends n/2 times as much as an all-reduce. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     if (sums_a_few(&want->label))

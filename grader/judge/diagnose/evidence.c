@@ -303,7 +303,7 @@ bool same_numbers_elsewhere(const Evidence *e)
         now++;
     return says(
         e,
-        _("the right numbers are all there but in the wrong places (the one of element %lld "
+        _("the right numbers are all there but in the wrong places (the value of element %lld "
           "is at element %lld): check along which dimension the pieces are joined or split, "
           "and in which order"),
         (long long)e->first_wrong, (long long)now);

@@ -261,11 +261,12 @@ bool row_of_other_ids(const Evidence *e)
         if (!(fabs(e->is[i] - e->right[i] - others) <= 2 * e->tolerance))
             return false;
     }
-    return says(e,
-                _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
-                  "what it returns for them to zero, but the tape does not know. ids_between() "
-                  "makes them NO_ID, which has no gradient"),
-                (long long)e->got->begin + at / columns);
+    return says(
+        e,
+        _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
+          "what it returns for them to zero, but the tape does not know this. ids_between() "
+          "makes them NO_ID, which has no gradient"),
+        (long long)e->got->begin + at / columns);
 }
 
 /* For the gradient of a table: are only the rows of repeated ids wrong? */
