@@ -86,7 +86,11 @@ for mutant in 06-no_g 06-no_f 04-no_f 02-row_split 13-one_after_the_other; do
     report LAB=$lab SEED=1 CASE="$case"
     check "$mutant: each check has the points, the status and the reason of make grade" page equals_verdict $lab verdict.json
 done
-wrong_answer 06-no_g
+wrong_answer 06-no_f
+report LAB=6 SEED=1
+check "the missing sum of an input gradient is drawn, too" \
+    page says 6 "ranks 0, 1: a partial sum, one term of it" "missing: the sum over ranks 0, 1"
+check "with what reaches it past the layer, the terms add up to the expected numbers" page adds_up 6
 copy_solution 6
 file=$(lab_file 6)
 sed -i -E 's/^(    return )(all_reduce\(.*)\);$/    Tensor *y = \2);\n    if (mesh->tp_rank == 1)\n        tensor_data(y)[3] += 1;\n\1y;/' "$file"

@@ -75,3 +75,5 @@ extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
 Suspect suspect(int mistake);
 /** The entries that the rank would write with this mistake. */
 Expected *expected_with(Trial *t, int mistake);
+/** Frees what expected_with() has kept. */
+void forget_suspects(Trial *t);

@@ -10,6 +10,14 @@ Expected *expected_with(Trial *t, int mistake)
     return &t->suspected[mistake];
 }
 
+void forget_suspects(Trial *t)
+{
+    for (int i = 0; i < MISTAKES; i++)
+        if (t->suspected[i].all.base)
+            expected_free(&t->suspected[i]);
+    memset(t->suspected, 0, sizeof t->suspected);
+}
+
 /* How many of the rank's tensors equal those of the mistake. */
 static int tensors_given(const Evidence *e, int mistake)
 {
