@@ -19,8 +19,7 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
         return SPAN_PP;
     if (!strcmp(what, REDUCTION_UNDER_WAY))
         return SPAN_UNDER_WAY;
-    if (mesh->dp_degree > 1 &&
-        (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_EXPOSED)))
+    if (mesh->dp_degree > 1 && (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_EXPOSED)))
         return SPAN_DP;
     if (exchanged)
         return SPAN_TP;
