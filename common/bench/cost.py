@@ -292,7 +292,7 @@ class Cluster:
     state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
     hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
-    moves: float = math.inf  # bytes per second that products read and write; they do so between operations
+    moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them
     activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
 
 
@@ -360,7 +360,7 @@ def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
 
 
 def over_tp_of(cluster, model, tp, dp, pp, micro):
-    """The seconds of a step's exchanges over tp: those of a stage's blocks, and all others."""
+    """The seconds of a step's exchanges over tp: in a stage's blocks, and at the ends of the model."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
     link, block, sums = link_of_tp(cluster, tp, tp * dp * pp), tokens * model.hidden * cluster.width, model.sums()
     # The kit gathers the result of its embedding. A language model splits its embedding and its
@@ -375,8 +375,8 @@ def over_tp_of(cluster, model, tp, dp, pp, micro):
 
 
 def step(cluster, model, tp, dp, pp=1, micro=1):
-    """The seconds of a step, by kind of work: those of the busiest stage, and the time that it waits
-    for the others, which run their first forward and their last backward pass before or after it."""
+    """The seconds of a step, by kind of work, on a rank of the busiest stage. In the bubble, it waits
+    while the other stages run one micro-batch."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
     passes = model.passes()[0]
     slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
