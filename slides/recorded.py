@@ -89,11 +89,11 @@ def in_tens(number):
 
 def all_reduces():
     """{ranks: [(bytes, measured, predicted)]} in microseconds. Latency and bandwidth are measured
-    on two ranks at 4 KiB and 2 MiB, as in make model; more ranks than cores share the cores."""
+    on two ranks at 4 KiB and 16 MiB, as in make model; more ranks than cores share the cores."""
     (_, cores), *rows = (line.split() for line in record.read("all-reduce"))
     measured = {(int(ranks), int(size)): float(us) for ranks, size, us in rows}
-    small, large = measured[2, 4 << 10], measured[2, 2 << 20]
-    link = cost.Link(small / 2e6, (2 << 20) / (1e-6 * (large - small)))
+    small, large = measured[2, 4 << 10], measured[2, 16 << 20]
+    link = cost.Link(small / 2e6, (16 << 20) / (1e-6 * (large - small)))
     found = {}
     for (ranks, size), us in measured.items():
         crowd = max(1.0, ranks / int(cores))

@@ -271,13 +271,14 @@ check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and
 middle = growth.model_of(growth.BASE)
 cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))
 tokens = middle.batch * middle.seq
-in_gemm = 2 * middle.products()[0] * tokens * middle.hidden ** 2 / cluster.gemm
+in_gemm, in_norms = middle.work()[0] / cluster.gemm, 4 * tokens * middle.streamed(1, 1, 0)[0] / cluster.stream
 parts = growth.cost.step(cluster, middle, 1, 1)
 fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                     (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
-                                     ("gelu", parts["element-wise"]))])
+                                     ("layer_norm", in_norms), ("gelu", parts["element-wise"] - in_norms))])
 check("calibrated rates equal the profile's", all(abs(getattr(fitted, name) / getattr(cluster, name) - 1) < 1e-9
-                                                    for name in ("gemm", "attention", "stream", "optimiser")), fitted)
+                                                    for name in ("gemm", "attention", "stream", "optimiser"))
+      and abs(fitted.activation / cluster.stream - 1) < 1e-9, fitted)
 check("a figure that doubles with a size grows with its first power, one that quadruples with its second",
       growth.slope([1, 2, 4], [3, 6, 24]) == ["", "1.00", "2.00"], growth.slope([1, 2, 4], [3, 6, 24]))
 spent = sum(one["forward_ms"] + one["backward_ms"] for one in run["profile"]) * 2 / 1e3
