@@ -298,12 +298,14 @@ void stage_send_start(Stage *stage, Tensor *x, int to)
 void stage_sends_finish(Stage *stage)
 {
     micro_of(stage, 0, "stage_sends_finish");
+    stage->finished = callsite();
+    if (stage->sent == 0)
+        return;
     for (int i = 0; i < stage->sent; i++) {
         comm_wait(stage->sends[i].request);
         buffer_release(stage->sends[i].buffer);
     }
     stage->sent = 0;
-    stage->finished = callsite();
     span_end(STAGE_SEND, false);
 }
 

@@ -196,12 +196,13 @@ def folded(title, members):
 
 
 def check_section(members):
-    """Shows the first matrix with errors; folds the other ones with errors, and those without
-    errors."""
-    bad, good = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
+    """Shows the first matrix with errors; folds the other ones with errors, those that some rank did
+    not reach, and those without errors."""
+    bad, other = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
+    lacking, good = [member for member in other if lacking_text(member[1])], [member for member in other if not lacking_text(member[1])]
     if not bad:
-        return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in good)}</div>'
-    return matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} without errors").format(n=len(good)), good)
+        return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in other)}</div>'
+    return matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} not reached on some rank").format(n=len(lacking)), lacking) + folded(_("{n} without errors").format(n=len(good)), good)
 
 
 def capitalised(text):

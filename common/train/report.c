@@ -108,22 +108,32 @@ static const char *measured(const Report *report, const char *accuracy, const ch
     return report->is_language ? perplexity : accuracy;
 }
 
+/* Rewrites the last line of a terminal of 80 columns: a bar that leaves room for the text. */
+static void draw_bar(const Report *report, const StepReport *s, double left)
+{
+    enum { COLUMNS = 80, WIDTH = 24, LEAST = 4 };
+    char text[COLUMNS];
+    const int length =
+        snprintf(text, sizeof text,
+                 report->is_language ? _("%lld/%lld loss %.4f ppl %.3f %.0f tok/s %.0f s left ")
+                                     : _("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "),
+                 (long long)s->step, (long long)report->steps, s->loss,
+                 measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
+    const int room = COLUMNS - (int)strlen("[] ") - length;
+    const int width = room > WIDTH ? WIDTH : room < LEAST ? LEAST : room;
+    const int filled = (int)(width * s->step / report->steps);
+    printf("\r[");
+    for (int i = 0; i < width; i++)
+        putchar(i < filled ? '#' : '.');
+    printf("] %s\033[K", text);
+}
+
 static void progress(Report *report, const StepReport *s)
 {
-    enum { WIDTH = 24 };
     double elapsed = clock_now() - report->begin;
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
-        int filled = (int)(WIDTH * s->step / report->steps);
-        printf("\r[");
-        for (int i = 0; i < WIDTH; i++)
-            putchar(i < filled ? '#' : '.');
-        printf("] ");
-        printf(report->is_language ? _("%lld/%lld loss %.4f ppl %.3f %.0f tok/s %.0f s left ")
-                                   : _("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "),
-               (long long)s->step, (long long)report->steps, s->loss,
-               measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
-        fputs("\033[K", stdout);
+        draw_bar(report, s, left);
         report->bar_open = true;
     } else if (s->step == report->first + 1 || s->step == report->steps ||
                clock_now() - report->last_line > 2) {
