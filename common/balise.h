@@ -238,7 +238,8 @@ typedef struct Pending Pending; /**< a sum or a send that was started and not wa
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
     Tensor *gradients; /**< this rank's; the optimiser reads the result from the same memory */
-    Pending *pending;  /**< for you: bucket_ready() stores it, buckets_finish() waits for it */
+    /** For you, NULL at the beginning of a step: bucket_ready() stores it, buckets_finish() waits for it. */
+    Pending *pending;
 } Bucket;
 Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
 void pending_wait(Pending *pending);        /**< returns when what was started is complete; call it once per start */

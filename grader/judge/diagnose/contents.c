@@ -1,7 +1,7 @@
 /* Checks what each rank holds and sends: parameters, initial values, traffic. */
 #include <math.h>
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/sharded.h"
 
@@ -185,6 +185,25 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
                      want->label.name, strange->label.name);
             return true;
         }
+    return false;
+}
+
+/* Does the layer compute with a parameter that the reference does not have? */
+bool uses_another_parameter(const Evidence *e)
+{
+    for (const Entry *p = NULL; (p = strange_parameter(e->trial, p));) {
+        Label label = p->label;
+        label.what = GRADIENT_OF;
+        label.of = A_PARAMETER;
+        label.step = 0;
+        const Entry *gradient = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
+        for (int64_t i = 0; gradient && i < gradient->count; i++)
+            if (numbers_of(gradient)[i] != 0)
+                return says(e,
+                            _("the result depends on the parameter %.63s, which the layer does not "
+                              "need: remove what uses it"),
+                            p->label.name);
+    }
     return false;
 }
 

@@ -44,7 +44,7 @@ bool not_a_number(const Evidence *e)
         if (isinf(e->is[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "or grew without bound"));
-        } else if (isnan(e->is[i]))
+        } else if (isnan(e->is[i]) && !isnan(e->right[i]))
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
                                    "was complete: wait for it first (pending_wait, MPI_Wait)")
@@ -265,6 +265,11 @@ bool of_another_rank(const Evidence *e)
         bool same = entry && entry->count == e->count &&
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
+        if (same && (is_operation(e->want, READ_TWICE) || is_operation(e->want, WEIGHT_KEPT)))
+            return says(e,
+                        _("all_reduce altered its input, which now holds the numbers of rank %d; "
+                          "another operation still needs the old values"),
+                        rank);
         if (same)
             return says(e,
                         tp_group(c, rank).first == tp_group(c, e->trial->rank).first

@@ -152,6 +152,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      last_ones_wrong,
                                      replicas_differ,
                                      summed_in_each_pass,
+                                     uses_another_parameter,
                                      scaled,
                                      NULL};
     static Finder *const signs[] = {step_of_wrong_gradient,
@@ -165,19 +166,13 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
-    static Finder *const of_sums[] = {sent_beyond_group,
-                                      ring_is_wrong,
-                                      divided_by_bucket_count,
-                                      averaged_at_wrong_step,
-                                      squares_are_wrong,
-                                      weights_are_stale,
-                                      shards_in_other_group,
-                                      gradients_are_elsewhere,
-                                      only_own_part_is_right,
-                                      suspected,
-                                      sum_is_divided,
-                                      made_of_contributions,
-                                      NULL};
+    static Finder *const of_sums[] = {sent_beyond_group,       ring_is_wrong,
+                                      divided_by_bucket_count, averaged_at_wrong_step,
+                                      squares_are_wrong,       weights_are_stale,
+                                      shards_in_other_group,   gradients_are_elsewhere,
+                                      only_own_part_is_right,  suspected,
+                                      sum_is_divided,          made_of_contributions,
+                                      gathered_in_other_group, NULL};
     *proven = (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) || look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
 }

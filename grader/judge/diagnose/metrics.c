@@ -229,6 +229,10 @@ bool metrics_are_wrong(const Evidence *e)
          N_("%s is summed over the world and divided by the number of replicas: sum "
             "over the replicas, mesh->dp, without a division")},
         {dp, {0}, N_("%s is summed over the replicas twice")},
+        {0,
+         {dp * all.own[0], dp * all.own[1], dp * all.own[2]},
+         N_("%s is this replica's own, times the number of replicas: replicas may read different "
+            "numbers of rows, so sum it over mesh->dp")},
     };
     if (dp > 1 && isfinite(all.mean) &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))

@@ -138,7 +138,9 @@ bool suspected(const Evidence *e)
     if (s == NO_MISTAKE)
         return denied &&
                (step_of_wrong_gradient(e) || (all_outputs_right(e) && beside_the_tape(e)));
-    if (s == OWN_ONLY && brought_by_one(e))
+    if ((s == OWN_ONLY || (s == ONE_REPLICA && e->want->check == METRICS)) && brought_by_one(e))
+        return true;
+    if ((s == ONE_REPLICA || s == DIVIDED_ALONE) && summed_elsewhere(e))
         return true;
     return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""
