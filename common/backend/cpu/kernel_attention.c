@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/products.h"
 #include "backend/cpu/vector_math.h"
 
 /* Computes the scores of a tile of queries at a time, with every visible key. The backward pass
@@ -14,6 +15,8 @@ enum { ROWS_OF_A_TILE = 256 };
 /* A tile of causal attention ends at the last key that its last query sees: smaller tiles compute
  * fewer scores of the future. */
 enum { ROWS_OF_A_CAUSAL_TILE = 64 };
+
+enum { BF16_STEP = 64 }; /* bf16: numbers of keys and of queries are multiples of it, or all */
 
 static int64_t rows_of_tile(const AttentionShape *shape)
 {
@@ -112,12 +115,29 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
+/** Are the products of this attention in bf16? The choice depends on the shape alone, so it is the
+ *  same for all heads, samples and tiles. */
+static bool is_bf16(const AttentionShape *shape)
+{
+    return bf16_multiplies(shape->positions, attention_keys(shape), shape->head_size);
+}
+
 /** c [rows,columns] = factor · a · b for one head, added to c if `accumulate`; flags may transpose
  *  a and b. */
-static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
-                     int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
-                     int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
+static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows,
+                     int64_t columns, int64_t inner, real factor, const real *a, int64_t a_stride,
+                     const real *b, int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
+    if (bf16) {
+        const Product product = {.a_transposed = a_flag == CblasTrans,
+                                 .b_transposed = b_flag == CblasTrans,
+                                 .accumulate = accumulate,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .inner = inner};
+        bf16_multiply_parts(product, factor, a, a_stride, b, b_stride, c, c_stride);
+        return;
+    }
     cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a,
                 (int)a_stride, b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
 }
@@ -131,16 +151,25 @@ typedef struct Head {
     const int32_t *mask;
 } Head;
 
+/** Rounds a number of keys or queries up, to at most `all`. oneDNN prepares a product for each
+ *  size, so there should be few. */
+static int64_t rounded_up(int64_t count, int64_t all)
+{
+    const int64_t up = (count + BF16_STEP - 1) / BF16_STEP * BF16_STEP;
+    return up < all ? up : all;
+}
+
 /** Returns the number of keys to compute with, at least 1: all keys after them are hidden, like
  *  padding. In causal attention, returns the number of all keys. The number decides in which order
  *  the library adds, so with fewer keys, a mask that hides future keys would change the last bits
  *  of past results. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
-    int64_t keys = attention_keys(shape);
+    const int64_t all = attention_keys(shape);
+    int64_t keys = all;
     while (mask && !shape->causal && keys > 1 && !mask[keys - 1])
         keys--;
-    return keys;
+    return is_bf16(shape) ? rounded_up(keys, all) : keys;
 }
 
 static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
@@ -173,6 +202,7 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
     const int64_t positions = shape->positions, size = shape->head_size,
                   width = shape->heads * size, most = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
+    const bool bf16 = is_bf16(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
@@ -180,10 +210,10 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         for (int64_t i = 0; i < positions; i += most) {
             const Tile tile = tile_at(shape, &head, i, positions);
             const int64_t at = head.first + i * width;
-            multiply(CblasNoTrans, CblasTrans, tile.rows, tile.keys, size, (real)shape->factor,
-                     q + at, width, k + head.key, width, false, p, tile.keys);
+            multiply(bf16, CblasNoTrans, CblasTrans, tile.rows, tile.keys, size,
+                     (real)shape->factor, q + at, width, k + head.key, width, false, p, tile.keys);
             masked_exponents(&tile, p, highest + head.row + i, sums + head.row + i);
-            multiply(CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p, tile.keys,
+            multiply(bf16, CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p, tile.keys,
                      v + head.key, width, false, y + at, width);
             divide_rows(tile.rows, size, sums + head.row + i, y + at, width);
         }
@@ -206,7 +236,7 @@ static int64_t queries_used(const AttentionShape *shape, const real *dy)
     int64_t end = shape->positions;
     while (end > 0 && is_zero(size, dy + (end - 1) * width))
         end--;
-    return end;
+    return is_bf16(shape) ? rounded_up(end, shape->positions) : end;
 }
 
 void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
@@ -218,6 +248,7 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                   width = shape->heads * size, most = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
     const real factor = (real)shape->factor;
+    const bool bf16 = is_bf16(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
@@ -230,16 +261,16 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width, k + first,
-                     width, false, p, shown);
-            multiply(CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width, v + first,
-                     width, false, ds, shown);
+            multiply(bf16, CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width,
+                     k + first, width, false, p, shown);
+            multiply(bf16, CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width,
+                     v + first, width, false, ds, shown);
             softmax_backward(&tile, highest + head.row + i, sums + head.row + i, p, ds);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown, k + first,
-                     width, false, dq + at, width);
-            multiply(CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown, q + at, width,
-                     i < last, dk + first, width);
-            multiply(CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at, width,
+            multiply(bf16, CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown,
+                     k + first, width, false, dq + at, width);
+            multiply(bf16, CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown, q + at,
+                     width, i < last, dk + first, width);
+            multiply(bf16, CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at, width,
                      i < last, dv + first, width);
         }
         clear_positions(shape, queries, positions, dq + first);
