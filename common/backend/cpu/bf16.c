@@ -94,10 +94,29 @@ static void *room_for(int64_t bytes, Room *room)
     return room->memory;
 }
 
+/** The matrix that does not change, and its rounded copy. */
+static struct {
+    const real *numbers;
+    int64_t count; /* 0: not rounded yet */
+    Room room;
+} unchanged;
+
+void backend_round_once(const real *x)
+{
+    unchanged.numbers = x;
+    unchanged.count = 0;
+}
+
 static const uint16_t *rounded(int64_t count, const real *x, Room *room)
 {
     if (is_weight(x))
         return rounded_weight(count, x);
+    if (x == unchanged.numbers) {
+        if (count == unchanged.count)
+            return unchanged.room.memory;
+        unchanged.count = count;
+        room = &unchanged.room;
+    }
     uint16_t *y = room_for(count * (int64_t)sizeof *y, room);
     round_all(count, x, y);
     return y;
