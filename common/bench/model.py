@@ -144,7 +144,7 @@ def validate(build, work, model, machine):
         layout = tp, dp, pp, micro_batches(model, dp, pp)
         measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
         predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
-        lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
+        lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{round(100 * (predicted / measured - 1)):+} %"])
     table("prediction against measurement, ms per step", ["", "ranks", "predicted", "measured", "error"], lines)
 
 
