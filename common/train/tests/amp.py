@@ -13,7 +13,7 @@ from runs import BUILD, check, losses_of, metrics_of, run
 # Every product of the layers is large enough for bf16, at each layout below; in WIDE, so is attention's tile.
 COMMON = ["--samples", 320, "--test", "", "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
 SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 24, "--seq", 48, *COMMON]
-WIDE = ["--layers", 1, "--hidden-dim", 128, "--heads", 2, "--batch-size", 4, "--seq", 128, *COMMON, "--steps", 6]
+WIDE = ["--layers", 1, "--hidden-dim", 256, "--heads", 2, "--batch-size", 4, "--seq", 128, *COMMON, "--steps", 6]
 TWELVE = [*SMALL, "--steps", 12]
 BF16 = ["--amp", "bf16"]
 LAYOUTS = ((2, 1), (1, 2), (2, 2))
