@@ -38,13 +38,22 @@ static bool is_under_way(double x)
     return bits[0] == bits[1];
 }
 
+bool nan_is_hidden(const Evidence *e)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (isnan(e->right[i]) && !isnan(e->is[i]))
+            return says(e, _("NaN went in, but a number came out: a sum, a mean or a step with NaN "
+                             "must be NaN, so that every rank learns that the training diverges"));
+    return false;
+}
+
 bool not_a_number(const Evidence *e)
 {
     for (int64_t i = 0; i < e->count; i++)
         if (isinf(e->is[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "or grew without bound"));
-        } else if (isnan(e->is[i]))
+        } else if (isnan(e->is[i]) && !isnan(e->right[i]))
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
                                    "was complete: wait for it first (pending_wait, MPI_Wait)")
