@@ -95,7 +95,11 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
 {
     if (!stage)
         misuse("pass on the stage that your function was given", "%s: the stage is NULL", function);
-    if (micro < 0 || micro >= stage->micros)
+    if (micro < 0)
+        misuse("micro-batches are numbered from 0, and stages from 0 to pp_degree - 1; tp_degree "
+               "and dp_degree count other ranks",
+               "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
+    if (micro >= stage->micros)
         misuse("micro-batches are numbered from 0", "%s: there is no micro-batch %d, only 0 to %d",
                function, micro, stage->micros - 1);
     return &stage->micro[micro];

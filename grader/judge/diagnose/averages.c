@@ -273,3 +273,20 @@ bool sum_is_divided(const Evidence *e)
                   "weights by its share of all rows instead"),
                 1 / factor, names);
 }
+
+/* Lab 16: are all weights the same multiple of the right ones? */
+bool shares_do_not_add_up(const Evidence *e)
+{
+    int64_t at = 0;
+    if (e->want->label.of != THE_WEIGHTS || e->count < 2)
+        return false;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
+    const double sum = e->is[at] / e->right[at];
+    return fabs(sum) > 1e-6 && close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
+           says(
+               e,
+               _("the shares of the replicas add up to %.4g, not to 1: each is this replica's rows, "
+                 "divided by the rows of all replicas since the last average"),
+               sum);
+}

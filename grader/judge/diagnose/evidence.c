@@ -38,6 +38,15 @@ static bool is_under_way(double x)
     return bits[0] == bits[1];
 }
 
+bool nan_is_hidden(const Evidence *e)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (isnan(e->right[i]) && !isnan(e->is[i]))
+            return says(e, _("NaN went in, but a number came out: a sum, a mean or a step with NaN "
+                             "must be NaN, so that every rank learns that the training diverges"));
+    return false;
+}
+
 bool not_a_number(const Evidence *e)
 {
     for (int64_t i = 0; i < e->count; i++)

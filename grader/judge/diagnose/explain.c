@@ -166,14 +166,23 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
-    static Finder *const of_sums[] = {sent_beyond_group,       ring_is_wrong,
-                                      divided_by_bucket_count, averaged_at_wrong_step,
-                                      squares_are_wrong,       weights_are_stale,
-                                      shards_in_other_group,   gradients_are_elsewhere,
-                                      only_own_part_is_right,  suspected,
-                                      sum_is_divided,          made_of_contributions,
-                                      gathered_in_other_group, NULL};
-    *proven = (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) || look_at_numbers(e, proofs);
+    static Finder *const of_sums[] = {sent_beyond_group,
+                                      ring_is_wrong,
+                                      divided_by_bucket_count,
+                                      averaged_at_wrong_step,
+                                      squares_are_wrong,
+                                      weights_are_stale,
+                                      shards_in_other_group,
+                                      gradients_are_elsewhere,
+                                      only_own_part_is_right,
+                                      suspected,
+                                      sum_is_divided,
+                                      shares_do_not_add_up,
+                                      made_of_contributions,
+                                      gathered_in_other_group,
+                                      NULL};
+    *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
+              look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
 }
 
