@@ -15,18 +15,19 @@ def reason_text(check, others):
     texts = [f'<p class="hint">{escape(line)}</p>' if line.startswith(_("HINT: ")) else f"<p>{escape(line)}</p>" for line in lines if line]
     if others:
         texts.append(paragraph(_("also failing for this reason: %s") % ", ".join(_(other["name"]) for other in others)))
-    return section([check], "".join(texts), "reason")
+    return section([check], "".join(texts))
 
 
-def section(checks, text, kind):
+def section(checks, text):
     """A section about checks of one status."""
     points, of = (sum(check[key] for check in checks) for key in ("points", "of"))
-    return f'''<section class="{kind}"><h2>{MARKS.get(checks[0]["status"], "✗")} {escape(", ".join(_(check["name"]) for check in checks))} <span>{points}/{of} {escape(_(checks[0]["status"]))}</span></h2>{text}</section>'''
+    held = " held" if checks[0]["status"] == "held back" else ""
+    return f'''<section class="reason{held}"><h2>{MARKS.get(checks[0]["status"], "✗")} {escape(", ".join(_(check["name"]) for check in checks))} <span>{points}/{of} {escape(_(checks[0]["status"]))}</span></h2>{text}</section>'''
 
 
 def held_back(checks):
     """A section for each reason for which points are held back."""
-    return [section([check for check in checks if check["reason"] == reason], paragraph(reason), "reason held") for reason in dict.fromkeys(check["reason"] for check in checks)]
+    return [section([check for check in checks if check["reason"] == reason], paragraph(reason)) for reason in dict.fromkeys(check["reason"] for check in checks)]
 
 
 def reasons_text(found):

@@ -109,8 +109,8 @@ const Case *case_to_look_at(const Options *o, Case cases[MAX_CASES], char *runne
     const Case *c = choose(lab, o, cases, &index);
     const int rank = o->tape >= 0 ? o->tape : o->debug;
     printf(_("Lab %d  %s"), lab->number, _(lab->title));
-    printf(", SEED=%llu CASE=%d%s\n  %s\n", (unsigned long long)o->seed, index, _(":"),
-           case_text(c, text));
+    printf(", SEED=%llu CASE=%d%s\n", (unsigned long long)o->seed, index, _(":"));
+    print_indented(stdout, page_of(stdout), case_text(c, text), "  ");
     fflush(stdout);
     if (rank >= c->world)
         give_up_with(N_("RANK=0, or another CASE"), _("this case has ranks 0 to %d"), c->world - 1);

@@ -97,6 +97,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         {THE_WEIGHTS, CALL_OF, N_("average_is_due and average_weights after step %d of run %d"),
          N_("weights after step %d of run %d")},
         {EVALUATION, LOSS_OF, N_("loss of the evaluation"), N_("evaluation of the whole model")},
+        {THE_GROUPS, MAKING_OF, N_("creation of the groups"), N_("the groups")},
     };
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
         if (sentences[i].of == l->of) {
@@ -198,9 +199,6 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         break;
     case A_GROUP:
         snprintf(text, LABEL_SIZE, "%s", group_names[l->index]);
-        break;
-    case THE_GROUPS:
-        snprintf(text, LABEL_SIZE, "%s", _("the groups"));
         break;
     default:
         snprintf(text, LABEL_SIZE, "%s", l->name);

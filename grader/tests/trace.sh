@@ -41,6 +41,12 @@ check "a pass without calls is named, before the next pass with some" \
         "$(grep -m1 '^   all_reduce' out)")" ]
 script -qec "make --silent SEED=1 trace LAB=6" /dev/null < /dev/null > out 2>&1
 check "on a terminal, its headings stand out" has $'^\x1b\\[1m-- backward pass'
+fits() { # fits LANGUAGE: a trace of four ranks, on a terminal of 80 columns
+    LANG=$1 script -qec "stty cols 80; make --silent SEED=1 trace LAB=13 SOLUTION=1 CASE=17" /dev/null < /dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g; s/\r//' > out
+    has '^   receive .*  26$' && [ -z "$(LC_ALL=C.UTF-8 grep -E '.{81}' out)" ]
+}
+check "a table that is wider than the terminal has the lines' numbers alone" fits C.UTF-8
+check "in French, too" fits fr_FR.UTF-8
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1

@@ -20,6 +20,7 @@ typedef struct Table {
     const char *file; /* the lab's file */
     Paint paint;
     Difference first;
+    bool brief;              /* cells have the line's number alone, and the head says what it is */
     int64_t next[MAX_RANKS]; /* index into each rank's calls */
     Row *row;
     int64_t rows;
@@ -194,9 +195,9 @@ static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
     const char *line = line_of(call->address);
     size_t own = strlen(t->file);
     if (!strncmp(line, t->file, own) && line[own] == ':')
-        append(text, LABEL, _("line %s"), line + own + 1);
+        append(text, LABEL, t->brief ? "%s" : _("line %s"), line + own + 1);
     else
-        append(text, LABEL, "%s", line[0] ? line : _("(kit)"));
+        append(text, LABEL, "%s", line[0] ? line : t->brief ? "-" : _("(kit)"));
     append_other(first_of(row), call, text);
     if (!call->returned)
         append(text, LABEL, "%s", _(", waits"));
@@ -204,18 +205,24 @@ static void cell_of(const Table *t, const Row *row, int rank, char text[LABEL])
         append(text, LABEL, "%s", _(", still open"));
 }
 
-static const char *rank_name(int rank, char text[LABEL])
+static const char *rank_name(const Table *t, int rank, char text[LABEL])
 {
-    snprintf(text, LABEL, _("rank %d"), rank);
+    snprintf(text, LABEL, t->brief ? "%d" : _("rank %d"), rank);
     return text;
 }
 
-static void measure(Table *t)
+static const char *head_of_calls(const Table *t)
+{
+    return t->brief ? _("call, and its line on each rank (-: the kit)") : _("call");
+}
+
+/* Finds the widths of the columns, and returns the table's. */
+static int measure(Table *t)
 {
     char text[LABEL];
-    t->label_width = characters_of(_("call"));
+    t->label_width = characters_of(head_of_calls(t));
     for (int r = 0; r < t->calls->ranks; r++)
-        t->cell_width[r] = characters_of(rank_name(r, text));
+        t->cell_width[r] = characters_of(rank_name(t, r, text));
     for (int64_t i = 0; i < t->rows; i++) {
         line_label(&t->row[i], text);
         if (characters_of(text) > t->label_width)
@@ -226,6 +233,10 @@ static void measure(Table *t)
                 t->cell_width[r] = characters_of(text);
         }
     }
+    int width = 3 + t->label_width;
+    for (int r = 0; r < t->calls->ranks; r++)
+        width += 2 + t->cell_width[r];
+    return width;
 }
 
 static bool is_first_difference(const Table *t, const Row *row)
@@ -266,9 +277,9 @@ static void print_head(FILE *out, const Table *t)
 {
     int blanks = 0;
     char name[LABEL];
-    fprintf(out, "\n   %-*s", padded_to(_("call"), t->label_width), _("call"));
+    fprintf(out, "\n   %-*s", padded_to(head_of_calls(t), t->label_width), head_of_calls(t));
     for (int r = 0; r < t->calls->ranks; r++)
-        print_cell(out, t, r, rank_name(r, name), &blanks);
+        print_cell(out, t, r, rank_name(t, r, name), &blanks);
     fprintf(out, "\n");
 }
 
@@ -283,7 +294,9 @@ void table_print(FILE *out, Page page, const Outcome *outcome, const char *file)
     const Label *where = NULL;
     const Entry *passed = NULL;
     make_rows(&t);
-    measure(&t);
+    t.brief = measure(&t) > page.columns;
+    if (t.brief)
+        measure(&t);
     print_head(out, &t);
     for (int r = 0; r < calls->ranks; r++)
         if (calls->rank[r].first)
