@@ -147,12 +147,12 @@ typedef struct Head {
  * for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
-/* Each product rounds its matrices. A head with fewer multiply-adds per number in them stays in
+/* Each product rounds its matrices. Attention with fewer multiply-adds per number in them stays in
  * FP32. Measured forward and backward, on one core with AMX: with 21 (128 queries, 128 keys, 32
  * numbers), FP32 takes 1.0 times as long as BF16, with 32 (128·128·64) 1.3 times, with 35
  * (256·256·48) 1.8 times; in causal tiles, with 25 (64·256·48) 0.9 times, with 30 (64·512·64) 1.3
- * times. The choice depends only on the shape and the mask, so it is the same in both passes and at
- * every layout. */
+ * times. The choice depends only on the shape, so it is the same in both passes and at every
+ * layout. With many hidden keys, BF16 is still as fast. */
 enum { BF16_LEAST_PER_NUMBER = 30 };
 
 static bool is_bf16(int64_t rows, int64_t keys, int64_t size)
@@ -185,7 +185,7 @@ static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
                   keys = attention_keys(shape), a = n % shape->heads * shape->head_size;
     const int32_t *shown = mask ? mask + b * keys : NULL;
     const int64_t seen = keys_seen(shape, shown);
-    const bool bf16 = is_bf16(rows_of_tile(shape), seen, shape->head_size);
+    const bool bf16 = is_bf16(rows_of_tile(shape), keys, shape->head_size);
     return (Head){b * shape->positions * width + a,
                   b * keys * width + a,
                   n * shape->positions,
