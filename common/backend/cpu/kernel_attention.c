@@ -147,12 +147,19 @@ typedef struct Head {
  * for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
-/* A head with fewer multiply-adds in a product of a tile stays in FP32. Measured forward and
- * backward, on one core with AMX: 128·128·32 take 1.0 times as long in FP32 as in BF16, 128·128·64
- * 1.3 times, 256·256·48 1.8 times; in causal tiles, 64·256·48 take 0.9 times and 64·256·64 1.1
- * times. The choice depends only on the shape and the mask, so it is the same in both passes and at
- * every layout. */
-enum { BF16_LEAST_OF_TILE = 1 << 20 };
+/* Each product rounds its matrices. Attention with fewer multiply-adds per number in them stays in
+ * FP32. Measured forward and backward, on one core with AMX: with 21 (128 queries, 128 keys, 32
+ * numbers), FP32 takes 1.0 times as long as BF16, with 32 (128·128·64) 1.3 times, with 35
+ * (256·256·48) 1.8 times; in causal tiles, with 25 (64·256·48) 0.9 times, with 30 (64·512·64) 1.3
+ * times. The choice depends only on the shape, so it is the same in both passes and at every
+ * layout. With many hidden keys, BF16 is still as fast. */
+enum { BF16_LEAST_PER_NUMBER = 30 };
+
+static bool is_bf16(int64_t rows, int64_t keys, int64_t size)
+{
+    const int64_t numbers = rows * size + keys * size + rows * keys;
+    return products_in_bf16() && rows * keys * size >= BF16_LEAST_PER_NUMBER * numbers;
+}
 
 static int64_t rounded_up(int64_t count, int64_t all)
 {
@@ -177,13 +184,12 @@ static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
     const int64_t b = n / shape->heads, width = shape->heads * shape->head_size,
                   keys = attention_keys(shape), a = n % shape->heads * shape->head_size;
     const int32_t *shown = mask ? mask + b * keys : NULL;
-    const int64_t seen = keys_seen(shape, shown), up = rounded_up(seen, keys);
-    const bool bf16 =
-        products_in_bf16() && rows_of_tile(shape) * up * shape->head_size >= BF16_LEAST_OF_TILE;
+    const int64_t seen = keys_seen(shape, shown);
+    const bool bf16 = is_bf16(rows_of_tile(shape), keys, shape->head_size);
     return (Head){b * shape->positions * width + a,
                   b * keys * width + a,
                   n * shape->positions,
-                  bf16 ? up : seen,
+                  bf16 ? rounded_up(seen, keys) : seen,
                   bf16,
                   shown};
 }

@@ -20,7 +20,7 @@ static AttentionShape shape_of(int i)
 {
     static const int64_t batch[] = {1, 2, 1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1},
                          positions[] = {1, 3, 17, 64, 65, 90, 70, 16, 33, 40, 66, 20, 140, 140};
-    static const int64_t heads[] = {1, 2, 3, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 2},
+    static const int64_t heads[] = {1, 2, 3, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1},
                          sizes[] = {1, 5, 16, 64, 24, 64, 7, 32, 33, 128, 80, 130, 8, 128};
     return (AttentionShape){.batch = batch[i],
                             .positions = positions[i],
