@@ -58,7 +58,7 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     ring_is_wrong, sent_beyond_group, multiplied_by_calls, no_backward_of_segment,
     squares_are_wrong, weights_are_stale, shards_in_other_group, gradients_are_elsewhere,
     only_own_part_is_right, norms_summed_wrongly, positions_of_another_rank, summed_elsewhere,
-    uses_another_parameter, gathered_in_other_group;
+    uses_another_parameter, gathered_in_other_group, hides_nan;
 
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);

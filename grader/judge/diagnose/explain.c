@@ -121,6 +121,7 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[])
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
     static Finder *const proofs[] = {after_wrong_gradients,
+                                     hides_nan,
                                      metrics_are_wrong,
                                      norm_is_wrong,
                                      input_altered,
