@@ -11,6 +11,8 @@ bool is_right(const Evidence *e, int64_t i)
 void look_over(Evidence *e)
 {
     e->first_wrong = e->count;
+    e->wrong = e->zeros = e->lost = e->extra = 0;
+    e->error = e->most_is = e->most_right = 0;
     for (int64_t i = e->count - 1; i >= 0; i--) {
         e->zeros += e->is[i] == 0;
         e->error = fmax(e->error, fabs(e->is[i] - e->right[i]));
