@@ -52,7 +52,7 @@ bool first_ones_right(const Evidence *e)
     int64_t told = 0;
     for (int64_t i = 0; i < first; i++)
         told += e->right[i] != 0;
-    if (one > 0 && (first % one == 0 || is_end_of_piece(e, first)))
+    if (one > 0 && (first % one == 0 || (alike_on_ranks(e->c) && is_end_of_piece(e, first))))
         return false; /* whole samples, rows or pieces of a row may be right for another reason */
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
