@@ -47,6 +47,7 @@ typedef struct Case {
     double p;                      /**< of dropout */
     int32_t training;              /**< dropout drops */
     int32_t integers;    /**< small integers, so that sums are exact; zeros on the last rank */
+    int32_t diverged;    /**< one number of the first rank's own inputs is NaN */
     int32_t flat;        /**< x is [B,H], without S */
     int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
     int32_t dy_exponent; /**< the gradient that enters a backward pass is scaled by 2^dy_exponent */

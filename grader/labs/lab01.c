@@ -22,6 +22,7 @@ static int cases_01(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     c->kind = LARGE;
     c->S = world == 2 ? 65 : 17; /* where it is cheap, more numbers than 16 bits can count */
     c->H = 512;
+    c->diverged = world > 1;
     c++->delay = 1;
     if (world > 2) { /* fewer numbers than ranks: not every rank has a part */
         *c = usual_case(lab, d, world);

@@ -67,8 +67,9 @@ bool summed_elsewhere(const Evidence *e)
         sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
     }
     return sent > 0 && sent >= numbers_of(want)[0] - 0.5 &&
-           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: "
-                     "start the sum on bucket->gradients itself, not on a copy"));
+           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
+                     "sum must be in bucket->gradients itself, where "
+                     "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
 }
 
 bool divided_by_bucket_count(const Evidence *e)

@@ -5,12 +5,14 @@
 
 bool is_right(const Evidence *e, int64_t i)
 {
-    return fabs(e->is[i] - e->right[i]) <= e->tolerance;
+    return fabs(e->is[i] - e->right[i]) <= e->tolerance || (isnan(e->is[i]) && isnan(e->right[i]));
 }
 
 void look_over(Evidence *e)
 {
     e->first_wrong = e->count;
+    e->wrong = e->zeros = e->lost = e->extra = 0;
+    e->error = e->most_is = e->most_right = 0;
     for (int64_t i = e->count - 1; i >= 0; i--) {
         e->zeros += e->is[i] == 0;
         e->error = fmax(e->error, fabs(e->is[i] - e->right[i]));
@@ -50,7 +52,7 @@ bool first_ones_right(const Evidence *e)
     int64_t told = 0;
     for (int64_t i = 0; i < first; i++)
         told += e->right[i] != 0;
-    if (one > 0 && (first % one == 0 || is_end_of_piece(e, first)))
+    if (one > 0 && (first % one == 0 || (alike_on_ranks(e->c) && is_end_of_piece(e, first))))
         return false; /* whole samples, rows or pieces of a row may be right for another reason */
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
