@@ -143,6 +143,17 @@ static bool sum_has_sent_nothing(const Evidence *e)
     return true;
 }
 
+/* Has this rank made the right step of another norm? */
+static bool some_norm_is_right(const Evidence *e)
+{
+    for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));)
+        if (want->kind == VALUES && want->check == STEP &&
+            want->label.step == e->want->label.step && strstr(want->label.name, "norm") &&
+            is_right_on_rank(e->trial, want))
+            return true;
+    return false;
+}
+
 static bool tell_norms(const Evidence *e, const NormStep *step)
 {
     const double dp = replicas_of(e->c), tp = e->c->tp;
@@ -165,7 +176,10 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
         {step->is, 0, N_("the norms' gradients are zero")},
         {step->is, -1, N_("the sign of the norms' gradients is wrong")},
         {step->sum, 1,
-         sum_has_sent_nothing(e)
+         some_norm_is_right(e)
+             ? N_("the gradients of some norms are summed over the ranks, and those of others are "
+                  "not: `gradients` has those of all norms, so sum all of its numbers")
+         : sum_has_sent_nothing(e)
              ? N_("the norms' step follows this rank's own positions, and sum_norm_gradients has "
                   "sent nothing: sum the gradients over mesh->tp, whose ranks have the other "
                   "positions; the ranks of mesh->dp have the same ones")

@@ -303,7 +303,7 @@ bool gradient_received_is_wrong(const Evidence *e)
         return false;
     if (!neighbour_is_right(e, 1, INPUT_GRADIENT_OF))
         return false;
-    const double times = factor_of(e);
+    const double times = e->want->check == INPUT_GRADIENT ? factor_of(e) : 0;
     if (times != 0)
         return says(e,
                     _("stage %d has the right gradient of its input, but stage %d ran backward "

@@ -176,6 +176,8 @@ const char *call_what(const Call *call, char text[96])
     append(text, 96, "%lld", (long long)shown->count);
     if (shown->count)
         append_basic(text, shown);
+    if (call->rule == MESSAGE && sent->count && received->count && sent->count != received->count)
+        append(text, 96, _(", receives %lld"), (long long)received->count);
     if (call->rule == REDUCTION)
         append(text, 96, ", %s", reduction_name(call->reduction));
     if (call->root >= 0)
