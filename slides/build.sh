@@ -65,9 +65,15 @@ warnings() { # LOG
         /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
 }
 
-# What a pass leaves for the next one; the notes leave the slides' titles.
+# What a pass leaves for the next one; the notes leave the slides' titles. A failed pass leaves
+# nothing: its files may end anywhere.
 left_behind() { # NAME
-    cat "$folder/$1/$1".{aux,nav,out} 2> /dev/null | sha256sum || true
+    cat "$folder/$1/$1".{aux,nav,out,titles} 2> /dev/null | sha256sum || true
+}
+
+forget() { # NAME
+    rm -f "$folder/$1/$1".{aux,nav,out,titles}
+    return 1
 }
 
 compile() { # NAME FIRST-LINE
@@ -75,7 +81,7 @@ compile() { # NAME FIRST-LINE
     mkdir -p "$folder/$1"
     for ((i = 0; i < most_passes; i++)); do
         before=$(left_behind "$1")
-        pass "$1" "$2" || return 1
+        pass "$1" "$2" || forget "$1" || return 1
         [[ $(left_behind "$1") != "$before" ]] || return 0
     done
 }
