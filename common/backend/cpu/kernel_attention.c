@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/products.h"
 #include "backend/cpu/vector_math.h"
 
 /* Computes the scores of a tile of queries at a time, with every visible key. The backward pass
@@ -118,8 +119,13 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
                      int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
                      int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
-    cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a,
-                (int)a_stride, b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
+    const Product product = {.a_transposed = a_flag == CblasTrans,
+                             .b_transposed = b_flag == CblasTrans,
+                             .accumulate = accumulate,
+                             .rows = rows,
+                             .columns = columns,
+                             .inner = inner};
+    multiply_single(&product, factor, a, a_stride, b, b_stride, c, c_stride);
 }
 
 /** The offsets of one head of one sample. */
