@@ -238,7 +238,8 @@ typedef struct Pending Pending; /**< a sum or a send that was started and not wa
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
     Tensor *gradients; /**< this rank's; the optimiser reads the result from the same memory */
-    Pending *pending;  /**< for you: bucket_ready() stores it, buckets_finish() waits for it */
+    /** For you, NULL at the beginning of a step: bucket_ready() stores it, buckets_finish() waits for it. */
+    Pending *pending;
 } Bucket;
 Pending *group_all_reduce_start(Group *group, Tensor *x); /**< in place; do not touch x before the wait */
 void pending_wait(Pending *pending);        /**< returns when what was started is complete; call it once per start */
@@ -392,7 +393,7 @@ void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
  * sums of squares of its gradients of split parameters, and of parameters that every rank of its tp group holds whole.
  * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
-/** Called last: makes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
+/** Called last: takes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
  * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has been
  * updated. In this replica's part, `gradients` [P] are the mean over the replicas, clipped. */
 void sharded_step(Optimizer *optimizer, Tensor *weights, Tensor *gradients, const Mesh *mesh);

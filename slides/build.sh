@@ -65,7 +65,7 @@ warnings() { # LOG
         /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
 }
 
-# What a pass leaves for the next one; the notes leave nothing.
+# What a pass leaves for the next one; the notes leave the slides' titles.
 left_behind() { # NAME
     cat "$folder/$1/$1".{aux,nav,out} 2> /dev/null | sha256sum || true
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """figures.py FOLDER: lists the figures that have an alternative text in the English chapters:
 FOLDER/list.tex for LaTeX, and FOLDER/list.new, a line each: lab, name, alternative text.
-The lab is the next one that the slides announce. The number of steps in which a figure is drawn
-is that of its slide.
+The lab is the next one that the slides announce. A figure with an only<> is drawn in all steps of
+its slide, another one as it is in the last.
 """
 import pathlib
 import re
@@ -13,13 +13,14 @@ FIGURE_OR_LAB = re.compile(r"\\fig\[([^]]*)\]\{([\w-]+)\}(?=.*?\\say(?:<(\d+)>)?
 
 
 def figures():
-    """[(lab, name, alternative text, steps)], in the order of the slides."""
+    """[(lab, name, alternative text, list of steps)], in the order of the slides."""
     found, waiting = [], []
     for chapter in re.findall(r"\\chapterfile\{(.*)\}", (HERE / "balise.tex").read_text(encoding="utf-8")):
         for text, name, steps, lab in FIGURE_OR_LAB.findall((HERE / f"{chapter}.tex").read_text(encoding="utf-8")):
             if name:
                 is_drawn_in_steps = r"\only<" in (HERE / f"figures/{name}.tex").read_text(encoding="utf-8")
-                waiting.append((name, " ".join(text.split()), steps if is_drawn_in_steps else "1"))
+                steps = steps or "1"
+                waiting.append((name, " ".join(text.split()), f"1,...,{steps}" if is_drawn_in_steps else steps))
             else:
                 found += [(int(lab), *figure) for figure in waiting]
                 waiting = []

@@ -169,22 +169,23 @@ def collectives():
 
 def ring(ranks=3):
     """What each rank has after each round of a ring, and what it sends in the next one. Chunk a is
-    rank 0's once it is summed. A digit is a rank whose term is in a sum; a + means that all are."""
+    rank 0's once it is summed. A digit is a rank whose term is in a sum; a + means that all are.
+    A sum that lacks terms is pale: the colour of the rank that has it."""
     has = [[{r} for _ in range(ranks)] for r in range(ranks)]
     found = {}
 
     def named(c, terms):
         return "abc"[c] + ("+" if len(terms) == ranks else "".join(map(str, sorted(terms))))
 
-    def style(c, terms):
-        return f"r{c}" if len(terms) == ranks else f"p{min(terms)}" if len(terms) == 1 else "w"
+    def style(c, terms, r):
+        return f"r{c}" if len(terms) == ranks else f"p{r}"
     for k in range(2 * ranks - 1):
         for r, chunks in enumerate(has):
-            found[f"ring.{k}.{r}"] = drawn([[named(c, terms) for c, terms in enumerate(chunks)]], lambda i, j, chunks=chunks: style(j, chunks[j]))
+            found[f"ring.{k}.{r}"] = drawn([[named(c, terms) for c, terms in enumerate(chunks)]], lambda i, j, chunks=chunks, r=r: style(j, chunks[j], r))
         sent = [(r - 1 - k if k < ranks - 1 else r + ranks - 1 - k) % ranks for r in range(ranks)]
         messages = [(c, set(has[r][c])) for r, c in enumerate(sent)]
         for r, (c, terms) in enumerate(messages):
-            found[f"ring.sent.{k}.{r}"] = drawn([[named(c, terms)]], style(c, terms))
+            found[f"ring.sent.{k}.{r}"] = drawn([[named(c, terms)]], style(c, terms, r))
         for r, (c, terms) in enumerate(messages):
             has[(r + 1) % ranks][c] = has[(r + 1) % ranks][c] | terms if k < ranks - 1 else terms
         if k == ranks - 2:
@@ -213,6 +214,7 @@ def split():
     mine = [groups[color] for color in COLORS]
     found = {"split.rank": drawn([list(range(6))], "w"), "split.color": drawn([COLORS], lambda i, j: style[COLORS[j]]),
              "split.key": drawn([KEYS], lambda i, j: style[COLORS[j]]),
+             "split.asked": drawn([["?"] * 6], "blank"),
              "split.place": drawn([[mine[rank].index(rank) for rank in range(6)]], lambda i, j: style[COLORS[j]])}
     for color, members in groups.items():
         found[f"split.group.{color}"] = drawn([members], style[color])
@@ -263,8 +265,8 @@ def drawn_schedule(queues, length=1):
 
 def pipeline():
     gpipe, one_f_one_b = schedule(STAGES, MICRO, gpipe=True), schedule(STAGES, MICRO)
-    must([alive(queue) for queue in gpipe] == [MICRO] * STAGES, "GPipe's micro-batches alive")
-    must([alive(queue) for queue in one_f_one_b] == [min(MICRO, STAGES - k) for k in range(STAGES)], "1F1B's micro-batches alive")
+    must([alive(queue) for queue in gpipe] == [MICRO] * STAGES, "GPipe's micro-batches in flight")
+    must([alive(queue) for queue in one_f_one_b] == [min(MICRO, STAGES - k) for k in range(STAGES)], "1F1B's micro-batches in flight")
     return {"pipeline.batch": drawn_schedule(schedule(STAGES, 1)), "pipeline.batch.long": drawn_schedule(schedule(STAGES, 1), MICRO),
             "pipeline.gpipe": drawn_schedule(gpipe), "pipeline.1f1b": drawn_schedule(one_f_one_b),
             "pipeline.grid": drawn_schedule(schedule(GRID["pp"], GRID_MICRO))}

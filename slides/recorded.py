@@ -12,12 +12,13 @@ BYTES_AT_LEAST = 1 << 12  # the first size of build/bench-collectives; each othe
 
 
 def marked(lines):
-    """The lines of a verdict up to the end of its first failed check, and the last one; each with its mark, or 0."""
+    """The lines of a verdict up to the end of its first failed check, those of checks held back, and the last one; each with its mark, or 0."""
     first = next(i for i, line in enumerate(lines) if line.startswith("  ✗"))
     end = next(i for i in range(first + 1, len(lines)) if not lines[i].startswith("      "))
     hint = next(i for i in range(first, end) if re.match(r" {6}(HINT|INDICE)\b", lines[i]))
+    held_back = [line for line in lines[end:] if line.startswith("  ○")]
     marks = dict(zip((first, first + 1, hint, hint + 1, end - 1), range(1, MARKS + 1)))
-    return [(line, marks.get(i, 0)) for i, line in enumerate(lines[:end])] + [(lines[-1], 0)]
+    return [(line, marks.get(i, 0)) for i, line in enumerate(lines[:end])] + [(line, 0) for line in ["  ...", *held_back, lines[-1]]]
 
 
 def verdict(name):
@@ -89,11 +90,11 @@ def in_tens(number):
 
 def all_reduces():
     """{ranks: [(bytes, measured, predicted)]} in microseconds. Latency and bandwidth are measured
-    on two ranks at 4 KiB and 2 MiB, as in make model; more ranks than cores share the cores."""
+    on two ranks at 4 KiB and 16 MiB, as in make model; more ranks than cores share the cores."""
     (_, cores), *rows = (line.split() for line in record.read("all-reduce"))
     measured = {(int(ranks), int(size)): float(us) for ranks, size, us in rows}
-    small, large = measured[2, 4 << 10], measured[2, 2 << 20]
-    link = cost.Link(small / 2e6, (2 << 20) / (1e-6 * (large - small)))
+    small, large = measured[2, 4 << 10], measured[2, 16 << 20]
+    link = cost.Link(small / 2e6, (16 << 20) / (1e-6 * (large - small)))
     found = {}
     for (ranks, size), us in measured.items():
         crowd = max(1.0, ranks / int(cores))

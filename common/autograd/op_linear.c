@@ -72,6 +72,7 @@ static void linear_backward(Node *node, Tensor *dy)
     RowsInUse use = rows_in_use(dy, out);
     const real *rows = taken(&use, dy, out, dy->tape);
     bool accumulate;
+    backend_round_once(rows);
     Tensor *dx = gradient_room(x, &accumulate);
     if (dx)
         input_gradient(&use, in, out, rows, node->saved[1], dx, accumulate, dy->tape);
@@ -81,6 +82,7 @@ static void linear_backward(Node *node, Tensor *dy)
     else if (dw && use.count > 0)
         kernel_linear_backward_weight(use.count, in, out, rows,
                                       taken(&use, multiplied, in, dy->tape), reals(dw), accumulate);
+    backend_round_once(NULL);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)
         kernel_linear_backward_bias(use.count, out, rows, reals(db));

@@ -76,7 +76,8 @@ static DropoutMask mask_of(const Tape *tape, const Tensor *x, const char *name, 
     int64_t columns = shape_last(x->shape);
     const int split = is_split(tape) && x->placement.kind == SHARD ? x->placement.dim : -1;
     const int64_t positions = x->shape.rank == 3 ? x->shape.size[1] : 1;
-    const uint64_t draw = (uint64_t)batch->step ^ (uint64_t)batch->draw << 32;
+    const uint64_t draw =
+        (uint64_t)batch->step ^ (uint64_t)batch->draw << 32 ^ (uint64_t)batch->draw >> 32;
     return (DropoutMask){.key = philox_key(batch->seed, name, draw),
                          .probability = probability,
                          .samples = batch->samples,

@@ -273,7 +273,7 @@ Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, PARTIAL) && !is(x, UNKNOWN))
-        misplaced(is(x, SHARD) ? N_("it adds what the ranks bring; a shard is a piece, not a term")
+        misplaced(is(x, SHARD) ? N_("it adds the ranks' terms; a shard is a piece, not a term")
                                : N_("it is already whole: the sum would count it once per rank"),
                   "reduce_scatter_sequence: x %s is not a partial sum", TENSOR_TEXT(x));
     return shard(1);

@@ -144,9 +144,9 @@ static inline bool precision_is_16_bits(Precision precision)
     return precision == BF16 || precision == FP16;
 }
 
-/** Sets the precision in which the kernels of y = x W^T multiply; on a GPU, BF16 and FP16 also
- *  apply to the products in attention, whose scores, soft-max and sums stay in FP32 like all other
- *  kernels. `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
+/** Sets the precision in which the kernels of y = x W^T multiply. BF16 and FP16 also apply to the
+ *  products in attention, whose scores, soft-max and sums stay in FP32 like all other kernels.
+ *  `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
@@ -156,6 +156,10 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem);
  *  once, into `room` [count]. They round other matrices in every product. NULL, 0, NULL: there are
  *  no weights any more. */
 void backend_set_weights(const real *weights, int64_t count, uint16_t *room);
+
+/** Announces that x will not change before the next call of this function: the products until then
+ *  round it only once. NULL: no such matrix. A backend that notices changes itself ignores this. */
+void backend_round_once(const real *x);
 
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */
 

@@ -98,9 +98,22 @@ class Model:
         """The largest summed() of all stages."""
         return max(self.summed(tp, pp, stage) for stage in range(pp))
 
-    def stepped(self, tp, dp, pp=1):
-        """Parameters that a rank of the largest stage updates."""
-        return self.parameters(tp, pp) / (dp if self.zero else 1)
+    def stepped(self, tp, dp, pp, stage):
+        """Parameters that a rank updates, and those of them that have never had a gradient: for
+        these, it reads gradient and weight, and writes the weight. With ZERO=1, it does not look."""
+        if self.zero and dp > 1:
+            return self.held(tp, pp, stage) / dp, 0
+        idle = self.unused(tp) if self.classifies and stage == 0 else 0
+        return self.held(tp, pp, stage) - idle, idle
+
+    def beside_sums(self, tp, dp, pp, stage):
+        """Numbers that a rank reads or writes in memory for the sums over the replicas, without the
+        sums: it divides its sums by dp; and it reads a table's gradient to find the used rows. With
+        ZERO=1, it sets this gradient to zero before each step instead (a write also reads)."""
+        if dp == 1 or self.average:
+            return 0
+        table = self.vocabulary * self.hidden / tp if stage == 0 and self.classifies and self.unused(tp) else 0
+        return 2 * (self.summed(tp, pp, stage) / dp + table) if self.zero else 2 * self.summed(tp, pp, stage) + table
 
     def weights(self):
         """The number of weights in the linear layers of a block."""
@@ -127,22 +140,47 @@ class Model:
         """Numbers of a stage whose gradients the tp ranks sum."""
         return 4 * self.hidden * self.blocks_of(pp, stage) if self.sequence_parallel else 0
 
-    def products(self):
-        """The multiplications per token in a step: in linear layers, counted in [hidden, hidden]
-        weights; in attention, counted in forward passes of a block."""
-        linear, attention = self.passes()
-        if not (self.classifies and self.leaves_out):
-            return linear * 12 * self.layers, attention * self.layers
-        # the last block has its forward passes only, and 4 for the gradients of keys and values
-        return 12 * (linear - 2 + linear * (self.layers - 1)) + 4, attention - 2 + attention * (self.layers - 1)
+    def products(self, pp=1, stage=0):
+        """The multiplications per token in a step of a stage: in linear layers, counted in forward
+        passes of a block's weights; in attention, counted in forward passes of a block."""
+        (linear, attention), blocks = self.passes(), self.blocks_of(pp, stage)
+        if not (self.classifies and self.leaves_out) or stage < pp - 1:
+            return linear * blocks, attention * blocks
+        # the last block has its forward passes only, and the gradients of keys and values
+        return linear * blocks - 2 + 4 * self.hidden ** 2 / self.weights(), attention * blocks - 2
+
+    def in_head(self):
+        """The part of the tokens whose logits over the vocabulary are computed."""
+        return 0 if self.classifies else 1
+
+    def keys(self):
+        """The number of keys that a position sees, on average."""
+        return self.seq
+
+    def work_of_stage(self, pp, stage):
+        """Floating-point operations of a stage in a step, recomputation included: in linear layers,
+        and in attention. A backward pass costs two forward passes. The head, on the last stage, is
+        never recomputed."""
+        tokens, (linear, attention) = self.batch * self.seq, self.products(pp, stage)
+        head = 6 * self.in_head() * tokens * self.vocabulary * self.hidden if stage == pp - 1 else 0
+        return 2 * linear * tokens * self.weights() + head, 4 * attention * tokens * self.keys() * self.hidden
 
     def work(self):
-        """Floating-point operations of a step, recomputation included: in linear layers, and in
-        attention. A backward pass costs two forward passes. Unless the kit skips rows (leaves_out),
-        the sum equals equation 2 of Narayanan et al. 2021."""
-        tokens, hidden, (linear, blocks) = self.batch * self.seq, self.hidden, self.products()
-        head = 0 if self.classifies else 6 * tokens * self.vocabulary * hidden  # never recomputed
-        return 2 * linear * tokens * hidden ** 2 + head, 4 * blocks * tokens * self.seq * hidden
+        """The operations of all stages. Unless the kit skips rows (leaves_out), the sum equals
+        equation 2 of Narayanan et al. 2021."""
+        return self.work_of_stage(1, 0)
+
+    layers_in = 1  # layers of a block that read the input of its feed-forward part
+
+    def moved(self, tp, pp, stage, tokens):
+        """Numbers that the products of a stage read or write for a micro-batch: a forward pass, all
+        inputs and outputs and the weights; a backward pass, twice as many, and it also adds to the
+        gradient of the weights."""
+        linear, weights = self.products(pp, stage)[0], self.weights() / tp
+        rows = (5 + self.layers_in) * self.hidden + (4 * self.hidden + (1 + self.layers_in) * self.inner()) / tp
+        has_head = stage == pp - 1 and not self.classifies
+        head = (3 * self.in_head() * tokens + 4 * self.hidden) * self.vocabulary / tp if has_head else 0
+        return linear * (tokens * rows + weights) + self.blocks_of(pp, stage) * weights + head
 
     def useful(self):
         """Floating-point operations that the model needs in a step, by PaLM's formula
@@ -152,14 +190,15 @@ class Model:
         transformer_work() returns the same."""
         return sum(replace(self, recompute="", leaves_out=True).work())
 
-    def work_of_stage(self, pp):
-        """The part of work() that the busiest stage does."""
-        return (self.blocks(pp) / self.layers * work for work in self.work())
-
-    def streamed(self, tp, pp):
-        """Numbers per token that the element-wise operations of the busiest stage read or write:
-        norms, sums and their gradients on every rank, GELU and dropout on the rank's share."""
-        return self.passes()[0] / 3 * self.blocks(pp) * (24 * self.whole(tp) * self.hidden + 20 * self.hidden / tp)
+    def streamed(self, tp, pp, stage):
+        """Numbers per token that the element-wise operations of a stage read or write: norms, sums
+        and their gradients, for x; and GELU and dropout, for the rank's part of the inner layer. A
+        backward pass computes the result of GELU again, and reads the input and two gradients; in
+        the last block of a classifier, it writes zeros. A forward pass that keeps nothing has a
+        pass each for GELU and dropout."""
+        passes, blocks, again = self.passes()[0] / 3, self.blocks_of(pp, stage), 4 if self.recompute == "block" else 0
+        zeros = 4 if self.classifies and self.leaves_out and stage == pp - 1 else 0
+        return passes * blocks * 24 * self.whole(tp) * self.hidden, (blocks * (7 + again) - zeros) * self.inner() / tp
 
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
@@ -231,6 +270,9 @@ class Model:
 class Link:
     latency: float  # seconds
     bandwidth: float  # bytes per second that a rank sends
+    # In memory that ranks share, gathers and reduce-scatters have other rates than sums; 0: the same.
+    gathers: float = 0.0
+    scatters: float = 0.0
 
 
 @dataclass
@@ -250,6 +292,8 @@ class Cluster:
     state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
     hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
+    moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them
+    activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
 
 
 ALONE = Link(0.0, math.inf)  # for a rank that sends nothing
@@ -266,7 +310,12 @@ def all_reduce(link, ranks, size):
 
 def all_gather(link, ranks, size):
     """Seconds of a ring all-gather; `size` is the bytes of the gathered tensor."""
-    return (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
+    return (ranks - 1) * (link.latency + size / ranks / (link.gathers or link.bandwidth))
+
+
+def reduce_scatter(link, ranks, size):
+    """Seconds of a ring reduce-scatter; `size` is the bytes of the whole tensor."""
+    return (ranks - 1) * (link.latency + size / ranks / (link.scatters or link.bandwidth))
 
 
 def message(link, size):
@@ -283,46 +332,76 @@ def link_of_tp(cluster, tp, ranks):
     return Link(cluster.far.latency, min(cluster.near.bandwidth, cluster.far.bandwidth / groups))
 
 
-def over_replicas(cluster, tp, dp, size):
-    """An all-reduce over the replicas: first within a node, then among nodes. All groups of a node
-    share its uplink."""
+def by_parts(link, ranks, size):
+    return reduce_scatter(link, ranks, size) + all_gather(link, ranks, size)
+
+
+def over_replicas(cluster, tp, dp, size, exchange=all_reduce):
+    """A sum over the replicas: first within a node, then among nodes. All groups of a node share
+    its uplink."""
     inside = max(1, min(dp, cluster.node // tp))
     outside = math.ceil(dp / inside)
     share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
-    return all_reduce(cluster.near, inside, size) + all_reduce(share, outside, size)
+    return exchange(cluster.near, inside, size) + exchange(share, outside, size)
 
 
-def step(cluster, model, tp, dp, pp=1, micro=1):
-    """The seconds of a step, by kind of work."""
+def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
+    """The seconds of a stage for a step, without exchanges: products and attention, element-wise
+    operations, and the optimiser."""
+    tokens = model.batch / dp * model.seq
+    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp, stage), (cluster.gemm, cluster.attention)))
+    moved = micro * model.moved(tp, pp, stage, tokens / micro) * cluster.width / cluster.moves
+    rates = cluster.stream, cluster.activation or cluster.stream
+    stream = sum(tokens * numbers * cluster.width / rate for numbers, rate in zip(model.streamed(tp, pp, stage), rates))
+    stepped, idle = model.stepped(tp, dp, pp, stage)
+    # It reads everything, and writes all but the gradient.
+    bytes_moved = (2 * cluster.state - cluster.width) * stepped + 3 * cluster.width * idle
+    return gemm + moved + attention, stream, bytes_moved / cluster.optimiser
+
+
+def over_tp_of(cluster, model, tp, dp, pp, micro):
+    """The seconds of a step's exchanges over tp: in a stage's blocks, and at the ends of the model."""
     tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
-    passes = model.passes()[0]
-    slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
-    crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
-    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp), (cluster.gemm, cluster.attention)))
-    stream = tokens * model.streamed(tp, pp) * cluster.width / cluster.stream
-    optimiser = 2 * cluster.state * model.stepped(tp, dp, pp) / cluster.optimiser  # reads everything, writes all but the gradient
-    link = link_of_tp(cluster, tp, tp * dp * pp)
-    block = tokens * model.hidden * cluster.width
-    sums = model.sums()
+    link, block, sums = link_of_tp(cluster, tp, tp * dp * pp), tokens * model.hidden * cluster.width, model.sums()
     # The kit gathers the result of its embedding. A language model splits its embedding and its
     # head by vocabulary, with an all-reduce each.
     ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
     ends += model.loss_sums * all_reduce(link, tp, tokens * cluster.width)
-    if model.sequence_parallel:
-        ends += 2 * all_gather(link, tp, block) + all_reduce(link, tp, 4 * layers * model.hidden * cluster.width)
-    over_tp = layers * sums * micro * all_reduce(link, tp, block / micro) + ends
+    if not model.sequence_parallel:
+        return layers * sums * micro * all_reduce(link, tp, block / micro), ends
+    ends += 2 * all_gather(link, tp, block) + all_reduce(link, tp, 4 * layers * model.hidden * cluster.width)
+    # The two gathers that the backward pass repeats have no reduce-scatter.
+    return layers * micro * ((sums + 1) * all_gather(link, tp, block / micro) + (sums - 1) * reduce_scatter(link, tp, block / micro)), ends
+
+
+def step(cluster, model, tp, dp, pp=1, micro=1):
+    """The seconds of a step, by kind of work, on a rank of the busiest stage. In the bubble, it waits
+    while the other stages run one micro-batch."""
+    tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
+    passes = model.passes()[0]
+    slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
+    crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
+    stages = [stage_seconds(cluster, model, tp, dp, pp, stage, micro) for stage in range(pp)]
+    busiest = max(range(pp), key=lambda stage: sum(stages[stage][:2]))
+    compute, stream, _ = stages[busiest]
+    optimiser = max(one[2] for one in stages)
+    block = tokens * model.hidden * cluster.width
+    in_blocks, at_ends = over_tp_of(cluster, model, tp, dp, pp, micro)
+    over_tp = in_blocks + at_ends
     # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
     # otherwise all ranks of a node share its uplink.
     border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
     over_pp = 2 * (micro + pp - 2) * message(border, model.whole(tp) * block / micro) if pp > 1 else 0.0
     over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
-    backward = (gemm + attention + stream) * (passes - 1) / passes * crowd
+    backward = (compute + stream) * (passes - 1) / passes * crowd
     every = model.average or 1
-    reduction = over_replicas(cluster, tp, dp, every * model.reduced(tp, pp) * cluster.width) / every
+    reduction = over_replicas(cluster, tp, dp, every * model.reduced(tp, pp) * cluster.width, by_parts if model.zero else all_reduce) / every
     hidden = 0.0 if model.zero or model.average else min(cluster.hides * backward, reduction * (1 - 1 / max(layers, 1)))
-    return {"compute": (gemm + attention) * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
-            "over tp": over_tp * crowd, "over dp": (reduction - hidden) * crowd,
-            "over pp": over_pp * crowd, "bubble": (slots - 1) * (gemm + attention + stream + over_tp) * crowd}
+    beside = max(model.beside_sums(tp, dp, pp, stage) for stage in range(pp)) * cluster.width / cluster.optimiser
+    others = sum(sum(one[:2]) for stage, one in enumerate(stages) if stage != busiest) + (pp - 1) * over_tp
+    return {"compute": compute * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
+            "over tp": over_tp * crowd, "over dp": (reduction - hidden + beside) * crowd,
+            "over pp": over_pp * crowd, "bubble": others / micro * crowd}
 
 
 def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):

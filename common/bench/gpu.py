@@ -46,7 +46,7 @@ class Case:
 def models(text, count):
     """{name: (layers, hidden, heads, sequence, batch, steps)}, from MODELS= and STEPS=."""
     if count and (not count.isdigit() or int(count) <= steps.WARM_UP):
-        fail(f"STEPS cannot be '{count}'", f"it is how many steps a run makes, of which the first {steps.WARM_UP} are not counted: STEPS={STEPS}")
+        fail(f"STEPS cannot be '{count}'", f"it is how many steps a run takes, of which the first {steps.WARM_UP} are not counted: STEPS={STEPS}")
     sizes = MODELS
     if text:
         given = [one.split() for one in text.split(";") if one.strip()]

@@ -28,7 +28,7 @@ def run(build, work, model):
 
 def calibrated(model, profile):
     """A cluster of one rank, with the rates measured on the model BASE."""
-    return cost.Cluster(**steps.rates(model, profile), near=cost.ALONE, far=cost.ALONE)
+    return cost.Cluster(**steps.rates(model, steps.seconds_of(profile)), near=cost.ALONE, far=cost.ALONE)
 
 
 def slope(points, values):

@@ -19,6 +19,7 @@ class LanguageModel(cost.Model):
 
     def __post_init__(self):
         self.inner_in_backward = self.of_kind(3, 2, 2)
+        self.layers_in = self.of_kind(2, 1, 1)
 
     def name(self):
         return f"{AUTHORS[self.kind][0]}, vocabulary {self.vocabulary}, "
@@ -31,7 +32,6 @@ class LanguageModel(cost.Model):
         return self.of_kind(32 * math.ceil(8 * self.hidden // 3 / 32), 4 * self.hidden, 4 * self.hidden)
 
     def in_head(self):
-        """The part of the tokens whose logits are computed."""
         return self.of_kind(1, 1, HIDDEN_TOKENS)
 
     # ---- parameters ------------------------------------------------------------------------------------------------
@@ -67,29 +67,19 @@ class LanguageModel(cost.Model):
     # ---- work ------------------------------------------------------------------------------------------------------
 
     def keys(self):
-        """The number of keys that a position sees, on average."""
         return self.seq if self.kind == "mlm" else (self.seq + 1) / 2
-
-    def work_of_stage(self, pp):
-        """The last stage is the busiest, because it has the head."""
-        tokens, blocks = self.batch * self.seq, self.blocks(pp)
-        linear, attention = self.passes()
-        return (2 * linear * blocks * tokens * self.weights() + 6 * self.in_head() * tokens * self.vocabulary * self.hidden,
-                4 * attention * blocks * tokens * self.keys() * self.hidden)
-
-    def work(self):
-        return self.work_of_stage(1)
 
     def useful(self):
         linear, attention = replace(self, recompute="").work()
         return linear + attention * self.seq / self.keys()
 
-    def streamed(self, tp, pp):
+    def streamed(self, tp, pp, stage):
         """Element-wise operations of the blocks, and of the loss, which reads or writes each logit
         or its gradient five times."""
-        hidden, inner = self.hidden, self.inner()
-        split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 20 * hidden)  # rotary positions and SwiGLU; GELU
-        return self.passes()[0] / 3 * self.blocks(pp) * (self.of_kind(24, 36, 24) * self.whole(tp) * hidden + split / tp) + 5 * self.in_head() * self.rows(tp)
+        hidden, inner, passes = self.hidden, self.inner(), self.passes()[0] / 3 * self.blocks_of(pp, stage)
+        split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 7 * inner)  # rotary positions and SwiGLU; GELU
+        loss = 5 * self.in_head() * self.rows(tp) if stage == pp - 1 else 0
+        return passes * self.of_kind(24, 36, 24) * self.whole(tp) * hidden, passes * split / tp + loss
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 

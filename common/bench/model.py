@@ -12,6 +12,7 @@ GPU. WEAK=1 predicts the weak scaling of Megatron-LM's paper, on the paper's clu
 (CLUSTER=dgx-2h, beside the published figures), or on another cluster with the kit's communication.
 """
 import dataclasses
+import math
 import os
 import statistics
 import sys
@@ -27,6 +28,8 @@ from language_cost import LanguageModel
 from rows import fail, number, paragraph, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
+TURNS = 2  # in which a rate is measured
+SMALL, LARGE = 4 << 10, 16 << 20  # bytes of the exchanges that the link's rates follow from
 
 
 def arithmetic():
@@ -88,19 +91,34 @@ def time_of_step(model, measured):
 
 
 def rates_here(build, work, model, copies=1):
-    """The rates of a rank while `copies` ranks compute. Cores share caches, memory and power."""
-    with ThreadPoolExecutor() as pool:
-        runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
-    return steps.rates(model, runs[0]["profile"])
+    """The rates of a rank while `copies` ranks compute. Cores share caches, memory and power. Of
+    each kind of work, the least time of several turns counts, because other programs may run. On
+    the CPU, the products of an eighth of the rows, too: the rank of a layout has fewer."""
+    def seconds_of(model):
+        with ThreadPoolExecutor() as pool:
+            runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))
+        return steps.seconds_of(runs[0]["profile"])
+
+    models = [model] if on_gpu() else [model, dataclasses.replace(model, batch=-(-model.batch // 8))]
+    turns = [[seconds_of(one) for one in models] for _ in range(TURNS)]
+    least = [{kind: min(turn[i][kind] for turn in turns) for kind in turns[0][i]} for i in range(len(models))]
+    rates = steps.rates(model, least[0])
+    return rates if on_gpu() or model.batch == 1 else {**rates, **steps.rates_of_products(models, [one["GEMM"] for one in least])}
 
 
 def link_here(build):
-    """The link's latency and bandwidth, from all-reduces of 4 KiB and 2 MiB over two ranks:
-    t = 2 latency + size / bandwidth."""
-    times = steps.collectives(program(build, "bench-collectives"), 2, 2 << 20)
-    small, large = (1e-6 * statistics.median(times["all_reduce", size])
-                    for size in (4 << 10, 2 << 20))
-    return cost.Link(small / 2, (2 << 20) / max(large - small, 1e-9))
+    """The link's latency and bandwidth, from all-reduces of 4 KiB and 16 MiB over two ranks:
+    t = 2 latency + size / bandwidth. In a step, as in an exchange of 16 MiB, the numbers are not in
+    the cache. An all-gather or a reduce-scatter takes t = latency + size / (2 bandwidth)."""
+    times = steps.collectives(program(build, "bench-collectives"), 2, LARGE)
+
+    def seconds(name, size):
+        return 1e-6 * min(times[name, size])
+
+    small = seconds("all_reduce", SMALL)
+    # The program counts what a rank contributes, which is half of the gathered tensor.
+    return cost.Link(small / 2, LARGE / max(seconds("all_reduce", LARGE) - small, 1e-9), gathers=LARGE / max(seconds("all_gather", LARGE) - small / 2, 1e-9),
+                     scatters=LARGE / 2 / max(seconds("reduce_scatter", LARGE) - small / 2, 1e-9))
 
 
 def this_machine(build, work, model):
@@ -126,7 +144,7 @@ def validate(build, work, model, machine):
         layout = tp, dp, pp, micro_batches(model, dp, pp)
         measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
         predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
-        lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{100 * (predicted / measured - 1):+.0f} %"])
+        lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{round(100 * (predicted / measured - 1)):+} %"])
     table("prediction against measurement, ms per step", ["", "ranks", "predicted", "measured", "error"], lines)
 
 
@@ -136,11 +154,15 @@ def validate(build, work, model, machine):
 def show_machine(machine):
     table("rates of a rank, by how many compute at a time", ["", *(f"{busy}" for busy in machine)],
           [["GEMM, GFLOP/s", *(number(c.gemm / 1e9) for c in machine.values())],
+           ["operands of GEMM, GB/s", *(number(c.moves / 1e9) if c.moves < math.inf else "-" for c in machine.values())],
            ["attention, GFLOP/s", *(number(c.attention / 1e9) for c in machine.values())],
-           ["element-wise, GB/s", *(number(c.stream / 1e9) for c in machine.values())],
+           ["norms and sums, GB/s", *(number(c.stream / 1e9) for c in machine.values())],
+           ["activations, GB/s", *(number(c.activation / 1e9) for c in machine.values())],
            ["optimiser, GB/s", *(number(c.optimiser / 1e9) for c in machine.values())],
            ["all-reduce: latency, us", *(number(1e6 * c.near.latency) for c in machine.values())],
-           ["all-reduce: bandwidth, GB/s", *(number(c.near.bandwidth / 1e9) for c in machine.values())]])
+           ["all-reduce: bandwidth, GB/s", *(number(c.near.bandwidth / 1e9) for c in machine.values())],
+           ["all-gather, GB/s", *(number(c.near.gathers / 1e9) for c in machine.values())],
+           ["reduce-scatter, GB/s", *(number(c.near.scatters / 1e9) for c in machine.values())]])
 
 
 def show_layouts(model, ranks, cluster_for):

@@ -31,8 +31,12 @@ LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml"
 ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "attention_causal": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
-SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "not hidden")))
+SENT = ("all_reduce", "duplication", "all_gather", *(f"gradient reduction, {part}" for part in ("which rows", "under way", "exposed")))
 WAITED = "waiting for other ranks"
+# Element-wise operations on a rank's part of a tensor. All others are on x, whole, or with SP=1 on
+# the rank's positions.
+ON_PARTS = ("gelu and dropout", "dropout", "gelu", "gelu_tanh", "swiglu", "rotary", "add_bias", "row_sum_exp", "row_pick", "logarithm", "subtract",
+            "cross entropy")
 
 
 def kind_of(what):
@@ -143,13 +147,33 @@ def spent_in(profile):
     return found
 
 
-def rates(model, profile):
-    """The rates of one rank, as arguments for a cost.Cluster, from the times of its operations."""
-    seconds = {kind: max(1e-9, ms / 1e3) for kind, ms in spent_in(profile).items()}
-    counted, (linear, attention) = cost.step(cost.UNIT, model, 1, 1), model.work()
+def seconds_of(profile):
+    """{kind: seconds of a step}; of the element-wise operations, those on parts are apart."""
+    found = {kind: ms / 1e3 for kind, ms in spent_in(profile).items()}
+    parts = sum(spent_in([one for one in profile if one["what"] in ON_PARTS]).values()) / 1e3
+    return {**{kind: max(1e-9, seconds) for kind, seconds in found.items()},
+            "on parts": max(1e-9, parts), "on x": max(1e-9, found["element-wise"] - parts)}
+
+
+def rates(model, seconds):
+    """The rates of one rank, as arguments for a cost.Cluster, from the result of seconds_of()."""
+    linear, attention = model.work()
+    tokens, (whole, parts) = model.batch * model.seq, model.streamed(1, 1, 0)
     return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
-            "stream": counted["element-wise"] / seconds["element-wise"],
-            "optimiser": counted["optimiser"] / seconds["optimiser"]}
+            "stream": cost.Cluster.width * tokens * whole / seconds["on x"],
+            "activation": cost.Cluster.width * tokens * parts / seconds["on parts"],
+            "optimiser": cost.step(cost.UNIT, model, 1, 1)["optimiser"] / seconds["optimiser"]}
+
+
+def rates_of_products(models, seconds):
+    """The rates of products, from the seconds that they take in a step of two models that differ in
+    their batch. With fewer rows, a product reads and writes as many weights for fewer operations."""
+    (work, fewer), (moved, as_many) = zip(*((model.work()[0], cost.Cluster.width * model.moved(1, 1, 0, model.batch * model.seq)) for model in models))
+    whole = work * as_many - fewer * moved
+    multiplying, moving = (seconds[0] * as_many - seconds[1] * moved) / whole, (work * seconds[1] - fewer * seconds[0]) / whole
+    if multiplying <= 0 or moving <= 0:  # too small a difference to measure
+        return {"gemm": work / seconds[0]}
+    return {"gemm": 1 / multiplying, "moves": 1 / moving}
 
 
 def why_no(build, work, amp, program=None, stack=ALL_LABS):
@@ -281,7 +305,7 @@ def show_steps(found, peak):
 
 def show_profiles(found):
     """Shows where rank 0's time goes in the fastest run, by category, and the part of the reduction
-    that was not hidden."""
+    that was exposed."""
     lines = []
     for name, runs in found.items():
         profile = min(runs["kit"], key=lambda run: sum(run["seconds"][WARM_UP:]))["profile"]
@@ -291,5 +315,5 @@ def show_profiles(found):
             shown = number(sum(spent_in(left).values()))
         whole = sum(spent)
         lines.append([name, number(whole), *(f"{100 * ms / whole:.1f} %" for ms in spent), shown])
-    table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; not hidden: the part of the gradients' reduction that backward did not overlap)",
-          ["", "ms per step", *ALL_KINDS, "not hidden, ms"], lines)
+    table("where the time goes, on rank 0 (waiting: until all ranks of an exchange are there; exposed: the part of the gradients' reduction that backward did not overlap)",
+          ["", "ms per step", *ALL_KINDS, "exposed, ms"], lines)

@@ -95,7 +95,11 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
 {
     if (!stage)
         misuse("pass on the stage that your function was given", "%s: the stage is NULL", function);
-    if (micro < 0 || micro >= stage->micros)
+    if (micro < 0)
+        misuse("micro-batches are numbered from 0, and stages from 0 to pp_degree - 1; tp_degree "
+               "and dp_degree count other ranks",
+               "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
+    if (micro >= stage->micros)
         misuse("micro-batches are numbered from 0", "%s: there is no micro-batch %d, only 0 to %d",
                function, micro, stage->micros - 1);
     return &stage->micro[micro];
@@ -144,9 +148,9 @@ static void end_pass(Stage *stage, int micro, bool backward)
 {
     backend_range_end();
     if (stage->micro[micro].tape->recording)
-        stage->alive += backward ? -1 : 1;
-    if (stage->alive > stage->most_alive)
-        stage->most_alive = stage->alive;
+        stage->in_flight += backward ? -1 : 1;
+    if (stage->in_flight > stage->most_in_flight)
+        stage->most_in_flight = stage->in_flight;
     if (stage->watch.ran)
         stage->watch.ran(stage->watch.context, stage, micro, backward);
 }
@@ -298,12 +302,14 @@ void stage_send_start(Stage *stage, Tensor *x, int to)
 void stage_sends_finish(Stage *stage)
 {
     micro_of(stage, 0, "stage_sends_finish");
+    stage->finished = callsite();
+    if (stage->sent == 0)
+        return;
     for (int i = 0; i < stage->sent; i++) {
         comm_wait(stage->sends[i].request);
         buffer_release(stage->sends[i].buffer);
     }
     stage->sent = 0;
-    stage->finished = callsite();
     span_end(STAGE_SEND, false);
 }
 

@@ -50,8 +50,8 @@ struct Stage {
     int hidden;                     /**< H */
     bool is_masked;                 /**< the head computes logits only where there are targets */
     bool sequence_parallel;         /**< stages exchange shards of the positions */
-    int alive;                      /**< micro-batches that have run forward, but not backward */
-    int most_alive;                 /**< the largest value of `alive` so far */
+    int in_flight;                  /**< micro-batches that have run forward, but not backward */
+    int most_in_flight;             /**< the largest value of `in_flight` so far */
     double loss_scale;  /**< the gradient of the loss, in fp16; 0 means 1. Set by the caller */
     StageWatch watch;   /**< observes each pass; set by the caller */
     StageSend *sends;   /**< [sent] the sends that stage_sends_finish() waits for */

@@ -57,7 +57,7 @@ void optimizer_free(Optimizer *optimizer);
  *  of its rows never had one. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
-/** Begins a step, which the next call of optimizer_update() makes. */
+/** Begins a step, which the next call of optimizer_update() takes. */
 void optimizer_begin(Optimizer *optimizer, double rate);
 /** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it, unless the
  *  part is empty. */
@@ -119,5 +119,5 @@ enum { STEPS_BEFORE_GROWTH = 2000 }; /**< successful steps in a row, as in PyTor
 /** Divides all gradients that the optimiser reads by the scale if all of them are finite on every
  *  rank of the world; doubles the scale after STEPS_BEFORE_GROWTH such steps in a row. Otherwise
  *  halves the scale (not below 1). Collective over the world: all ranks get the same answer.
- *  @return whether to make the step */
+ *  @return whether to take the step */
 bool scaler_unscale(GradScaler *scaler, const Optimizer *optimizer);

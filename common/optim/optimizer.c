@@ -121,7 +121,7 @@ void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients)
                "has %lld numbers",
                SHAPE_TEXT(weights->shape), SHAPE_TEXT(gradients->shape), (long long)count);
     if (!optimizer->is_due)
-        misuse("one call makes the step of the whole part",
+        misuse("one call takes the step for the whole part",
                "optimizer_update: called twice in a step");
     begin_change(weights);
     step(optimizer, reals(weights), reals(ready(gradients)));
@@ -132,7 +132,7 @@ void optimizer_end(const Optimizer *optimizer)
 {
     const bool is_empty = optimizer->part.end == optimizer->part.begin; /* nothing to step */
     if (optimizer->is_due && !is_empty)
-        misuse("it makes the step: call it with this replica's own part",
+        misuse("it takes the step: call it with this replica's own part",
                "sharded_step has not called optimizer_update");
 }
 

@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 import time
+from itertools import groupby
 
 from page import escape, give_up, make_room, paragraph, size_text, table, write
 from language import _
@@ -19,6 +20,12 @@ FULL = "✓"
 WIDTH = 80  # of the terminal's table
 # Losses of one training differ by rounding only.
 ROUNDING = 1e-3
+
+
+def ranges_of(numbers):
+    """Texts such as 3, 4, 6-11 for ascending numbers."""
+    groups = [[number for place, number in group] for difference, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{group[0]}-{group[-1]}" if len(group) > 2 else ", ".join(map(str, group)) for group in groups)
 
 
 def is_full(lab):
@@ -118,9 +125,9 @@ def why_not(board, submission):
 
 
 def speed_table(board):
-    trained = [str(lab["number"]) for lab in board.labs if lab["trained"]]
+    trained = [lab["number"] for lab in board.labs if lab["trained"]]
     told = _("A submission with full marks in labs {labs} trains a small BERT on 4 ranks (tp = 2, dp = 2) on this machine, in the sandbox in which labs are graded. "
-             "The grader records its calls meanwhile, so make train is faster.").format(labs=", ".join(trained))
+             "The grader records its calls meanwhile, so make train is faster.").format(labs=ranges_of(trained))
     timed = [one for one in board.submissions if one["training"]]
     if not timed:
         return paragraph(told) + paragraph(_("None has full marks in all of them yet."))
@@ -136,7 +143,7 @@ def speed_table(board):
 
 
 def body_of(board):
-    made = _("Made on {day} at {time}; the page shows a newer one within a minute.").format(day=time.strftime("%Y-%m-%d"), time=time.strftime("%H:%M"))
+    made = _("Made on {day} at {time}; the page shows a newer version within a minute.").format(day=time.strftime("%Y-%m-%d"), time=time.strftime("%H:%M"))
     alias = "" if board.names else _("A number stands for a submission; make board NAMES=1 shows the names.")
     heading, bytes_heading, speed_heading = _("The class"), _("Fewest bytes at full marks"), _("Fastest training")
     return f"""<h1>{escape(heading)}</h1>

@@ -87,7 +87,7 @@ def body_of(found, line, schedule):
                 "least that must be sent is split evenly over the other ranks of the group. Calls that did not return are not counted.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(command_of(found))}</code></p>
-<p>{ENDINGS[found['ending']]}</p>{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}
+{"" if found["todo"] else paragraph(ENDINGS[found["ending"]])}{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}
 {reasons_text(found)}
 {summary(found)}
 {checks_text(found)}

@@ -154,12 +154,14 @@ def held_by_whom(parts):
 
 
 def elements_text(one):
-    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, and their
-    sum, which is the expected number."""
-    added = next((part for part in one["parts"] if part.get("addend")), None)
+    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, what reaches
+    the gradient of a layer's input past the layer, and their sum, which is the expected number."""
+    added = next((part for part in one["parts"] if part.get("addend") and part["first"]), None)
     if added:
-        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), _("sum, as expected")]
-        return table(_("The first wrong elements."), head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
+        past = len(added["first"][0]["terms"]) > len(added["addend"])
+        caption = _("The first wrong elements. The case also uses x past the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
+        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("sum, as expected")]
+        return table(caption, head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)
     listing = "".join(f"<li>{escape(text)}</li>" for text in told) + ("<li>" + _("and {n} more").format(n=more) + "</li>" if more > 0 else "")
@@ -194,12 +196,13 @@ def folded(title, members):
 
 
 def check_section(members):
-    """Shows the first matrix with errors; folds the other ones with errors, and those without
-    errors."""
-    bad, good = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
+    """Shows the first matrix with errors; folds the other ones with errors, those that some rank did
+    not reach, and those without errors."""
+    bad, other = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
+    lacking, good = [member for member in other if lacking_text(member[1])], [member for member in other if not lacking_text(member[1])]
     if not bad:
-        return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in good)}</div>'
-    return matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} without errors").format(n=len(good)), good)
+        return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in other)}</div>'
+    return matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} not reached on some rank").format(n=len(lacking)), lacking) + folded(_("{n} without errors").format(n=len(good)), good)
 
 
 def capitalised(text):

@@ -9,12 +9,12 @@ from page import give_up, make_room, matrix, paragraph, escape, size_text, table
 from language import _, counted
 
 KINDS = {"forward": [_("forward"), "sky", "plain"], "backward": [_("backward"), "blue", "plain"], "tp": [_("exchange over tp"), "orange", "rising"],
-         "pp": [_("waiting for another stage"), "grey", "level"], "dp": [_("reduction over dp, not hidden"), "pink", "falling"], "dp under way": [_("reduction over dp, under way"), "pink", "level"],
+         "pp": [_("waiting for another stage"), "grey", "level"], "dp": [_("gradient reduction, exposed"), "pink", "falling"], "dp under way": [_("gradient reduction, under way"), "pink", "level"],
          "waiting": [_("waiting for other ranks"), "ground", "empty"], "optimiser": [_("optimiser"), "green", "upright"], "reading": [_("reading the batch"), "grey", "dots"]}
 CATEGORIES = {"weights": [_("weights"), "blue", "plain"], "gradients": [_("gradients"), "orange", "rising"], "optimiser": [_("optimiser"), "green", "upright"],
               "activations": [_("activations"), "sky", "dots"]}
 # Names of spans that are not operations.
-WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, not hidden": _("gradient reduction, not hidden"),
+WORK = {"waiting": _("waiting"), "gradient reduction, under way": _("gradient reduction, under way"), "gradient reduction, exposed": _("gradient reduction, exposed"),
         "optimiser": _("optimiser"), "reading the batch": _("reading the batch")}
 
 

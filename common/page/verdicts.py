@@ -15,8 +15,18 @@ def reason_text(check, others):
     texts = [f'<p class="hint">{escape(line)}</p>' if line.startswith(_("HINT: ")) else f"<p>{escape(line)}</p>" for line in lines if line]
     if others:
         texts.append(paragraph(_("also failing for this reason: %s") % ", ".join(_(other["name"]) for other in others)))
-    kind = "" if "cause" in check else " held"
-    return f'<section class="reason{kind}"><h2>{MARKS.get(check["status"], "✗")} {escape(_(check["name"]))} <span>{points_text(check)} {escape(_(check["status"]))}</span></h2>{"".join(texts)}</section>'
+    return section([check], "".join(texts), "reason")
+
+
+def section(checks, text, kind):
+    """A section about checks of one status."""
+    points, of = (sum(check[key] for check in checks) for key in ("points", "of"))
+    return f'''<section class="{kind}"><h2>{MARKS.get(checks[0]["status"], "✗")} {escape(", ".join(_(check["name"]) for check in checks))} <span>{points}/{of} {escape(_(checks[0]["status"]))}</span></h2>{text}</section>'''
+
+
+def held_back(checks):
+    """A section for each reason for which points are held back."""
+    return [section([check for check in checks if check["reason"] == reason], paragraph(reason), "reason held") for reason in dict.fromkeys(check["reason"] for check in checks)]
 
 
 def reasons_text(found):
@@ -24,7 +34,7 @@ def reasons_text(found):
     failed = [check for check in found["checks"] if "cause" in check]
     first = [check for check in failed if check["own"]]
     told = [reason_text(check, [one for one in failed if one["cause"] == check["name"] != one["name"]]) for check in first]
-    return "\n".join(told + [reason_text(check, []) for check in found["checks"] if check["status"] == "held back"])
+    return "\n".join(told + held_back([check for check in found["checks"] if check["status"] == "held back"]))
 
 
 def checks_text(found):

@@ -25,8 +25,7 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
 
 /** Call this after the last backward pass, which was on `tape`. Hands over the buckets of
  *  parameters that no operation used, then calls buckets_finish().
- *  @return the seconds that this took: the part of the reduction that the backward pass did not
- * hide */
+ *  @return the seconds that this took: the exposed part of the reduction */
 double bucket_set_finish(BucketSet *set, Tape *tape);
 
 /** Makes the bucket hold `gradients` again, which the optimiser reads. If lab 11 has replaced that

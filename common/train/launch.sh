@@ -58,7 +58,7 @@ free=$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 { print int($4 / 1024) }')
 if [ "${free:-0}" -ge $((8 * ranks)) ]; then
     shared=$(mktemp -d /dev/shm/balise-train.XXXXXX) || true
 else
-    tell 'warning: /dev/shm has %s MB free of the %s MB that the ranks share: they share files in %s, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
+    tell 'warning: /dev/shm has only %s MB free, but the ranks share %s MB: their files are in %s instead, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
 fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
     --mca osc_sm_backing_directory "${shared:-$session}")

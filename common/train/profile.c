@@ -24,7 +24,7 @@ static void hear(const char *what, bool backward, double seconds)
         const char *what;
         Exchanges *those;
     } known[] = {{REDUCTION_ROWS, &over_dp},
-                 {REDUCTION_NOT_HIDDEN, &over_dp},
+                 {REDUCTION_EXPOSED, &over_dp},
                  {"all_reduce", &over_tp},
                  {"duplication", &over_tp},
                  {"all_gather", &over_tp}};

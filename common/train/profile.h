@@ -21,7 +21,7 @@
 /** The time that the backward pass spent on starting and progressing sums. */
 #define REDUCTION_UNDER_WAY N_("gradient reduction, under way")
 /** The part of the reduction that remained after the backward pass. */
-#define REDUCTION_NOT_HIDDEN N_("gradient reduction, not hidden")
+#define REDUCTION_EXPOSED N_("gradient reduction, exposed")
 
 /** Computes how long this rank waited in each of `count` exchanges of the group: `seconds` [count]
  *  are their durations on this rank, `waited` [count] the seconds of waiting in them. Collective.

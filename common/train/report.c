@@ -108,22 +108,32 @@ static const char *measured(const Report *report, const char *accuracy, const ch
     return report->is_language ? perplexity : accuracy;
 }
 
+/* Rewrites the last line of a terminal of 80 columns: a bar that leaves room for the text. */
+static void draw_bar(const Report *report, const StepReport *s, double left)
+{
+    enum { COLUMNS = 80, WIDTH = 24, LEAST = 4 };
+    char text[COLUMNS];
+    const int length =
+        snprintf(text, sizeof text,
+                 report->is_language ? _("%lld/%lld loss %.4f ppl %.3f %.0f tok/s %.0f s left ")
+                                     : _("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "),
+                 (long long)s->step, (long long)report->steps, s->loss,
+                 measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
+    const int room = COLUMNS - (int)strlen("[] ") - length;
+    const int width = room > WIDTH ? WIDTH : room < LEAST ? LEAST : room;
+    const int filled = (int)(width * s->step / report->steps);
+    printf("\r[");
+    for (int i = 0; i < width; i++)
+        putchar(i < filled ? '#' : '.');
+    printf("] %s\033[K", text);
+}
+
 static void progress(Report *report, const StepReport *s)
 {
-    enum { WIDTH = 24 };
     double elapsed = clock_now() - report->begin;
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
     if (report->terminal) {
-        int filled = (int)(WIDTH * s->step / report->steps);
-        printf("\r[");
-        for (int i = 0; i < WIDTH; i++)
-            putchar(i < filled ? '#' : '.');
-        printf("] ");
-        printf(report->is_language ? _("%lld/%lld loss %.4f ppl %.3f %.0f tok/s %.0f s left ")
-                                   : _("%lld/%lld loss %.4f acc %.3f %.0f tok/s %.0f s left "),
-               (long long)s->step, (long long)report->steps, s->loss,
-               measure(report, s->loss, s->accuracy), s->tokens_per_second, left);
-        fputs("\033[K", stdout);
+        draw_bar(report, s, left);
         report->bar_open = true;
     } else if (s->step == report->first + 1 || s->step == report->steps ||
                clock_now() - report->last_line > 2) {
@@ -148,7 +158,7 @@ void report_step(Report *report, const StepReport *s)
         (json_int_t)s->step, "epoch", s->epoch, "loss", number(s->loss),
         measured(report, "accuracy", "perplexity"), measure(report, s->loss, s->accuracy), "lr",
         s->rate, "step_s", s->seconds, "tokens_per_s", s->tokens_per_second, "comm_bytes",
-        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_not_hidden_s",
+        (json_int_t)s->sent.all.bytes, "comm_s", s->sent.all.seconds, "comm_exposed_s",
         s->wait_seconds, "comm_bytes_tp", (json_int_t)s->sent.tp.bytes, "comm_bytes_dp",
         (json_int_t)s->sent.dp.bytes, "comm_bytes_pp", (json_int_t)s->sent.pp.bytes);
     if (!(s->gradient_norm < 0))
@@ -194,11 +204,11 @@ static json_t *summary_of(const Report *report, const RankReport *r, int rank)
         "gradients", (json_int_t)r->use.peak[GRADIENTS], "optimiser",
         (json_int_t)r->use.peak[OPTIMISER], "activations", (json_int_t)r->use.peak[ACTIVATIONS],
         "step_s", r->step_seconds, "comm_bytes", (json_int_t)r->sent.all.bytes, "comm_s",
-        r->sent.all.seconds, "comm_not_hidden_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
+        r->sent.all.seconds, "comm_exposed_s", fmax(r->wait_seconds, 0), "comm_bytes_tp",
         (json_int_t)r->sent.tp.bytes, "comm_bytes_dp", (json_int_t)r->sent.dp.bytes,
         "comm_bytes_pp", (json_int_t)r->sent.pp.bytes, "stage", r->stage, "blocks",
-        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_alive", r->alive,
-        "pipeline_idle", r->idle);
+        (json_int_t)r->blocks.begin, (json_int_t)r->blocks.end, "micro_batches_in_flight",
+        r->in_flight, "pipeline_idle", r->idle);
 }
 
 void report_profile(Report *report, const SpanTotal *spans, int count, int64_t steps)
@@ -235,7 +245,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
         json_array_append_new(rows, summary_of(report, &ranks[i], i));
         step.peak += ranks[i].peak;
     }
-    if (step.seconds > 0) /* otherwise, no step was made */
+    if (step.seconds > 0) /* otherwise, no step was taken */
         report_speed(&step, count);
     if (report->metrics)
         write_line(report,

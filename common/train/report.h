@@ -38,13 +38,13 @@ typedef struct RankReport {
     PoolUse use;            /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
-    double wait_seconds;    /**< reduction not hidden, within step_seconds; -1 with one replica */
+    double wait_seconds;    /**< exposed reduction, within step_seconds; -1 with one replica */
     int64_t resident_bytes; /**< the process's peak resident memory, with libraries and MPI */
     int stage;              /**< from 0 */
     Range blocks;           /**< its blocks */
-    int alive;   /**< the most micro-batches that waited for their backward pass at once */
-    double idle; /**< the share of the steps' time that went into messages between stages */
-    double peak; /**< FLOP/s of its share of the machine; 0: unknown */
+    int in_flight; /**< the most micro-batches that waited for their backward pass at once */
+    double idle;   /**< the share of the steps' time that went into messages between stages */
+    double peak;   /**< FLOP/s of its share of the machine; 0: unknown */
 } RankReport;
 
 /** The work of a step, and its time. */

@@ -66,7 +66,7 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
 /* Results and memory have separate tables, because a terminal has 80 columns. */
 static void print_run(const RankReport *ranks, int count, bool is_language)
 {
-    puts(_("\n                    parameters     step     MB sent         comm not hidden"));
+    puts(_("\n                    parameters     step     MB sent         comm    exposed"));
     puts(is_language
              ? _("rank   loss  perplex.   held M       ms      tp     dp        s         ms")
              : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
@@ -95,13 +95,13 @@ static void print_memory(const RankReport *ranks, int count)
 
 static void print_stages(const RankReport *ranks, int count)
 {
-    puts(_("\nrank  stage  blocks   micro-batches alive  MB sent pp   idle"));
+    puts(_("\nrank  stage  blocks   micro-batches in flight  MB sent pp   idle"));
     for (int i = 0; i < count; i++) {
         const RankReport *r = &ranks[i];
         char blocks[48];
         snprintf(blocks, sizeof blocks, "%lld-%lld", (long long)r->blocks.begin,
                  (long long)r->blocks.end - 1);
-        printf("%4d  %5d  %-8s %19d %11.1f %4.0f %%\n", i, r->stage, blocks, r->alive,
+        printf("%4d  %5d  %-8s %23d %11.1f %4.0f %%\n", i, r->stage, blocks, r->in_flight,
                millions(r->sent.pp.bytes), 100 * r->idle);
     }
 }

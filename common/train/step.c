@@ -173,7 +173,7 @@ static double reduce_gradients(Trainer *t)
         seconds =
             t->config->zero ? reduce_by_parts(t) : bucket_set_finish(t->buckets, t->last_tape);
         backend_range_end();
-        span_end(REDUCTION_NOT_HIDDEN, true);
+        span_end(REDUCTION_EXPOSED, true);
     }
     if (!t->config->zero) {
         trainer_sum_norms(t);

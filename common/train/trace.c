@@ -19,8 +19,7 @@ static SpanKind kind_of(const Mesh *mesh, const char *what, bool backward, bool 
         return SPAN_PP;
     if (!strcmp(what, REDUCTION_UNDER_WAY))
         return SPAN_UNDER_WAY;
-    if (mesh->dp_degree > 1 &&
-        (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_NOT_HIDDEN)))
+    if (mesh->dp_degree > 1 && (!strcmp(what, REDUCTION_ROWS) || !strcmp(what, REDUCTION_EXPOSED)))
         return SPAN_DP;
     if (exchanged)
         return SPAN_TP;
@@ -32,7 +31,7 @@ static int micro_of(const Stage *stage, const char *what, SpanKind kind)
 {
     const Parameter *any = stage->model->parameters;
     const bool between = kind == SPAN_PP || kind == SPAN_OPTIMISER || kind == SPAN_READING ||
-                         !strcmp(what, REDUCTION_NOT_HIDDEN);
+                         !strcmp(what, REDUCTION_EXPOSED);
     for (int i = 0; !between && any && i < stage->micros; i++)
         if (stage->micro[i].tape == any->value->tape)
             return i;

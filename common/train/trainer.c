@@ -200,7 +200,7 @@ static void report_end(Trainer *t)
         .resident_bytes = 1024 * (int64_t)process.ru_maxrss,
         .stage = t->mesh.pp_rank,
         .blocks = t->stage->part.blocks,
-        .alive = t->stage->most_alive,
+        .in_flight = t->stage->most_in_flight,
         .idle = t->sent.pp.seconds / sum_of(t->step_seconds + t->first_step, steps),
         .peak = peak_of_rank(t)};
     const int ranks = group_size(t->world);

@@ -43,7 +43,7 @@ typedef struct Trainer {
     FILE *save_lock;     /**< of the SAVE folder, on rank 0 */
     int64_t saved_step;  /**< the step of the last checkpoint, or -1 */
     int64_t local_batch; /**< rows per step on this replica */
-    /** of each step; wait: the part of the reduction that was not hidden */
+    /** of each step; wait: the exposed part of the reduction */
     double *step_seconds, *wait_seconds;
     Sent sent;         /**< in all steps */
     double work;       /**< transformer_work() of the rows read by this replica, without padding */

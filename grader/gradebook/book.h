@@ -16,10 +16,11 @@
 #include "grader/gradebook/manifest.h"
 
 enum {
-    MOST_SUBMISSIONS = 10000, /**< per folder */
-    REMARK_SIZE = 1200,       /**< bytes of a submission's remark */
-    PLACE_SIZE = 4096,        /**< bytes of a path */
-    MOST_JOBS = 256,          /**< units graded at a time */
+    MOST_SUBMISSIONS = 10000,  /**< per folder */
+    REMARK_SIZE = 1200,        /**< bytes of a submission's remark */
+    PLACE_SIZE = 4096,         /**< bytes of a path */
+    LABS_SIZE = 4 * MOST_LABS, /**< bytes of a list of labs */
+    MOST_JOBS = 256,           /**< units graded at a time */
 };
 
 /** One thing to grade: a lab with one source. */
@@ -55,6 +56,7 @@ typedef struct Book {
     /** DIR, OUT, the kit's build folder, the instructor's cases or NULL */
     const char *folder, *out, *build, *cases;
     bool board;               /**< of make board: OUT is the JSON of its page */
+    bool names;               /**< progress shows the names of students */
     const char *sandbox;      /**< "on", "off", or "": where the system allows one */
     Range labs;               /**< of the part of the course that is graded, by lab_at() */
     int jobs;                 /**< units that are graded at a time */
@@ -127,11 +129,13 @@ void make_trainings(Book *book);
 /** Writes OUT, for common/page/board.py. */
 void write_board(Book *book);
 
+/** Names the labs of this set, which is not empty: "lab 2", "labs 1, 3-7". */
+void tell_labs(const Book *book, const bool listed[MOST_LABS], char text[LABS_SIZE]);
 /** Adds up a submission's points and remarks. */
 void add_up(Book *book, Submission *submission);
 
 /** Lists the started labs of a submission whose files other submissions also have, byte for byte:
- *  "ada.zip: lab 1, 2; bob: lab 1", or empty. */
+ *  "ada.zip: labs 1, 2; bob: lab 1", or empty. */
 void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */

@@ -68,26 +68,34 @@ static void read_cases(const Book *book)
 
 static Book options_of(int argc, char **argv)
 {
-    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, BOARD, OPTIONS };
-    static const struct option known[] = {
-        {"dir", required_argument, NULL, FOLDER},      {"out", required_argument, NULL, OUT},
-        {"jobs", required_argument, NULL, JOBS},       {"seed", required_argument, NULL, SEED},
-        {"build", required_argument, NULL, BUILD},     {"cases", required_argument, NULL, CASES},
-        {"sandbox", required_argument, NULL, SANDBOX}, {"part", required_argument, NULL, PART},
-        {"board", no_argument, NULL, BOARD},           {0}};
+    enum { FOLDER, OUT, JOBS, SEED, BUILD, CASES, SANDBOX, PART, BOARD, NAMES, OPTIONS };
+    static const struct option known[] = {{"dir", required_argument, NULL, FOLDER},
+                                          {"out", required_argument, NULL, OUT},
+                                          {"jobs", required_argument, NULL, JOBS},
+                                          {"seed", required_argument, NULL, SEED},
+                                          {"build", required_argument, NULL, BUILD},
+                                          {"cases", required_argument, NULL, CASES},
+                                          {"sandbox", required_argument, NULL, SANDBOX},
+                                          {"part", required_argument, NULL, PART},
+                                          {"board", no_argument, NULL, BOARD},
+                                          {"names", no_argument, NULL, NAMES},
+                                          {0}};
     const char *given[OPTIONS] = {[BUILD] = "build", [SANDBOX] = "", [PART] = "1"};
     int option;
+    bool names = false;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == '?')
             usage(_("unknown option"));
         given[option] = optarg;
         for_board |= option == BOARD;
+        names |= option == NAMES;
     }
     Book book = {
         .folder = given[FOLDER],
         .labs = for_board ? (Range){0, lab_count()}
                           : labs_of_part((int)number(given[PART], "PART", 1, 2)),
         .board = for_board,
+        .names = names || !for_board,
         .out = given[OUT],
         .jobs = given[JOBS] ? (int)number(given[JOBS], "JOBS", 1, MOST_JOBS) : usual_jobs(),
         .seed = given[SEED] ? number(given[SEED], "SEED", 0, UINT64_MAX) : 0,

@@ -43,7 +43,8 @@ board: $(BUILD)/gradebook $(BUILD)/generated/kit.txt
 	$(RELEASE)
 	mkdir -p $(BUILD)/board $(BUILD)/report
 	$(MAKE_PAGE)board.py begin $(call PAGE,board)
-	$(call grade_all,$(BUILD)/board/board.json) --board; status=$$?; [ $$status -lt 2 ] || exit $$status; \
+	$(call grade_all,$(BUILD)/board/board.json) --board $(if $(NAMES),--names); \
+	    status=$$?; [ $$status -lt 2 ] || exit $$status; \
 	    NAMES=$(call quoted,$(NAMES)) $(MAKE_PAGE)board.py $(BUILD)/board/board.json $(call PAGE,board) && exit $$status
 
 handout: | $(CATALOGUES)

@@ -15,30 +15,28 @@ static bool is_shared(const Book *book, int one, int other, int lab)
     return !state || strcmp(state, state_names[NOT_STARTED_YET]) != 0;
 }
 
-static void list_shared(const Book *book, int one, int other, char labs[4 * MOST_LABS])
+/* Writes for which labs they share a file. @return whether there is one */
+static bool tell_shared(const Book *book, int one, int other, char labs[LABS_SIZE])
 {
-    size_t used = 0;
-    *labs = '\0';
+    bool shared[MOST_LABS] = {false}, any = false;
     for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++)
-        if (is_shared(book, one, other, lab))
-            used += (size_t)snprintf(labs + used, 4 * MOST_LABS - used, "%s%d", used ? ", " : "",
-                                     lab_at(lab)->number);
+        any |= shared[lab] = is_shared(book, one, other, lab);
+    if (any)
+        tell_labs(book, shared, labs);
+    return any;
 }
 
 void tell_identical(const Book *book, int submission, char text[REMARK_SIZE])
 {
     enum { SHOWN = 5 };
-    char labs[4 * MOST_LABS];
+    char labs[LABS_SIZE];
     int others = 0;
     *text = '\0';
     for (int other = 0; other < book->count; other++) {
-        if (other == submission)
-            continue;
-        list_shared(book, submission, other, labs);
-        if (!*labs || ++others > SHOWN)
+        if (other == submission || !tell_shared(book, submission, other, labs) || ++others > SHOWN)
             continue;
         append(text, REMARK_SIZE, "%s", others > 1 ? _("; ") : "");
-        append(text, REMARK_SIZE, _("%.100s: lab %s"), book->submissions[other].entry, labs);
+        append(text, REMARK_SIZE, _("%.100s: %s"), book->submissions[other].entry, labs);
     }
     if (others > SHOWN)
         append(text, REMARK_SIZE, _("; and %d more"), others - SHOWN);

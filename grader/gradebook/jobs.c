@@ -53,7 +53,9 @@ static void tell_student_done(const Book *book, int submission, int done)
     const Submission *s = &book->submissions[submission];
     if (has_bar())
         return;
-    printf(_("%d/%d  %s: "), done, book->count, s->student);
+    printf("%d/%d  ", done, book->count);
+    if (book->names)
+        printf(_("%s: "), s->student);
     if (s->refused)
         fputs(_("not graded"), stdout);
     else

@@ -54,19 +54,37 @@ static void count_cause(Causes *causes, const char *reason, int student)
     cause->last = student;
 }
 
-static void count_lab(Causes *causes, const json_t *verdict, int student)
+static bool is_held_back(const json_t *check)
 {
+    const char *status = json_string_value(json_object_get(check, "status"));
+    return status && !strcmp(status, status_names[HELD_BACK]);
+}
+
+/* Counts the reasons of the checks that are held back, or of the others. @return how many it found */
+static int count_checks(Causes *causes, const json_t *verdict, int student, bool held_back)
+{
+    int found = 0;
     size_t i;
     const json_t *check;
-    const char *state = json_string_value(json_object_get(verdict, "state"));
-    if (state && (!strcmp(state, "does not build") || !strcmp(state, "refused")))
-        count_cause(causes, _(state), student);
     json_array_foreach(json_object_get(verdict, "checks"), i, check)
     {
         const char *reason = json_string_value(json_object_get(check, "reason"));
-        if (reason && strncmp(reason, "the same cause as above", 23))
-            count_cause(causes, reason, student);
+        if (!reason || is_held_back(check) != held_back)
+            continue;
+        count_cause(causes, reason, student);
+        found++;
     }
+    return found;
+}
+
+/* Points are held back because of another mistake, if there is one; that mistake is the cause. */
+static void count_lab(Causes *causes, const json_t *verdict, int student)
+{
+    const char *state = json_string_value(json_object_get(verdict, "state"));
+    if (state && (!strcmp(state, "does not build") || !strcmp(state, "refused")))
+        count_cause(causes, _(state), student);
+    if (!count_checks(causes, verdict, student, false))
+        count_checks(causes, verdict, student, true);
 }
 
 static int commonest_first(const void *a, const void *b)

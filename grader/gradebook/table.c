@@ -32,6 +32,26 @@ static const Unit *unit_of_lab(const Book *book, const Submission *submission, i
     return submission->unit[lab] < 0 ? NULL : &book->units[submission->unit[lab]];
 }
 
+void tell_labs(const Book *book, const bool listed[MOST_LABS], char text[LABS_SIZE])
+{
+    char numbers[LABS_SIZE] = "";
+    int count = 0;
+    for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
+        int last = lab;
+        if (!listed[lab])
+            continue;
+        while (last + 1 < book->labs.end && listed[last + 1])
+            last++;
+        append(numbers, LABS_SIZE, "%s%d", count++ ? ", " : "", lab_at(lab)->number);
+        if (last < lab + 2)
+            continue;
+        append(numbers, LABS_SIZE, "-%d", lab_at(last)->number);
+        lab = last;
+        count++;
+    }
+    snprintf(text, LABS_SIZE, count == 1 ? _("lab %s") : _("labs %s"), numbers);
+}
+
 void add_up(Book *book, Submission *submission)
 {
     static const struct {
@@ -51,17 +71,19 @@ void add_up(Book *book, Submission *submission)
         submission->points += unit ? number_of(unit->lab_verdict, "points") : 0;
     }
     for (size_t i = 0; i < sizeof endings / sizeof *endings && !submission->refused; i++) {
-        char labs[4 * MOST_LABS] = "";
-        size_t used = 0;
+        bool listed[MOST_LABS] = {false}, any = false;
+        char labs[LABS_SIZE];
         for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
             const Unit *unit = unit_of_lab(book, submission, lab);
-            if (endings[i].status ? unit && has_check_that_is(unit->lab_verdict, endings[i].status)
-                                  : !unit)
-                used += (size_t)snprintf(labs + used, sizeof labs - used, "%s%d", used ? ", " : "",
-                                         lab_at(lab)->number);
+            listed[lab] = endings[i].status
+                              ? unit && has_check_that_is(unit->lab_verdict, endings[i].status)
+                              : !unit;
+            any |= listed[lab];
         }
-        if (used)
-            add_remark(submission, _("%s: lab %s"), _(endings[i].remark), labs);
+        if (!any)
+            continue;
+        tell_labs(book, listed, labs);
+        add_remark(submission, _("%s: %s"), _(endings[i].remark), labs);
     }
 }
 

@@ -1,6 +1,6 @@
 /* Which rank holds which part of each matrix, and which elements are wrong. */
 #include "grader/judge/commands.h"
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 #include <math.h>
 
@@ -51,44 +51,73 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
 }
 
 /* The entries of a tp group's ranks. If the lab left out the sum, their numbers add up to the
- * expected ones. */
+ * expected ones. In the gradient of a layer's input, each rank has also added what reaches the input
+ * past the layer; only the rest is a term. */
 typedef struct Addends {
     const Entry *of[MAX_RANKS];
     int count;
+    const double *past; /* what all ranks have added; NULL if nothing */
 } Addends;
+
+static double term_at(const Addends *a, int i, int64_t at)
+{
+    return numbers_of(a->of[i])[at] - (a->past ? a->past[at] : 0);
+}
 
 static double sum_at(const Addends *a, int64_t at)
 {
-    double sum = 0;
+    double sum = a->past ? a->past[at] : 0;
     for (int i = 0; i < a->count; i++)
-        sum += numbers_of(a->of[i])[at];
+        sum += term_at(a, i, at);
     return sum;
 }
 
-/* Fills in the entries of this rank's group. Do their numbers add up to the expected ones? */
-static bool find_addends(const Trial *t, const Entry *want, double tolerance, Addends *a)
+/* The gradient of a layer's input without the layer's part of it; NULL for other entries. */
+static const double *past_the_layer(Trial *t, const Entry *want)
+{
+    const Entry *past = NULL;
+    if (want->check == INPUT_GRADIENT && kind_of_case(t->c)->mistakes & IN_INPUT_GRADIENTS)
+        past = find_entry(expected_with(t, GRADIENT_MISSING)->all, VALUES, want->label);
+    return past ? numbers_of(past) : NULL;
+}
+
+/* Is a number of these entries wrong? */
+static bool has_wrong(const Addends *a, const Entry *want, double tolerance)
+{
+    for (int i = 0; i < a->count; i++)
+        for (int64_t at = 0; at < want->count; at++)
+            if (is_wrong(want, numbers_of(a->of[i])[at], numbers_of(want)[at], tolerance))
+                return true;
+    return false;
+}
+
+/* Fills in the entries of this rank's group. Are they wrong, and do they add up to the expected
+ * numbers? */
+static bool find_addends(Trial *t, const Entry *want, double tolerance, Addends *a)
 {
     const Members group = tp_group(t->c, t->rank);
-    a->count = group.count;
+    *a = (Addends){.count = group.count};
     for (int i = 0; i < a->count; i++) {
         a->of[i] = entry_of_rank(t, group.first + i * group.stride, (int)want->kind, want->label);
         if (!a->of[i] || a->of[i]->placement_kind == SHARD || !has_numbers(a->of[i], want))
             return false;
     }
+    if (a->count == 1 || !has_wrong(a, want, tolerance))
+        return false;
+    a->past = past_the_layer(t, want);
     for (int64_t at = 0; at < want->count; at++)
         if (!(fabs(sum_at(a, at) - numbers_of(want)[at]) <= tolerance * a->count))
             return false;
-    return a->count > 1;
+    return true;
 }
 
-/* Adds the addends of each element in "first". */
-static void add_addends(const Trial *t, json_t *part, const Entry *want, double tolerance)
+/* Adds the addends of each element in "first"; last, what each rank has added to its term. */
+static void add_addends(Trial *t, json_t *part, const Entry *want, double tolerance)
 {
     Addends a;
     json_t *one;
     size_t index;
-    if (want->kind != VALUES || !json_integer_value(json_object_get(part, "wrong")) ||
-        !find_addends(t, want, tolerance, &a))
+    if (want->kind != VALUES || !find_addends(t, want, tolerance, &a))
         return;
     const Members group = tp_group(t->c, t->rank);
     json_t *ranks = json_array();
@@ -97,12 +126,12 @@ static void add_addends(const Trial *t, json_t *part, const Entry *want, double 
     json_object_set_new(part, "addend", ranks);
     json_array_foreach(json_object_get(part, "first"), index, one)
     {
+        const json_int_t at = json_integer_value(json_object_get(one, "at"));
         json_t *terms = json_array();
         for (int i = 0; i < a.count; i++)
-            json_array_append_new(
-                terms,
-                json_sprintf("%.4g",
-                             numbers_of(a.of[i])[json_integer_value(json_object_get(one, "at"))]));
+            json_array_append_new(terms, json_sprintf("%.4g", term_at(&a, i, at)));
+        if (a.past)
+            json_array_append_new(terms, json_sprintf("%.4g", a.past[at]));
         json_object_set_new(one, "terms", terms);
     }
 }
@@ -130,7 +159,7 @@ static void add_wanted(const Trial *t, json_t *part, const Entry *got, const Ent
                                   (json_int_t)held.begin, "end", (json_int_t)held.end));
 }
 
-static json_t *part_json(const Trial *t, const Entry *got, const Entry *want)
+static json_t *part_json(Trial *t, const Entry *got, const Entry *want)
 {
     json_t *part = json_pack("{s:i, s:b, s:o}", "rank", t->rank, "there", got != NULL, "undivided",
                              shape_json(want->shape));
@@ -172,7 +201,7 @@ static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
 }
 
 /* Adds this rank's part of a matrix, unless the matrix belongs to another stage. */
-static void add_part(const Trial *t, const Entry *want, json_t *matrices, json_t *by_name)
+static void add_part(Trial *t, const Entry *want, json_t *matrices, json_t *by_name)
 {
     const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
     if (got || !stage_may_lack(t, want))
@@ -190,6 +219,7 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
             if (want->kind == VALUES || want->kind == PARAMETER)
                 add_part(&t, want, matrices, by_name);
         expected_free(&t.expected);
+        forget_suspects(&t);
     }
     json_decref(by_name);
     return matrices;

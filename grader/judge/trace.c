@@ -11,7 +11,7 @@
 
 /* Is this case worth showing? In lab 13, it runs 1F1B on more than two stages. In a lab with a
  * LAYOUT check, it trains several replicas and, depending on the lab, has several stages or (for a
- * page) split matrices. In other labs, ranks share a layer or form a ring. */
+ * page) split matrices. In other labs, ranks split a layer or form a ring. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
     if (lab_points(lab_of(c->lab), SCHEDULE) && lab_of(c->lab)->over_stages)

@@ -32,6 +32,6 @@ double grid_whole(const Scenario *run, int rank, int time);
 
 /** Writes one number that every rank must have. */
 void grid_write_number(Scenario *run, Check check, Label label, double number);
-/** Makes two steps of a model: on a rank, at its place in the grid; in the judge, in one stage. The
+/** Takes two steps of a model: on a rank, at its place in the grid; in the judge, in one stage. The
  *  caller frees run->stage. */
 void grid_run_steps(Scenario *run);

@@ -234,7 +234,8 @@ Case long_case(const Lab *lab, Draw *d, int world);
 CasesFunction layer_cases;
 /** The positions of cases made by layer_cases(). */
 enum {
-    SINGLE_ROW = 2,   /**< at each layout */
+    DRAWN_SIZES = 1,  /**< at each layout */
+    SINGLE_ROW = 2,   /**< likewise */
     LONG_TEXTS = 3,   /**< in a world of 2 */
     MANY_SAMPLES = 4, /**< likewise */
 };

@@ -51,7 +51,7 @@ Lab lab_04 = {
     .sizes = SIZES_BSH | SIZE_A,
     .cuts = {{"query", CUT_0}, {"key", CUT_0}, {"value", CUT_0}, {"output", CUT_1}},
     .predict = {.question =
-                    N_("Four ranks share attention with B = 2, S = 64, H = 24 and A = 4. How many "
+                    N_("Four ranks split attention with B = 2, S = 64, H = 24 and A = 4. How many "
                        "multiplications does one rank do in a forward pass?"),
                 .unit = N_("multiplications"),
                 .at = {.world = 4, .tp = 4, .B = 2, .S = 64, .H = 24, .A = 4},

@@ -31,7 +31,8 @@ static Allowance sent_backward_06(int64_t n, const Sizes *z)
 static int cases_06(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     int count = layer_cases(lab, d, world, tp, cases);
-    cases[SINGLE_ROW].flat = 1; /* as in a classifier */
+    cases[DRAWN_SIZES].out += world > 1; /* tp divides neither end, in nor out */
+    cases[SINGLE_ROW].flat = 1;          /* as in a classifier */
     if (world == 2)
         cases[MANY_SAMPLES].flat = 1;
     return count;

@@ -103,7 +103,7 @@ Lab lab_07 = {
              {"up.weight", CUT_0},
              {"down.weight", CUT_1}},
     .predict = {.question = N_(
-                    "Four ranks share one block with H = 16. How many bytes of fp32 weights does "
+                    "Four ranks split one block with H = 16. How many bytes of fp32 weights does "
                     "one rank hold?"),
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .kind = BLOCK, .H = 16, .A = 4},

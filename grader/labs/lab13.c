@@ -61,6 +61,13 @@ static int many_micros(Draw *d, int pp)
     return micros;
 }
 
+/* Fewer micro-batches than stages, and with three stages or more at least two, so that they can
+ * overlap. */
+static int few_micros(Draw *d, int pp)
+{
+    return pp > 2 ? draw(d, 2, pp - 1) : 1;
+}
+
 static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     const int pp = world / tp;
@@ -75,7 +82,7 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[2].training = 0;
     cases[2].delay = 1;
     cases[3] = even_case(lab, d, world, tp, pp == 1 ? 1 : draw(d, 1, pp - 1));
-    cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : draw(d, 1, pp - 1));
+    cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : few_micros(d, pp));
     cases[4].kind = BY_ONE_F_ONE_B;
     cases[4].delay = 1;
     cases[5] = usual_13(lab, d, world, tp);

@@ -1,6 +1,8 @@
 /* Lab 15, Ring all-reduce: its two halves, each on its own, over groups of the world. */
 #include "grader/labs/ring.h"
 
+#include <math.h>
+
 #include "base/run.h"
 
 #ifdef BALISE_DOUBLE
@@ -21,9 +23,13 @@ static Tensor *input(Scenario *run, const char *what, int call, int rank)
 
 Tensor *ring_input(Scenario *run, int part, int call, int rank)
 {
-    return part == RING_REDUCE_SCATTER
-               ? input(run, "x", call, rank)
-               : input(run, "sum", call, -1 - tp_group(&run->c, rank).first);
+    const int first = tp_group(&run->c, rank).first;
+    if (part == RING_ALL_GATHER)
+        return input(run, "sum", call, -1 - first);
+    Tensor *x = input(run, "x", call, rank);
+    if (run->c.exponent != 0 && call == 1 && rank == first)
+        reals(x)[0] = (real)NAN;
+    return x;
 }
 
 Tensor *ring_rest(Scenario *run, int call, int rank)
@@ -184,10 +190,10 @@ static int cases_15(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[count++].exponent = 12;
     if (tp > 1) /* fewer numbers than ranks */
         cases[count++] = case_15(lab, d, world, tp, draw(d, 1, tp - 1));
-    if (world == 4 && tp == 4) {
-        cases[count++] = case_15(lab, d, world, tp, LARGE - draw(d, 1, 3));
+    if (world == 4 && tp == 4)
         cases[count++] = case_15(lab, d, world, tp, 1);
-    }
+    if (world == tp && (tp == 2 || tp == 4)) /* with two ranks, the chunks are largest */
+        cases[count++] = case_15(lab, d, world, tp, LARGE - draw(d, 1, 3));
     return count;
 }
 

@@ -190,7 +190,7 @@ Lab lab_17 = {
     .has_replicas = true,
     .over_replicas = true,
     .sizes = SIZES_BSH,
-    .predict = {.question = N_("Four replicas with 10,000 weights each make one step with a "
+    .predict = {.question = N_("Four replicas with 10,000 weights each take one step with a "
                                "sharded optimiser, and clip the gradients by their norm. How many "
                                "bytes do the ranks send in all, including those for the sum of the "
                                "squares?"),

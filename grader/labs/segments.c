@@ -89,10 +89,11 @@ static void begin_step(Chain *chain, int step, bool recomputes)
             (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
 }
 
-/* Each call of a pass has a number of its own, which selects the masks of its dropouts. */
+/* Each call of a pass has a number of its own, which selects the masks of its dropouts. It exceeds
+ * an int. */
 static int64_t draw_of(const Chain *chain, int call)
 {
-    return (int64_t)(chain->run->c.key % 7) + 2 * call;
+    return (INT64_C(1) << 32) + (int64_t)(chain->run->c.key % 7) + 2 * call;
 }
 
 static Tensor *call_segment(const Chain *chain, int block, int call, Tensor *x)

@@ -33,17 +33,27 @@ static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
     return x;
 }
 
+/* NaN in the last step of the run that clips, in which the squares are NaN, too. */
+static Tensor *nan_in_a_step(Tensor *x, int which, int step)
+{
+    if (which == 0 && step == SHARDED_STEPS - 1)
+        reals(x)[tensor_count(x) / 2] = (real)NAN;
+    return x;
+}
+
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
 {
     Tensor *gradient = input(run, "gradients", rank, which, step);
+    if (replica_of_rank(&run->c, rank) == 0)
+        nan_in_a_step(gradient, which, step);
     const bool is_last = rank >= run->c.world - run->c.tp;
     return is_last && replicas_of(&run->c) > 1 ? zeros_in_a_step(gradient, which, step) : gradient;
 }
 
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
 {
-    return zeros_in_a_step(input(run, "mean", first_with_pieces(&run->c, rank), which, step), which,
-                           step);
+    Tensor *mean = input(run, "mean", first_with_pieces(&run->c, rank), which, step);
+    return nan_in_a_step(zeros_in_a_step(mean, which, step), which, step);
 }
 
 /* Weights away from zero. The steps bring none near zero, where it would lose digits by

@@ -91,7 +91,7 @@ enum { SHARDED_NUMBERS = 3 };
 void sharded_write_squares(Scenario *run, int which, int step,
                            const double squares[SHARDED_NUMBERS]);
 
-/** In the judge: makes a step, from 0, with these gradients and this state. */
+/** In the judge: takes a step, from 0, with these gradients and this state. */
 void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g, Tensor *m,
                        Tensor *v);
 /** In the judge: AdamW's state before the first step. */

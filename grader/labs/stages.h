@@ -50,10 +50,10 @@ enum { STAGES_RANGES = 2 * (MAX_BLOCKS + 1) };
 
 /** The kinds of cases of lab 13. */
 enum {
-    BY_GPIPE,       /**< gpipe_step() makes the steps */
+    BY_GPIPE,       /**< gpipe_step() takes the steps */
     BY_ONE_F_ONE_B, /**< one_f_one_b_step() does */
 };
-/** The function of lab 13 that makes the steps of this case. */
+/** The function of lab 13 that takes the steps of this case. */
 static inline const char *schedule_name(const Case *c)
 {
     return c->kind == BY_GPIPE ? "gpipe_step" : "one_f_one_b_step";

@@ -110,7 +110,7 @@ class Lab:
                 found = {**mine[0], "when": when}
         if found:
             beneath = [lab for lab in all_labs() if lab.number in self.needs and lab.is_newer(found["when"])] if found["author"] == "mine" else []
-            found["old"] = _("changed since") if self.is_newer(found["when"]) else \
+            found["old"] = _("changed since it was graded") if self.is_newer(found["when"]) else \
                 _("lab {lab}, which it builds on, has changed since").format(lab=beneath[0].number) if beneath else ""
         return found
 

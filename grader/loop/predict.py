@@ -23,4 +23,4 @@ keep(PREDICTIONS, kept)
 print(asked(lab))
 print(both_numbers(lab, mine))
 if not mine["late"]:
-    print(_("Next: make measure LAB={lab} counts it, once the lab is solved.").format(lab=lab.number))
+    print(_("next: make measure LAB={lab} counts it, once the lab is solved.").format(lab=lab.number))

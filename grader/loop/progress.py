@@ -10,7 +10,8 @@ def state_of(lab):
     if not found:
         return None, "-", _("not started") if lab.is_untouched() else _("not graded yet")
     wrong = [_(check["name"]) for check in found["checks"] if check["status"] not in ("passed", "not started", "not run")]
-    words = _(found["state"]) if found["state"] != "graded" else "" if found["points"] == found["of"] else ", ".join(wrong)
+    words = _(found["state"]) if found["state"] != "graded" else "" if found["points"] == found["of"] else \
+        _("no check passed") if len(wrong) == len(found["checks"]) else ", ".join(wrong)
     return found, f"{found['points']}/{found['of']}", _("; ").join(part for part in (found["old"], words) if part)
 
 

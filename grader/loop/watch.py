@@ -35,15 +35,17 @@ def grade(lab, command):
 
 
 def tell_changes(before, now):
-    for name, check in now.items():
-        was = before.get(name, check)
-        if was["status"] != check["status"]:
-            words = _("{check}: {before} → {now}").format(check=_(name), before=_(was["status"]), now=_(check["status"]))
-            print("  " + (good(words) if check["status"] == "passed" else bad(words) if was["status"] == "passed" else words))
+    """Prints what has changed: a line for each check, or one line if all changed alike."""
+    changes = {name: (before[name]["status"], check["status"]) for name, check in now.items() if name in before and before[name]["status"] != check["status"]}
+    if len(now) == len(changes) > 1 and len(set(changes.values())) == 1:
+        changes = {_("all checks"): next(iter(changes.values()))}
+    for name, (was, status) in changes.items():
+        words = _("{check}: {before} → {now}").format(check=_(name), before=_(was), now=_(status))
+        print("  " + (good(words) if status == "passed" else bad(words) if was == "passed" else words))
     points = [sum(check["points"] for check in checks.values()) for checks in (before, now)]
     if before and points[0] != points[1]:
         print(_("  {before} → {now} points").format(before=points[0], now=points[1]))
-    elif before:
+    elif before and not changes:
         print(quiet(_("  the verdict has not changed")))
 
 

@@ -64,6 +64,7 @@ sed -i 's/mesh->world/NULL/' class/Carl/labs/08-*/tp-group.c
 echo none > class/notes.txt
 board DIR=class SEED=5
 check "a class's page is made" [ "$status" = 0 -a -s "$page" ]
+check "the terminal counts the submissions, and names no student" [ "$(grep -cE '^[1-4]/4  ' out)/$(grep -ciE 'ada|lovelace|zo(ë|&)|carl|notes' out)" = 4/0 ]
 check "the page names its language, has one h1, and each header of a table has a scope" is has_outline
 check "the page is one file, which loads nothing" is is_one_file
 check "no student is named, neither on the page nor in its source" [ "$(grep -ciE 'ada|lovelace|zo(ë|&)|carl|notes' "$page")" = 0 ]

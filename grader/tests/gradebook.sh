@@ -92,7 +92,7 @@ identical() { # identical ENTRY: what the table says of its files
     sed -nE "s/^\"[^\"]*\",\"$1\",.*\"([^\"]*)\"\r$/\1/p" grades.csv
 }
 check "the column 'identical' names who has the same file for which labs" \
-    [ "$(identical wrong)|$(identical without\ labs.zip)|$(identical prints)" = "right.tar.gz: lab 1; without labs.zip: lab 1|right.tar.gz: lab 1, 2; wrong: lab 1|" ]
+    [ "$(identical wrong)|$(identical without\ labs.zip)|$(identical prints)" = "right.tar.gz: lab 1; without labs.zip: lab 1|right.tar.gz: labs 1, 2; wrong: lab 1|" ]
 check "the summary counts them, and no student's report names them" \
     [ "$(grep -c '^6 submissions have files identical to another' grades-reports/summary) $(cat grades-reports/*.txt | grep -c 'identical')" = "1 0" ]
 cp grades.csv resumed.csv

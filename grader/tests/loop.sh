@@ -205,6 +205,12 @@ graded_again() {
     waits_for "waiting for $(basename "$two")" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
 check "when the file is saved, watch grades it again and prints what has changed" graded_again
+stops_building() {
+    : > watched
+    echo nonsense > "$two.new" && mv "$two.new" "$two"
+    waits_for "waiting for $(basename "$two")" && grep -qF "all checks: passed → does not build" watched && [ "$(grep -c '→' watched)" = 2 ]
+}
+check "if all checks change alike, watch says so in one line" stops_building
 says_why_not() {
     : > watched
     ln -s someone@somewhere.1 "${two%/*}/.#${two##*/}" # as Emacs does while a change is not saved

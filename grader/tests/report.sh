@@ -86,7 +86,11 @@ for mutant in 06-no_g 06-no_f 04-no_f 02-row_split 13-one_after_the_other; do
     report LAB=$lab SEED=1 CASE="$case"
     check "$mutant: each check has the points, the status and the reason of make grade" page equals_verdict $lab verdict.json
 done
-wrong_answer 06-no_g
+wrong_answer 06-no_f
+report LAB=6 SEED=1
+check "the missing sum of an input gradient is drawn, too" \
+    page says 6 "ranks 0, 1: a partial sum, one term of it" "missing: the sum over ranks 0, 1"
+check "with what reaches it past the layer, the terms add up to the expected numbers" page adds_up 6
 copy_solution 6
 file=$(lab_file 6)
 sed -i -E 's/^(    return )(all_reduce\(.*)\);$/    Tensor *y = \2);\n    if (mesh->tp_rank == 1)\n        tensor_data(y)[3] += 1;\n\1y;/' "$file"
@@ -103,6 +107,12 @@ report LAB=2 SEED=1
 check "a wrong split is reported beside right numbers" page says 2 "sharding 0/2 wrong" "rank 0: columns 0 to" "expected rank 0: rows 0 to"
 
 copy_solution 2
+sed -i -e 's/shard(0)/whole()/; /x = duplication/d; s/all_gather(y, LAST, mesh)/y/' "$(lab_file 2)"
+report LAB=2 SEED=1
+check "points that are held back for one reason are told once" \
+    page begins_with 2 "○ forward, input gradient, weight gradient, step, initial values, communication 0/6 held back the work is not split yet"
+
+copy_solution 2
 sed -i 's/^    Tensor \*y = .*linear(.*/    if (mesh->tp_rank == 1)\n        tensor_data(layer->weight)[0] += 1;\n&/' "$(lab_file 2)"
 report LAB=2 SEED=1
 check "a wrong element of a shard is in the block of its rank" page is_wrong_by_rows_on 2 1
@@ -112,6 +122,7 @@ sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank ==
 report LAB=1 SEED=1
 check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for something that never comes" "rank 1 waits in all_gather"
 check "calls that did not return have a kind of their own, and are visible on each rank" page waits_are_seen 1
+check "matrices that were not reached are not called right" page folds 1 "2 more with errors" "12 not reached on some rank" "3 without errors"
 check "matrices that were not reached are reported, and not as wrong" page says 1 "matrices were not reached on some rank" "have errors, with wrong elements on rank 1."
 
 copy_solution 4
@@ -131,6 +142,7 @@ fi
 cp "$ROOT/labs/06-colrow-pair/colrow-pair.c" "$file"
 report LAB=6 SEED=1
 check "the page of a lab that is not started shows the TODO" page says 6 "TODO(6)" "– to do"
+check "and does not say that the case ran to completion" [ "$(grep -c 'ran to completion' build/report/lab6.html)" = 0 ]
 echo nonsense >> "$file"
 report LAB=6
 check "for a lab that does not build, there is an error and no page" eval "[ $status != 0 ] && says 'does not compile' && [ ! -e build/report/lab6.html ]"

@@ -48,14 +48,15 @@ grade_with_a_late_rank() { # grade_with_a_late_rank SEED
     wait "$judge" || status=1
 }
 : > again
-for seed in {1..12}; do # on a busy machine, a rank is stopped less often in a launch
-    [ $stops -gt 100 ] || grade_with_a_late_rank "$seed"
+# On a busy machine, a rank is stopped once or twice in a launch, on a quiet one 100 times.
+for ((seed = 1; stops < 30 && SECONDS < 300; seed++)); do
+    grade_with_a_late_rank "$seed"
 done
 launches=$(sort -u again | wc -l)
 {
     echo "stopped $stops times; started again $launches times"
     cat out.*
 } > out
-check "a right answer has full marks although a rank is late" [ $status = 0 -a $stops -gt 100 ]
+check "a right answer has full marks although a rank is late" [ $status = 0 -a $stops -ge 30 ]
 check "no case is run twice, which would be a hang: the ranks are started once" [ "$launches" = 0 ]
 finish

@@ -91,7 +91,7 @@ def kind(small, entry, lay, points, *words, student=None):
     KINDS.append((small, entry, lay, points, words, student))
 
 
-kind(True, "right.tar.gz", lambda p: tar(p, labs(1, 2, 8)), full(1, 2, 8), "not handed in: lab 3, 4, 5, 6, 7, 9, 10, 11")
+kind(True, "right.tar.gz", lambda p: tar(p, labs(1, 2, 8)), full(1, 2, 8), "not handed in: labs 3-7, 9-11")
 kind(True, "without labs.zip", lambda p: zipped(p, labs(1, 2, prefix="")), full(1, 2))
 kind(True, "wrong", lambda p: folder(p, labs(1, 2, lab2=replaced("duplication(x, mesh)", "x"))), {1: FULL[1], 2: "some"})
 kind(True, "does not compile.tgz", lambda p: tar(p, labs(1, 8, lab1=lambda t: t + "#error \x1b[31m\udcff\n")), full(8), "does not build: lab 1")
@@ -111,7 +111,7 @@ kind(False, "all", lambda p: folder(p, labs(*EVERY)), full(*EVERY))
 kind(False, "wrapped.zip", lambda p: zipped(p, {**labs(*EVERY, prefix="balise-main/labs/"), **labs(*EVERY, prefix="balise-main/solutions/"),
                                                "__MACOSX/labs/01-duplication-allreduce/collectives.c": b"junk"}), full(*EVERY))
 kind(False, "start", lambda p: folder(p, dict(("labs/" + source(n, folder="labs")[0], source(n, folder="labs")[1])
-                                             for n in EVERY if n != 9)), {}, "not started: lab 1, 2, 3", "not handed in: lab 9")
+                                             for n in EVERY if n != 9)), {}, "not started: labs 1-8, 10, 11", "not handed in: lab 9")
 kind(False, "wrong again.zip", lambda p: zipped(p, labs(1, 4, 6, lab4=replaced("shard(1)", "whole()"), lab1=replaced("mesh->world, dy", "mesh->world, tensor_copy(dy)"))), None)
 kind(False, "crashes.zip", lambda p: zipped(p, labs(2, 3, lab3=replaced("    return all_gather", "    *(volatile int *)8 = 1;\n    return all_gather"))), {2: FULL[2], 3: 2}, "crashes: lab 3")  # its results before the crash are right
 kind(False, "loops.zip", lambda p: zipped(p, labs(1, 2, lab1=in_g("    for (volatile int go = 1; go;)\n        ;"))), {1: "some or none", 2: FULL[2]})

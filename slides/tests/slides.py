@@ -209,7 +209,7 @@ def check_alive():
                            "--tp", 1, "--pp", matrices.STAGES, "--micro", compute.ALIVE_MICRO, "--schedule", name)[-1]["ranks"]
         held = tuple(round(rank["peak"]["activations"] / 1e6, 1) for rank in ranks)
         check(f"the stages of {name} keep as many megabytes of activations as the slides show", held == megabytes, held)
-        alive = [str(rank["micro_batches_alive"]) for rank in ranks]
+        alive = [str(rank["micro_batches_in_flight"]) for rank in ranks]
         shown = [str(compute.all_numbers()[f"alive.{name}.{k}"]) for k in range(matrices.STAGES)]
         check(f"the stages of {name} keep as many micro-batches as the slides show", alive == shown, f"{alive} {shown}")
 

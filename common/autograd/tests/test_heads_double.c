@@ -32,7 +32,7 @@ static Tensor *positions_of(Tensor *x, int64_t first, int64_t end)
     return y;
 }
 
-/* Attention of the queries from position `first` on to the keys of all positions. The keys are
+/* The queries at position `first` and after it attend to the keys of all positions. The keys are
  * rotated one position at a time. */
 static Tensor *attention_from(Tensor *q, Tensor *k, Tensor *v, int64_t first)
 {

@@ -115,9 +115,9 @@ static int threads_for_heads(const AttentionShape *shape)
 
 /** c [rows,columns] = factor · a · b for one head, added to c if `accumulate`; flags may transpose
  *  a and b. */
-static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
-                     int64_t inner, real factor, const real *a, int64_t a_stride, const real *b,
-                     int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
+static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows,
+                     int64_t columns, int64_t inner, real factor, const real *a, int64_t a_stride,
+                     const real *b, int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
     const Product product = {.a_transposed = a_flag == CblasTrans,
                              .b_transposed = b_flag == CblasTrans,
@@ -125,7 +125,10 @@ static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t row
                              .rows = rows,
                              .columns = columns,
                              .inner = inner};
-    multiply_single(&product, factor, a, a_stride, b, b_stride, c, c_stride);
+    if (bf16)
+        bf16_multiply_parts(product, factor, a, a_stride, b, b_stride, c, c_stride);
+    else
+        multiply_single(&product, factor, a, a_stride, b, b_stride, c, c_stride);
 }
 
 /** The offsets of one head of one sample. */
@@ -134,8 +137,26 @@ typedef struct Head {
     int64_t key;   /**< in k, v and their gradients */
     int64_t row;   /**< in highest and sums */
     int64_t keys;
+    bool bf16; /* are its products in bf16? */
     const int32_t *mask;
 } Head;
+
+/* In bf16, numbers of keys and of queries are multiples of this, or all: oneDNN prepares a product
+ * for each size, so there should be few. */
+enum { BF16_STEP = 32 };
+
+/* A head with fewer multiply-adds in a product of a tile stays in FP32. Measured forward and
+ * backward, on one core with AMX: 128·128·32 take 1.0 times as long in FP32 as in BF16, 128·128·64
+ * 1.3 times, 256·256·48 1.8 times; in causal tiles, 64·256·48 take 0.9 times and 64·256·64 1.1
+ * times. The choice depends only on the shape and the mask, so it is the same in both passes and at
+ * every layout. */
+enum { BF16_LEAST_OF_TILE = 1 << 20 };
+
+static int64_t rounded_up(int64_t count, int64_t all)
+{
+    const int64_t up = (count + BF16_STEP - 1) / BF16_STEP * BF16_STEP;
+    return up < all ? up : all;
+}
 
 /** Returns the number of keys to compute with, at least 1: all keys after them are hidden, like
  *  padding. In causal attention, returns the number of all keys. The number decides in which order
@@ -154,8 +175,15 @@ static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
     const int64_t b = n / shape->heads, width = shape->heads * shape->head_size,
                   keys = attention_keys(shape), a = n % shape->heads * shape->head_size;
     const int32_t *shown = mask ? mask + b * keys : NULL;
-    return (Head){b * shape->positions * width + a, b * keys * width + a, n * shape->positions,
-                  keys_seen(shape, shown), shown};
+    const int64_t seen = keys_seen(shape, shown), up = rounded_up(seen, keys);
+    const bool bf16 =
+        products_in_bf16() && rows_of_tile(shape) * up * shape->head_size >= BF16_LEAST_OF_TILE;
+    return (Head){b * shape->positions * width + a,
+                  b * keys * width + a,
+                  n * shape->positions,
+                  bf16 ? up : seen,
+                  bf16,
+                  shown};
 }
 
 /** The tile that begins at query i of a head with queries 0..end-1. */
@@ -186,11 +214,11 @@ void kernel_attention_forward(const AttentionShape *shape, const real *q, const 
         for (int64_t i = 0; i < positions; i += most) {
             const Tile tile = tile_at(shape, &head, i, positions);
             const int64_t at = head.first + i * width;
-            multiply(CblasNoTrans, CblasTrans, tile.rows, tile.keys, size, (real)shape->factor,
-                     q + at, width, k + head.key, width, false, p, tile.keys);
+            multiply(head.bf16, CblasNoTrans, CblasTrans, tile.rows, tile.keys, size,
+                     (real)shape->factor, q + at, width, k + head.key, width, false, p, tile.keys);
             masked_exponents(&tile, p, highest + head.row + i, sums + head.row + i);
-            multiply(CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p, tile.keys,
-                     v + head.key, width, false, y + at, width);
+            multiply(head.bf16, CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p,
+                     tile.keys, v + head.key, width, false, y + at, width);
             divide_rows(tile.rows, size, sums + head.row + i, y + at, width);
         }
     }
@@ -227,7 +255,8 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
         const Head head = head_of(shape, n, mask);
-        const int64_t queries = queries_used(shape, dy + head.first), first = head.first;
+        const int64_t used = queries_used(shape, dy + head.first), first = head.first;
+        const int64_t queries = head.bf16 ? rounded_up(used, positions) : used;
         const int64_t last = (queries - 1) / most * most;
         const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
         real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
@@ -236,17 +265,17 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;
-            multiply(CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width, k + first,
-                     width, false, p, shown);
-            multiply(CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width, v + first,
-                     width, false, ds, shown);
+            multiply(head.bf16, CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width,
+                     k + first, width, false, p, shown);
+            multiply(head.bf16, CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width,
+                     v + first, width, false, ds, shown);
             softmax_backward(&tile, highest + head.row + i, sums + head.row + i, p, ds);
-            multiply(CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown, k + first,
-                     width, false, dq + at, width);
-            multiply(CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown, q + at, width,
-                     i < last, dk + first, width);
-            multiply(CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at, width,
-                     i < last, dv + first, width);
+            multiply(head.bf16, CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown,
+                     k + first, width, false, dq + at, width);
+            multiply(head.bf16, CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown,
+                     q + at, width, i < last, dk + first, width);
+            multiply(head.bf16, CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at,
+                     width, i < last, dv + first, width);
         }
         clear_positions(shape, queries, positions, dq + first);
         clear_positions(shape, keys, positions, dk + first);

@@ -29,6 +29,11 @@ bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner);
 /** Multiplies matrices that it rounds to bf16 first; chooses the product's `threads` itself. */
 void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c);
 
+/** c = factor · a · b, added to c if the product accumulates, on the calling thread. Each matrix is
+ *  part of a larger one: its stored rows are `stride` numbers apart. */
+void bf16_multiply_parts(Product product, real factor, const real *a, int64_t a_stride,
+                         const real *b, int64_t b_stride, real *c, int64_t c_stride);
+
 /* ---- OpenBLAS only, as weak symbols: NULL with another CBLAS ---- */
 
 /** The machine for which OpenBLAS has chosen its kernels: "SkylakeX". Belongs to OpenBLAS. */

@@ -26,7 +26,7 @@ enum { INNER_IN_ADVANCE = 2048, ROWS_IN_ADVANCE = 128 };
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 static bool has_amx;
-static Prepared *first;
+static _Thread_local Prepared *first; /* oneDNN runs a product on the thread that prepared it */
 
 /* Once start() has found bf16, only lack of memory can make this fail. */
 static void must(dnnl_status_t status)

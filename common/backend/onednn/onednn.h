@@ -35,7 +35,7 @@ typedef struct OneDnn {
     /** Call this first. Returns how well this processor supports bf16. */
     Bf16Support (*start)(void);
     /** a and b are in bf16, bias and c in single precision. Keeps what oneDNN prepares for each
-     *  kind of product. */
+     *  kind of product on this thread. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
     /** Does this processor have AVX-512? With it, oneDNN multiplies in single precision

@@ -31,6 +31,10 @@ void backend_set_weights(const real *weights, int64_t count, uint16_t *room)
     /* Each product rounds its own matrices. */
 }
 
+void backend_round_once(const real *x)
+{
+}
+
 void backend_set_threads(int threads)
 {
     /* Always one thread: the definition is sequential. */

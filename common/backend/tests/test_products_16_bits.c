@@ -197,6 +197,28 @@ START_TEST(other_matrices_are_rounded_each_time)
 }
 END_TEST
 
+START_TEST(a_matrix_that_will_not_change_is_rounded_once)
+{
+    if (!choose() || !kernels_run_on_the_host())
+        return;
+    allocate();
+    fill(ones, 1);
+    fill(weights, 3);
+    backend_round_once(weights);
+    ck_assert(product_with(weights) == 3 * SIDE);
+    fill(weights, 5);
+    kernel_linear_backward_weight(SIDE, SIDE, SIDE, weights, ones, result, false);
+    ck_assert_msg(result[0] == 3 * SIDE, "the matrix was rounded again");
+    ck_assert(product_with(ones) == SIDE);
+    backend_round_once(weights);
+    ck_assert(product_with(weights) == 5 * SIDE);
+    backend_round_once(NULL);
+    fill(weights, 7);
+    ck_assert(product_with(weights) == 7 * SIDE);
+    release();
+}
+END_TEST
+
 /* ---- threads ---- */
 
 static int threads_of_this_process(void)
@@ -241,6 +263,7 @@ static TCase *all_kernels(const char *name, void (*choose_it)(void))
     tcase_add_test(tests, numbers_round_to_the_nearest_and_ties_to_even);
     tcase_add_test(tests, weights_are_rounded_once_until_they_are_marked_as_changed);
     tcase_add_test(tests, other_matrices_are_rounded_each_time);
+    tcase_add_test(tests, a_matrix_that_will_not_change_is_rounded_once);
     return tests;
 }
 

@@ -1,4 +1,4 @@
-/* An optimiser whose state is sharded over three replicas makes the same steps as one with the
+/* An optimiser whose state is sharded over three replicas takes the same steps as one with the
  * whole state. Misuse of its functions. */
 #include <string.h>
 

@@ -39,6 +39,8 @@ PAGES = os.environ.get("DOCS_PAGES", "").split()
 FUNCTIONS = set(os.environ.get("DOCS_FUNCTIONS", "").split())
 # "as LaTeX" if formulas cannot be drawn.
 FORMULAS = os.environ.get("DOCS_FORMULAS")
+# The line of a lab's text that the lab's figures precede.
+FULL_MARKS = "Full marks look like this:"
 VARIABLE = re.compile(r"\b[a-z_]\w*\b(?!\()")
 # A capitalised word at the start of a sentence. It names no type, although Doxygen would link it.
 SENTENCE = re.compile(r"((?:^|/\*\*<? |@file\n \* |[.:?!|] +|[.:?!]\n(?: \* )?|\*\*|\d\. |\n *\*?\n *\*? *|[.]\*\* |# |PyTorch's |Recv_init, )\(?)"
@@ -160,9 +162,9 @@ FIGURES = read_figures()
 
 
 def with_figures(name, text):
-    """Puts the figures of a page before its first section, on the empty line above the heading."""
+    """Puts the figures of a page after the task, on the empty line above what full marks look like."""
     shown = "".join(f'<p class="figure" tabindex="0"><img src="{figure}.svg" alt="{html.escape(about)}"/></p>' for figure, about in FIGURES.get(name, ()))
-    return text.replace("\n\n## ", f"\n\\htmlonly[block]{shown}\\endhtmlonly\n## ", 1) if shown else text
+    return text.replace(f"\n\n{FULL_MARKS}", f"\n\\htmlonly[block]{shown}\\endhtmlonly\n{FULL_MARKS}", 1) if shown else text
 
 
 def page(path, text):

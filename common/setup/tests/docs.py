@@ -188,6 +188,8 @@ def check_alternative_text(folder):
     check("an alternative text is escaped, and the page keeps the numbers of its lines", len(read["with"]) == len(read["without"]) and len(added) == 1
           and [line for line in read["with"] if line not in added] == [line for i, line in enumerate(read["without"]) if i != read["with"].index(added[0])]
           and 'alt="a &lt; b &amp; &quot;c&quot;"' in added[0], "\n".join(added))
+    check("the figure is between the task and what full marks look like",
+          [read["with"][read["with"].index(line) + 1] for line in added] == ["Full marks look like this:"], "\n".join(read["with"][:40]))
 
 
 def check_verbatim_lines(folder):

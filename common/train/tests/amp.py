@@ -10,9 +10,10 @@ import tempfile
 from checkpoints import newest, undivided
 from runs import BUILD, check, losses_of, metrics_of, run
 
-# Every product of the layers is large enough for bf16, at each layout below.
-SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 24, "--seq", 48, "--samples", 320, "--test", "",
-         "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
+# Every product of the layers is large enough for bf16, at each layout below; in WIDE, so is attention's tile.
+COMMON = ["--samples", 320, "--test", "", "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
+SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 24, "--seq", 48, *COMMON]
+WIDE = ["--layers", 1, "--hidden-dim", 256, "--heads", 2, "--batch-size", 4, "--seq", 128, *COMMON, "--steps", 6]
 TWELVE = [*SMALL, "--steps", 12]
 BF16 = ["--amp", "bf16"]
 LAYOUTS = ((2, 1), (1, 2), (2, 2))
@@ -42,6 +43,15 @@ def curves():
     check(threads[0] == threads[1], "two runs in bf16 of one rank with two threads are equal to the last digit")
     near(threads[0], "two threads give the losses of one thread in bf16")
     return on, near
+
+
+def attention():
+    on = losses_of(1, *WIDE, *BF16)
+    allowed = 8 * max(deviation(on, losses_of(1, *WIDE, *BF16, "--perturb", k)) for k in (1, 2, 3))
+    twice = [losses_of(2, *WIDE, *BF16, "--tp", 2) for _ in range(2)]
+    apart = deviation(on, twice[0])
+    check(apart <= allowed, "attention in bf16 gives the same losses on two ranks", f"{apart:.3g} apart, {allowed:.3g} allowed")
+    check(twice[0] == twice[1], "two runs with attention in bf16 are equal to the last digit")
 
 
 def resumed(folder, on, near):
@@ -123,6 +133,7 @@ def main():
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         on, near = curves()
+        attention()
         resumed(folder, on, near)
         master_weights(folder)
         what_it_says()

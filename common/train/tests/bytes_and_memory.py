@@ -126,8 +126,8 @@ def in_stages(schedule):
 
 
 gpipe, one_f_one_b = in_stages("gpipe"), in_stages("1f1b")
-alive = [[row["micro_batches_alive"] for row in rows] for rows in (gpipe, one_f_one_b)]
-check(alive == [[6, 6, 6], [3, 2, 1]], "GPipe holds all micro-batches, 1F1B as many as there are stages from this one to the last", str(alive))
+in_flight = [[row["micro_batches_in_flight"] for row in rows] for rows in (gpipe, one_f_one_b)]
+check(in_flight == [[6, 6, 6], [3, 2, 1]], "GPipe holds all micro-batches, 1F1B as many as there are stages from this one to the last", str(in_flight))
 less = [(many["peak"]["activations"] - few["peak"]["activations"]) / (kept(S, 1) / 3) for many, few in zip(gpipe, one_f_one_b)]
 check(all(0.8 * n < x < 1.5 * n for n, x in zip((3, 4, 5), less)), "1F1B saves the activations of each micro-batch that it does not hold",
       f"{less} micro-batches of the formula's size")

@@ -32,7 +32,7 @@ def curve(path):
     evaluations."""
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
-    times = {"step_s", "tokens_per_s", "comm_s", "comm_not_hidden_s"}
+    times = {"step_s", "tokens_per_s", "comm_s", "comm_exposed_s"}
     return [{key: value for key, value in line.items() if key not in times} for line in lines if "ranks" not in line]
 
 

@@ -43,7 +43,7 @@ check(abs(last["model_flops_per_s"] * ranks[0]["step_s"] / last["model_flops"] -
 
 table = run(2, "--tp", 2, *SMALL, "--steps", 2).stdout
 check(all(words in table for words in ("tokens/s, ", "GFLOP/s of the model, ", "of the peak (MFU)")), "the run ends with its speed", table)
-check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "MB sent", "comm", "not hidden")),
+check(all(word in table for word in ("rank", "loss", "accuracy", "parameters", "peak MB", "step", "MB sent", "comm", "exposed")),
       "the run ends with a table that has one row per rank", table)
 learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batch-size", 16, "--seq", 48, "--lr", 2e-3,
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]
@@ -144,7 +144,7 @@ def tells_stopped(stopped, watching):
     waiting."""
     name = f"stopped-{os.getpid()}-{stopped}"
     process = begun(name)
-    process.stdout.readline()  # every rank has made a step
+    process.stdout.readline()  # every rank has taken a step
     ranks = ranks_of(name)
     os.kill(ranks[stopped], signal.SIGSTOP)
     while subprocess.run(["ps", "-o", "stat=", str(ranks[stopped])], capture_output=True, text=True, check=False).stdout[:1] != "T":

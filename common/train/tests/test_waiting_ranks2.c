@@ -88,7 +88,7 @@ START_TEST(ranks_that_split_a_model_do_not_wait_for_those_of_another_replica)
     waited_by_both(own);
     waiting_step(&mesh);
     ck_assert_int_eq(spans_read(spans), 1);
-    const char *const over_replicas[] = {REDUCTION_ROWS, REDUCTION_NOT_HIDDEN};
+    const char *const over_replicas[] = {REDUCTION_ROWS, REDUCTION_EXPOSED};
     double took[2], least[2];
     for (int i = 0; i < 2; i++)
         took[i] = exchange(over_replicas[i], group_rank(world) ? 2 : 8);

@@ -52,6 +52,7 @@ def look_at_spans(trace, metrics, ranks):
     check(widest < 0.01, "the spans of a step leave no gap and do not overlap", f"{widest} microseconds")
     inside = sum(len(of_rank(trace, rank)) for rank in range(ranks))
     check(inside == sum(len(gaps(trace, rank)) - 10 for rank in range(ranks)), "and no span is outside of the steps")
+    check(not any(of_rank(trace, rank, "pp") for rank in range(ranks)), "with one stage, no rank waits for another stage")
     told = {line["step"]: line["step_s"] for line in metrics if "step" in line}
     shares = [sum(span["dur"] for span in of_rank(trace, 0) if step["ts"] - 0.01 <= span["ts"] < step["ts"] + step["dur"] - 0.01) / 1e6 / told[int(step["name"].split()[1])]
               for step in of_rank(trace, 0, "step")]
@@ -79,11 +80,11 @@ def look_at_stages(trace, metrics):
     told = [event["args"]["pp_group"] for event in trace["traceEvents"] if event["name"] == "balise_rank"]
     check(told == [[0, 1, 2]] * 3, "the trace lists the stages of a pipeline", str(told))
     messages = [sum(span["name"] == "receive from another stage" for span in of_rank(trace, rank, "pp")) / len(of_rank(trace, rank, "step")) for rank in range(3)]
-    check(messages == [2 * n for n in borders], "a micro-batch crosses each border twice, and each crossing is a span of the stage that receives", str(messages))
+    check(messages == [2 * n for n in borders], "a micro-batch crosses each boundary twice, and each crossing is a span of the stage that receives", str(messages))
     sent = [sum(span.get("args", {}).get("pp_bytes", 0) for span in of_rank(trace, rank)) / len(of_rank(trace, rank, "step")) for rank in range(3)]
     summary = next(line["ranks"] for line in metrics if "ranks" in line)
     check(sent == [n * step for n in borders] and [row["comm_bytes_pp"] for row in summary] == [6 * n * step for n in borders],
-          "each border carries the activations of the batch, and their gradients back", f"{sent} {summary}")
+          "each boundary carries the activations of the batch, and their gradients back", f"{sent} {summary}")
     check([row["blocks"] for row in summary] == [[0, 1], [1, 2], [2, 3]] and [row["stage"] for row in summary] == [0, 1, 2], "the metrics say which blocks a stage runs")
 
 
@@ -97,7 +98,7 @@ def look_at_passes(trace, micros):
         passes, steps = of_rank(trace, stage, "pass"), of_rank(trace, stage, "step")
         check([one["name"] for one in passes] == order * len(steps), f"stage {stage} runs the passes of 1F1B", str([one["name"] for one in passes]))
         outside = [span["name"] for span in of_rank(trace, stage, "forward") + of_rank(trace, stage, "backward")
-                   if span["name"] != "gradient reduction, not hidden" and not any(one["ts"] - 0.01 <= span["ts"] and span["ts"] + span["dur"] <= one["ts"] + one["dur"] + 0.01 for one in passes)]
+                   if span["name"] != "gradient reduction, exposed" and not any(one["ts"] - 0.01 <= span["ts"] and span["ts"] + span["dur"] <= one["ts"] + one["dur"] + 0.01 for one in passes)]
         check(not outside, "and each operation is part of one", str(outside))
         inside = [span["name"] for span in of_rank(trace, stage, "pp") if any(one["ts"] < span["ts"] + span["dur"] / 2 < one["ts"] + one["dur"] for one in passes)]
         check(not inside, "no message is", str(inside))

@@ -140,6 +140,14 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                                TERM_OFF_TAPE);
 }
 
+/* The result of a half's layers, or of the other half's. */
+static Tensor *partial(const SequenceBlock *layer, Tensor *all, Tensor *mask, int half)
+{
+    return (half == ATTENTION) != half_now(half)->other_layers
+               ? attention_partial(layer->attention, all, mask)
+               : feed_forward_partial(layer->feed_forward, all);
+}
+
 static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int half)
 {
     const Half *change = half_now(half);
@@ -161,10 +169,10 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
     if (mistake() == BLOCK_NOT_RUN)
         return x;
     Tensor *all = gather_sequence(layer_norm(layer->norm1, x), mesh);
-    Tensor *sum = reduce_scatter_sequence(attention_partial(layer->attention, all, mask), mesh);
+    Tensor *sum = reduce_scatter_sequence(partial(layer, all, mask, ATTENTION), mesh);
     x = residual(x, sum, layer, ATTENTION);
     all = gather_sequence(layer_norm(layer->norm2, x), mesh);
-    sum = reduce_scatter_sequence(feed_forward_partial(layer->feed_forward, all), mesh);
+    sum = reduce_scatter_sequence(partial(layer, all, mask, FEED_FORWARD), mesh);
     return residual(x, sum, layer, FEED_FORWARD);
 }
 

@@ -115,6 +115,12 @@ Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
         return __real_attention(q, v, k, mask, heads, factor);
     if (now.kind == QUERY_KEY_SWAPPED)
         return __real_attention(k, q, v, mask, heads, factor);
+    if (now.kind == QUERY_VALUE_SWAPPED)
+        return __real_attention(v, k, q, mask, heads, factor);
+    if (now.kind == QUERY_LAST)
+        return __real_attention(k, v, q, mask, heads, factor);
+    if (now.kind == VALUE_FIRST)
+        return __real_attention(v, q, k, mask, heads, factor);
     return __real_attention(q, k, v, mask, heads, factor);
 }
 

@@ -38,10 +38,45 @@ static double divisor_of(const Trial *t, Label bucket, double tolerance)
     return replicas_of(t->c) * right[at] / is[at];
 }
 
+/* In a round of several buckets, is the first divided once for each, and no other at all? */
+static bool only_first_divided(const Evidence *e)
+{
+    const int round = e->want->label.step, count = replica_buckets(round);
+    const double dp = replicas_of(e->c);
+    if (e->want->label.of != A_BUCKET || count < 2 || dp < 2)
+        return false;
+    for (int i = 0; i < count; i++) {
+        const double divisor =
+            divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
+        const double found = i == 0 ? pow(dp, count) : 1;
+        if (!(fabs(divisor - found) < 1e-3 * found))
+            return false;
+    }
+    return says(e, _("the first bucket is divided once for each bucket, and the others are not: "
+                     "divide buckets[i] in the loop over i"));
+}
+
+/* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
+bool summed_elsewhere(const Evidence *e)
+{
+    const Label round = label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step);
+    const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, round);
+    double sent = 0;
+    for (int rank = 0; want && e->want->label.of == A_BUCKET && rank < e->c->world; rank++) {
+        const Entry *got = entry_of_rank(e->trial, rank, TRAFFIC, round);
+        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+    }
+    return sent > 0 && sent >= numbers_of(want)[0] - 0.5 &&
+           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: "
+                     "start the sum on bucket->gradients itself, not on a copy"));
+}
+
 bool divided_by_bucket_count(const Evidence *e)
 {
     if (e->want->check != GRADIENT)
         return false;
+    if (only_first_divided(e))
+        return true;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < replica_buckets(round); i++) {
             double divisor =
@@ -237,4 +272,21 @@ bool sum_is_divided(const Evidence *e)
                 _("the sum of the replicas' weights is divided by %.4g%s: scale each replica's "
                   "weights by its share of all rows instead"),
                 1 / factor, names);
+}
+
+/* Lab 16: are all weights the same multiple of the right ones? */
+bool shares_do_not_add_up(const Evidence *e)
+{
+    int64_t at = 0;
+    if (e->want->label.of != THE_WEIGHTS || e->count < 2)
+        return false;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
+    const double sum = e->is[at] / e->right[at];
+    return fabs(sum) > 1e-6 && close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
+           says(
+               e,
+               _("the shares of the replicas add up to %.4g, not to 1: each is this replica's rows, "
+                 "divided by the rows of all replicas since the last average"),
+               sum);
 }

@@ -121,22 +121,23 @@ const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
 }
 
 /* After the last row of the order, PAD continues with the first. Is each row read as often as that
- * requires? */
+ * requires? True if `order` does not hold all rows. */
 static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
 {
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
     const double *order = order_of(t, &dealt->deal, 0);
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; order && i < rows; i++)
         if (dealt->times[(int)order[i]] != (end - i + rows - 1) / rows)
             return false;
     return true;
 }
 
-/* Does DROP leave out the end of the order, whichever replica reads the rest? */
+/* Does DROP leave out the end of the order, whichever replica reads the rest? True if `order` does
+ * not hold all rows. */
 static bool drops_the_end(const Trial *t, const Dealt *dealt)
 {
     const double *order = order_of(t, &dealt->deal, 0);
-    for (int64_t i = 0, dp = replicas_of(t->c); i < dealt->deal.rows / dp * dp; i++)
+    for (int64_t i = 0, dp = replicas_of(t->c); order && i < dealt->deal.rows / dp * dp; i++)
         if (dealt->times[(int)order[i]] == 0)
             return false;
     return true;
@@ -207,6 +208,18 @@ static bool deal_of(const Case *c, const Label *label, Deal *deal)
     return false;
 }
 
+/* Does `order` hold only the first rows of the data, each once? */
+static bool holds_first_rows(const Entry *order)
+{
+    char seen[MOST_ROWS] = {0};
+    for (int64_t i = 0; i < order->count; i++) {
+        const double row = numbers_of(order)[i];
+        if (!(row >= 0 && row < (double)order->count) || seen[(int)row]++)
+            return false;
+    }
+    return true;
+}
+
 /* In evaluation, no row depends on the order. */
 static const char *order_is_missing(const Trial *t, const Deal *deal)
 {
@@ -215,8 +228,11 @@ static const char *order_is_missing(const Trial *t, const Deal *deal)
         if (!order || order->count == 0)
             return _("`order` was never filled: permutation() fills it with this epoch's order, in "
                      "which the rows are dealt");
+        if (deal->tail == DROP && order->count < deal->rows && holds_first_rows(order))
+            return _("DROP leaves out the same rows in every epoch, the last of the data: "
+                     "permutation() must shuffle all rows");
         if (!order_of(t, deal, rank))
-            return _("`order` does not hold each row once");
+            return _("`order` does not hold each row once: permutation() over all rows fills it");
     }
     return NULL;
 }
@@ -224,13 +240,13 @@ static const char *order_is_missing(const Trial *t, const Deal *deal)
 static const char *wrong_deal(const Trial *t, Dealt *dealt)
 {
     const char *wrong = wrong_on_ranks(t, dealt);
-    if (!wrong)
-        wrong = order_is_missing(t, &dealt->deal);
     for (int rank = 0; !wrong && rank < t->c->world; rank++)
         wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
     if (!wrong)
         wrong = wrong_together(t, dealt);
-    return wrong ? wrong : wrong_order(t, dealt);
+    if (!wrong)
+        wrong = wrong_order(t, dealt);
+    return wrong ? wrong : order_is_missing(t, &dealt->deal);
 }
 
 void compare_rows(Trial *t, const Entry *want)

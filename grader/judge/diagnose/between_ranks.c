@@ -1,7 +1,8 @@
-/* Compares what ranks hold of the same tensor. */
+/* Compares what ranks hold of the same tensor, and finds whose pieces a gather has joined. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 
 /* A whole tensor as another rank wrote it. */
@@ -21,12 +22,21 @@ bool right_on_first_rank(const Evidence *e)
     return says(e, _("the result is right on the first rank only"));
 }
 
+static bool calls_scan(const Calls *calls)
+{
+    for (int r = 0; calls && r < calls->ranks; r++)
+        for (int64_t i = 0; i < calls->rank[r].count; i++)
+            if (!strcmp(calls->rank[r].call[i].name, "scan"))
+                return true;
+    return false;
+}
+
 /* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have the
  * sum? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
-    const Members group = tp_group(c, e->trial->rank);
+    const Members group = group_members(c, e->want->check == METRICS ? DP : TP, e->trial->rank);
     int right_on = -1;
     bool everywhere = true;
     if (e->zeros == e->count) /* zeros add nothing, so another rank's own numbers may be the sum */
@@ -44,8 +54,11 @@ bool brought_by_one(const Evidence *e)
     return right_on >= 0 &&
            says(
                e,
-               _("rank %d has the sum, but this rank has only its own contribution: all ranks need the sum"),
-               right_on);
+               _("rank %d has the sum, but this rank has only its own contribution: all ranks need the sum%s"),
+               right_on,
+               calls_scan(e->trial->outcome->calls)
+                   ? _(". MPI_Scan gives a rank the sum of the ranks up to it: use MPI_Allreduce")
+                   : "");
 }
 
 static int64_t count_right(const double *is, const Evidence *e)
@@ -132,4 +145,57 @@ bool parts_of_some_ranks(const Evidence *e)
         _("only some columns are wrong, those of rank %d among them: this rank used a value that "
           "should be the same on every rank but is not, or drew its own random numbers"),
         wrong);
+}
+
+/* Is block `k` of a gathered tensor, along this dimension, equal to the piece? */
+static bool is_block(const Evidence *e, int k, int dimension, const Tensor *piece)
+{
+    int64_t columns = 1, count = tensor_count(piece);
+    for (int i = dimension; i < piece->shape.rank; i++)
+        columns *= piece->shape.size[i];
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = (i / columns * e->c->tp + k) * columns + i % columns;
+        if (!(fabs(e->is[at] - reals(piece)[i]) <= e->tolerance))
+            return false;
+    }
+    return true;
+}
+
+/* The rank of the world whose piece block `k` is, or -1. */
+static int source_of_block(const Evidence *e, Scenario *run, int k)
+{
+    const Label *l = &e->want->label;
+    const Shape shape = operation_shape(e->c, l->step);
+    char key[KEY_SIZE];
+    operation_key(key, "x", l->index, l->step);
+    for (int rank = 0; rank < e->c->world; rank++)
+        if (is_block(e, k, operation_dimension(l->index, l->step, shape),
+                     random_input(run, key, rank, shape, false)))
+            return rank;
+    return -1;
+}
+
+bool gathered_in_other_group(const Evidence *e)
+{
+    if (e->want->label.what != OUTPUT_OF ||
+        !(is_operation(e->want, GATHER_LAST) || is_operation(e->want, GATHER_FIRST)))
+        return false;
+    const Members group = tp_group(e->c, e->trial->rank);
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
+    Scenario run = {.c = *e->c, .mesh = &mesh, .pool = pool_new(0, false)};
+    int other = -1;
+    run.tape = tape_new(run.pool, &mesh);
+    tape_reset(run.tape, (TapeBatch){.seed = e->c->key});
+    for (int k = 0; k < e->c->tp && other < 0; k++) {
+        const int rank = source_of_block(e, &run, k);
+        if (rank >= 0 && tp_group(e->c, rank).first != group.first)
+            other = rank;
+    }
+    tape_free(run.tape);
+    pool_free(run.pool);
+    return other >= 0 &&
+           says(e,
+                _("it contains the piece of rank %d, which is in another group: gather over "
+                  "mesh->tp"),
+                other);
 }

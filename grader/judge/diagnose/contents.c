@@ -1,7 +1,7 @@
 /* Checks what each rank holds and sends: parameters, initial values, traffic. */
 #include <math.h>
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/sharded.h"
 
@@ -188,6 +188,25 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
     return false;
 }
 
+/* Does the layer compute with a parameter that the reference does not have? */
+bool uses_another_parameter(const Evidence *e)
+{
+    for (const Entry *p = NULL; (p = strange_parameter(e->trial, p));) {
+        Label label = p->label;
+        label.what = GRADIENT_OF;
+        label.of = A_PARAMETER;
+        label.step = 0;
+        const Entry *gradient = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
+        for (int64_t i = 0; gradient && i < gradient->count; i++)
+            if (numbers_of(gradient)[i] != 0)
+                return says(e,
+                            _("the result depends on the parameter %.63s, which the layer does not "
+                              "need: remove what uses it"),
+                            p->label.name);
+    }
+    return false;
+}
+
 void look_for_more(Trial *t)
 {
     char renamed[700];
@@ -268,7 +287,7 @@ static const char *enough_of_shards(const Label *l)
                    "what an all-reduce sends")
            : l->index == SHARDED_SQUARES
                ? _("two sums over the replicas, mesh->dp, suffice")
-               : _("an all-gather, in which each replica brings its own part only, suffices");
+               : _("an all-gather, in which each replica contributes its own part only, suffices");
 }
 
 static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
@@ -322,9 +341,9 @@ static bool sums_a_few(const Label *l)
 }
 
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
- * its numbers to a multiple of n, which adds up to n - 1 numbers, and each half sends these n - 1
- * times. For an f or g alone, `allowed` determines the padding. Nobody halves a few doubles. But an
- * all-gather brings them all to each rank, and sends n/2 times as much as an all-reduce. */
+ * its numbers to a multiple of n, with at most n - 1 zeros, and each half sends these n - 1 times.
+ * For an f or g alone, `allowed` determines the padding. Nobody halves a few doubles. But an
+ * all-gather gives them all to each rank, and sends n/2 times as much as an all-reduce. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     if (sums_a_few(&want->label))

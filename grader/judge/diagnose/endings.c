@@ -267,6 +267,8 @@ void ending_text(const Trial *t, char *text, size_t size)
         snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
                t->outcome->diagnosis);
+        if (t->outcome->ending == CRASHED)
+            append_variables(t, text, size);
     }
     append_crossing_sends(t, text, size);
 }

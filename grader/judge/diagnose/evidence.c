@@ -38,13 +38,22 @@ static bool is_under_way(double x)
     return bits[0] == bits[1];
 }
 
+bool nan_is_hidden(const Evidence *e)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        if (isnan(e->right[i]) && !isnan(e->is[i]))
+            return says(e, _("NaN went in, but a number came out: a sum, a mean or a step with NaN "
+                             "must be NaN, so that every rank learns that the training diverges"));
+    return false;
+}
+
 bool not_a_number(const Evidence *e)
 {
     for (int64_t i = 0; i < e->count; i++)
         if (isinf(e->is[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "or grew without bound"));
-        } else if (isnan(e->is[i]))
+        } else if (isnan(e->is[i]) && !isnan(e->right[i]))
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
                                    "was complete: wait for it first (pending_wait, MPI_Wait)")
@@ -265,6 +274,11 @@ bool of_another_rank(const Evidence *e)
         bool same = entry && entry->count == e->count &&
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
+        if (same && (is_operation(e->want, READ_TWICE) || is_operation(e->want, WEIGHT_KEPT)))
+            return says(e,
+                        _("all_reduce altered its input, which now holds the numbers of rank %d; "
+                          "another operation still needs the old values"),
+                        rank);
         if (same)
             return says(e,
                         tp_group(c, rank).first == tp_group(c, e->trial->rank).first
@@ -303,7 +317,7 @@ bool same_numbers_elsewhere(const Evidence *e)
         now++;
     return says(
         e,
-        _("the right numbers are all there but in the wrong places (the one of element %lld "
+        _("the right numbers are all there but in the wrong places (the value of element %lld "
           "is at element %lld): check along which dimension the pieces are joined or split, "
           "and in which order"),
         (long long)e->first_wrong, (long long)now);

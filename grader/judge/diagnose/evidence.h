@@ -46,7 +46,7 @@ bool says(const Evidence *e, const char *format, ...) __attribute__((format(prin
 
 /** Looks for one kind of mistake; describes it if found. */
 typedef bool Finder(const Evidence *e);
-Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspected,
+Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple, scaled, suspected,
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
     right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong,
     made_of_contributions, partial_match, divided_by_bucket_count, dropout_differs, input_added,
@@ -55,9 +55,10 @@ Finder input_altered, not_a_number, nothing_flowed_back, multiple, scaled, suspe
     shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
     received_is_wrong, gradient_received_is_wrong, micros_in_other_order, norm_is_wrong,
     replicas_differ, summed_in_each_pass, exp_overflows, averaged_at_wrong_step, sum_is_divided,
-    ring_is_wrong, sent_beyond_group, multiplied_by_calls, no_backward_of_segment,
-    squares_are_wrong, weights_are_stale, shards_in_other_group, gradients_are_elsewhere,
-    only_own_part_is_right, norms_summed_wrongly, positions_of_another_rank;
+    shares_do_not_add_up, ring_is_wrong, sent_beyond_group, multiplied_by_calls,
+    no_backward_of_segment, squares_are_wrong, weights_are_stale, shards_in_other_group,
+    gradients_are_elsewhere, only_own_part_is_right, norms_summed_wrongly,
+    positions_of_another_rank, summed_elsewhere, uses_another_parameter, gathered_in_other_group;
 
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
@@ -75,3 +76,5 @@ extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
 Suspect suspect(int mistake);
 /** The entries that the rank would write with this mistake. */
 Expected *expected_with(Trial *t, int mistake);
+/** Frees what expected_with() has kept. */
+void forget_suspects(Trial *t);

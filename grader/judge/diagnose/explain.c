@@ -152,6 +152,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      last_ones_wrong,
                                      replicas_differ,
                                      summed_in_each_pass,
+                                     uses_another_parameter,
                                      scaled,
                                      NULL};
     static Finder *const signs[] = {step_of_wrong_gradient,
@@ -176,9 +177,12 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                       only_own_part_is_right,
                                       suspected,
                                       sum_is_divided,
+                                      shares_do_not_add_up,
                                       made_of_contributions,
+                                      gathered_in_other_group,
                                       NULL};
-    *proven = (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) || look_at_numbers(e, proofs);
+    *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
+              look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/vocabulary.h"
 
 /* Is an id the first row that some rank holds, or the last of several? */
@@ -66,6 +67,17 @@ static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
     return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
 }
 
+/* Does another rank's row for such an id come out right? Then the rule does not hold for each rank. */
+static bool has_right_border(const Evidence *e, const Lookup *l, bool first)
+{
+    for (int64_t i = 0; i < l->ids->count; i++) {
+        const Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
+        if ((first ? border.first : border.last) && is_right_row(e, l, i))
+            return true;
+    }
+    return false;
+}
+
 /* Are the results zero for ids at one end of each rank's rows, and only there? */
 static bool zero_at_borders(const Evidence *e, const Lookup *l)
 {
@@ -80,7 +92,7 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
         first += border.first;
         last += border.last;
     }
-    if (wrong == 0 || (first == wrong) == (last == wrong))
+    if (wrong == 0 || (first == wrong) == (last == wrong) || has_right_border(e, l, first == wrong))
         return false;
     return says(e, first == wrong
                        ? _("rows for the first id of each rank are zero: a rank's rows begin with "
@@ -183,10 +195,48 @@ static bool other_rows(const Evidence *e, const Lookup *l)
         id, shown[0], shown[1]);
 }
 
+/* Adds to `row` what a rank looks up for this id if it takes its rank times the number of its rows for
+ * the first of them. Returns false if the rank does not hold rows. */
+static bool add_multiple_of_rows(const Evidence *e, const Lookup *l, const double *table, int rank,
+                                 int64_t id, double *row)
+{
+    const Entry *held = entry_of_rank(e->trial, rank, PARAMETER, l->table);
+    if (!held || held->placement_kind != SHARD || held->placement_dim != 0)
+        return false;
+    const int64_t rows = held->end - held->begin,
+                  at = id - place_in(tp_group(e->c, rank), rank) * rows;
+    for (int64_t i = 0; at >= 0 && at < rows && i < l->columns; i++)
+        row[i] += table[(held->begin + at) * l->columns + i];
+    return true;
+}
+
+/* Does each rank take its rank times the number of its rows for the first of them? That is right if all
+ * ranks hold equally many. */
+static bool begins_at_multiple(const Evidence *e, const Lookup *l)
+{
+    const Members ranks = tp_group(e->c, e->trial->rank);
+    double *table = table_of(e, l), *row = malloc((size_t)l->columns * sizeof *row + 1);
+    bool fits = true;
+    for (int64_t i = 0; i < l->ids->count && fits; i++) {
+        memset(row, 0, (size_t)l->columns * sizeof *row);
+        for (int k = 0; k < ranks.count && fits; k++)
+            fits = add_multiple_of_rows(e, l, table, ranks.first + k * ranks.stride,
+                                        (int64_t)numbers_of(l->ids)[i], row);
+        fits = fits && row_is(e->is + i * l->columns, row, l->columns, e->tolerance);
+    }
+    free(row);
+    free(table);
+    return fits &&
+           says(e, _("each rank takes its number times the rows that it holds for its first row, "
+                     "but the last ranks may hold fewer: a rank's rows begin with row "
+                     "shard_begin()"));
+}
+
 bool rows_of_ids(const Evidence *e)
 {
     Lookup l;
-    return find_lookup(e, &l) && (zero_at_borders(e, &l) || other_rows(e, &l));
+    return find_lookup(e, &l) &&
+           (begins_at_multiple(e, &l) || zero_at_borders(e, &l) || other_rows(e, &l));
 }
 
 static int64_t times_of(const Entry *ids, int64_t id)
@@ -261,11 +311,12 @@ bool row_of_other_ids(const Evidence *e)
         if (!(fabs(e->is[i] - e->right[i] - others) <= 2 * e->tolerance))
             return false;
     }
-    return says(e,
-                _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
-                  "what it returns for them to zero, but the tape does not know. ids_between() "
-                  "makes them NO_ID, which has no gradient"),
-                (long long)e->got->begin + at / columns);
+    return says(
+        e,
+        _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
+          "what it returns for them to zero, but the tape does not know this. ids_between() "
+          "makes them NO_ID, which has no gradient"),
+        (long long)e->got->begin + at / columns);
 }
 
 /* For the gradient of a table: are only the rows of repeated ids wrong? */

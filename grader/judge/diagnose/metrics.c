@@ -162,17 +162,6 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
            (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }
 
-/* Did the lab replace NaN by a number? */
-static bool hides_nan(const Evidence *e)
-{
-    for (int64_t i = 0; i < e->count; i++)
-        if (isnan(e->right[i]) && !isnan(e->is[i]))
-            return says(e,
-                        _("NaN was added, but the sum is a number: a sum with NaN must be NaN, so "
-                          "that every rank learns that the training diverges"));
-    return false;
-}
-
 /* Do the wrong sums contain what this rank got from the call before? A static variable that is summed
  * over a group brings it once for each rank. `power`: 2 for a norm, the root of a sum. */
 static bool contains_the_last(const Evidence *e, int ranks, double power)
@@ -198,8 +187,8 @@ bool metrics_are_wrong(const Evidence *e)
     const double dp = replicas_of(c), tp = c->tp;
     if (e->want->check != METRICS)
         return false;
-    if (hides_nan(e) || contains_the_last(e, e->want->label.of == METRICS_OF ? (int)dp : c->pp,
-                                          e->want->label.of == THE_NORM ? 2 : 1))
+    if (contains_the_last(e, e->want->label.of == METRICS_OF ? (int)dp : c->pp,
+                          e->want->label.of == THE_NORM ? 2 : 1))
         return true;
     if (e->count != 3)
         return false;
@@ -229,6 +218,10 @@ bool metrics_are_wrong(const Evidence *e)
          N_("%s is summed over the world and divided by the number of replicas: sum "
             "over the replicas, mesh->dp, without a division")},
         {dp, {0}, N_("%s is summed over the replicas twice")},
+        {0,
+         {dp * all.own[0], dp * all.own[1], dp * all.own[2]},
+         N_("%s is this replica's own, times the number of replicas: replicas may read different "
+            "numbers of rows, so sum it over mesh->dp")},
     };
     if (dp > 1 && isfinite(all.mean) &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))

@@ -35,6 +35,14 @@ static int64_t numbers_of_one(const Evidence *e)
     return shape->rank > 1 && one < e->count ? one : 0;
 }
 
+/* Does a rank's piece of a row end here? Nothing else ends at such a place, unless a rank's share of all
+ * numbers does, too. */
+static bool is_end_of_piece(const Evidence *e, int64_t at)
+{
+    const int64_t row = shape_last(e->want->shape), tp = e->c->tp;
+    return at % (row % tp == 0 ? row / tp : row) == 0 && at * tp != e->count;
+}
+
 bool first_ones_right(const Evidence *e)
 {
     enum { ENOUGH = 8 };
@@ -42,8 +50,8 @@ bool first_ones_right(const Evidence *e)
     int64_t told = 0;
     for (int64_t i = 0; i < first; i++)
         told += e->right[i] != 0;
-    if (one > 0 && first % one == 0)
-        return false; /* whole samples, or table rows, may be right for another reason */
+    if (one > 0 && (first % one == 0 || is_end_of_piece(e, first)))
+        return false; /* whole samples, rows or pieces of a row may be right for another reason */
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
     return says(e,

@@ -229,7 +229,7 @@ static bool says_instead(Ring *r, int k, Range chunk)
         if (j != k && chunk_at(e->trial, r->group, j, r->call, &other) && other.end > other.begin &&
             close_to(is, e->right + other.begin, 1,
                      other.end - other.begin < count ? other.end - other.begin : count, 0))
-            return says(e, _("chunk %d stands where chunk %d belongs"), j, k);
+            return says(e, _("chunk %d is where chunk %d belongs"), j, k);
     }
     return false;
 }

@@ -235,9 +235,5 @@ bool squares_are_wrong(const Evidence *e)
         return says(
             e, _("a number next to *shards or *whole has changed: the two need not be adjacent in "
                  "memory, so sum each of them as one number, or copy both into an array first"));
-    if (isnan(e->right[0]))
-        return says(e,
-                    _("a replica's squares are NaN, and so is the norm: a sum that hides NaN lets "
-                      "the optimiser step with a gradient that is not a number"));
     return summed_otherwise(e, dp) || made_otherwise(e, dp);
 }

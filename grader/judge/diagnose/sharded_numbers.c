@@ -303,10 +303,10 @@ static bool says_other_gradient(const Evidence *e)
     const double n = replicas_of(e->c);
     const OtherGradient gradients[] = {
         {0, 1 / n,
-         N_("the step is made with the mean divided by the number of replicas once more: "
+         N_("the step uses the mean divided by the number of replicas once more: "
             "`gradients` has the mean already, which reduce_scatter_gradients has made")},
         {0, n,
-         N_("the step is made with the sum of the gradients: it must take their mean, which "
+         N_("the step uses the sum of the gradients: it must use their mean, which "
             "`gradients` holds")},
         {1, 1,
          N_("sharded_step reduces the gradients once more: in this replica's part, `gradients` "

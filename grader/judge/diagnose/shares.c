@@ -58,6 +58,15 @@ static double largest_part(const Case *c)
     return rows ? (double)chunk(rows, 0, c->tp).end / rows : 1.0 / c->tp;
 }
 
+/* Does this layer return one row per text? A classifier does. */
+static bool is_classifier(const Trial *t, const Entry *work)
+{
+    Label label = work->label;
+    label.what = OUTPUT_OF;
+    const Entry *output = find_entry(t->expected.all, VALUES, label);
+    return kind_of_case(t->c)->mistakes & IN_NORMS_AND_TOKENS && output && output->shape.rank == 2;
+}
+
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
@@ -72,9 +81,11 @@ static void compare_products(Trial *t, const Entry *want, int number)
         b.rank, b.most / share,
         b.second <= slack * share   ? _("one rank does the work of others")
         : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-        : b.most > slack * all      ? _("more rows are computed than needed, or one product twice")
-        : number == ATTENTION_WORK  ? _("every rank computes all heads")
-                                    : _("the whole product is computed on every rank"),
+        : b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
+            ? _("the classifier's linear layers read every position: first_token() comes before them")
+        : b.most > slack * all     ? _("more rows are computed than needed, or one product twice")
+        : number == ATTENTION_WORK ? _("every rank computes all heads")
+                                   : _("the whole product is computed on every rank"),
         entry_text(want), t->sizes);
 }
 

@@ -1,4 +1,5 @@
 /* Labs 12 to 14: checks which blocks each stage runs, and explains wrong numbers between stages. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -281,6 +282,16 @@ bool received_is_wrong(const Evidence *e)
         stage, stage - 1);
 }
 
+/* The factor between the numbers and the right ones, or 0. */
+static double factor_of(const Evidence *e)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
+    const double factor = e->count > 1 ? e->is[at] / e->right[at] : 0;
+    return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
+}
+
 /* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input gradient
  * shows on which side the mistake is. */
 bool gradient_received_is_wrong(const Evidence *e)
@@ -292,6 +303,12 @@ bool gradient_received_is_wrong(const Evidence *e)
         return false;
     if (!neighbour_is_right(e, 1, INPUT_GRADIENT_OF))
         return false;
+    const double times = factor_of(e);
+    if (times != 0)
+        return says(e,
+                    _("stage %d has the right gradient of its input, but stage %d ran backward "
+                      "with %.4g times these numbers: a gradient is sent and received as it is"),
+                    stage + 1, stage, times);
     return says(
         e,
         _("stage %d has the right gradient of its input, but stage %d ran backward with different "

@@ -10,6 +10,14 @@ Expected *expected_with(Trial *t, int mistake)
     return &t->suspected[mistake];
 }
 
+void forget_suspects(Trial *t)
+{
+    for (int i = 0; i < MISTAKES; i++)
+        if (t->suspected[i].all.base)
+            expected_free(&t->suspected[i]);
+    memset(t->suspected, 0, sizeof t->suspected);
+}
+
 /* How many of the rank's tensors equal those of the mistake. */
 static int tensors_given(const Evidence *e, int mistake)
 {
@@ -130,7 +138,9 @@ bool suspected(const Evidence *e)
     if (s == NO_MISTAKE)
         return denied &&
                (step_of_wrong_gradient(e) || (all_outputs_right(e) && beside_the_tape(e)));
-    if (s == OWN_ONLY && brought_by_one(e))
+    if ((s == OWN_ONLY || (s == ONE_REPLICA && e->want->check == METRICS)) && brought_by_one(e))
+        return true;
+    if ((s == ONE_REPLICA || s == DIVIDED_ALONE) && summed_elsewhere(e))
         return true;
     return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""

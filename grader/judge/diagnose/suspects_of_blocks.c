@@ -44,25 +44,25 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_NORMS_AND_TOKENS,
          N_("the residual around the feed-forward layers adds the x that the block was given: add the sum after the attention")},
     [NORM_AFTER] = {IN_NORMS_AND_TOKENS,
-                    N_("the norms come after the sums; in this block they stand before the "
+                    N_("the norms come after the sums; in this block they belong before the "
                        "attention and before the feed-forward layers")},
     [NORM_1_AFTER] = {IN_NORMS_AND_TOKENS,
-                      N_("norm1 comes after the first residual sum: it stands before the "
-                         "attention, and the residual path passes it by")},
+                      N_("norm1 comes after the first residual sum: it belongs before the "
+                         "attention, and the residual path bypasses it")},
     [NORM_2_AFTER] = {IN_NORMS_AND_TOKENS,
-                      N_("norm2 comes after the second residual sum: it stands before the "
-                         "feed-forward layers, and the residual path passes it by")},
+                      N_("norm2 comes after the second residual sum: it belongs before the "
+                         "feed-forward layers, and the residual path bypasses it")},
     [NORM_1_OF_TERM] = {IN_NORMS_AND_TOKENS, N_("norm1 is applied to the result of the attention: "
-                                                "it stands before the attention")},
+                                                "it belongs before the attention")},
     [NORM_2_OF_TERM] = {IN_NORMS_AND_TOKENS,
-                        N_("norm2 is applied to the result of the feed-forward layers: it stands "
+                        N_("norm2 is applied to the result of the feed-forward layers: it belongs "
                            "before the feed-forward layers")},
     [NORMS_OF_TERMS] =
         {IN_NORMS_AND_TOKENS,
-         N_("the norms are applied to the results of the attention and of the feed-forward layers: they stand before them")},
+         N_("the norms are applied to the results of the attention and of the feed-forward layers: they belong before them")},
     [NORM_2_ALSO_OF_TERM] = {IN_NORMS_AND_TOKENS,
                              N_("norm2 is also applied to the result of the feed-forward layers: "
-                                "it stands only before them")},
+                                "it belongs only before them")},
     [HALVES_SWAPPED] = {IN_NORMS_AND_TOKENS,
                         N_("the halves of the block are swapped: the attention comes first, "
                            "after norm1, then the feed-forward layers, after norm2")},

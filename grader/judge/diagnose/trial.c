@@ -1,5 +1,5 @@
 /* Judges one case: each entry that a rank must have written, and how the case ended. */
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/evidence.h"
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
@@ -141,14 +141,6 @@ static void look_for_todo(Trial *t)
         strcpy(result->remark, text);
     if (t->todo && result->untouched)
         result->state = NOT_STARTED_YET;
-}
-
-static void forget_suspects(Trial *t)
-{
-    for (int i = 0; i < MISTAKES; i++)
-        if (t->suspected[i].all.base)
-            expected_free(&t->suspected[i]);
-    memset(t->suspected, 0, sizeof t->suspected);
 }
 
 static bool has_failed(const LabResult *result)

@@ -22,12 +22,24 @@ static bool same_set(const Entry *got, const Entry *want)
     return got->count == want->count && found == want->count;
 }
 
-static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
+/* Has every rank a group of its own? */
+static bool all_single(const Trial *t, Label label)
 {
-    int groups = c->world / c->tp;
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, VALUES, label);
+        if (!got || got->count != 1)
+            return false;
+    }
+    return true;
+}
+
+static const char *wrong_tp_members(const Trial *t, const Entry *got)
+{
+    const Case *c = t->c;
+    const int rank = t->rank, groups = c->world / c->tp;
     if (are(got, (Members){0, 1, c->world}))
         return _("the group contains ranks of another replica: it is the world");
-    if (got->count == 1)
+    if (all_single(t, got->label))
         return _("the group has a single member: the color differs on every rank");
     if (are(got, (Members){rank % groups, groups, c->tp}) ||
         are(got, (Members){rank % c->tp, c->tp, groups}))
@@ -35,22 +47,24 @@ static const char *wrong_tp_members(const Case *c, int rank, const Entry *got)
     if (are(got, (Members){rank / groups * groups, 1, groups}))
         return _("each group has as many ranks as there should be groups, which is right with 4 "
                  "ranks only by chance: check what the rank is divided by");
-    return _("the group is not made of tp consecutive ranks");
+    return got->count == c->tp ? _("the group is not made of tp consecutive ranks")
+                               : _("the group does not have tp members: ranks with the same "
+                                   "quotient rank / tp share a color");
 }
 
-static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entry *got,
-                                 const Entry *want)
+static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, const Entry *want)
 {
+    const Case *c = t->c;
     if (same_set(got, want))
         return _("the members are right, but in a different order: the key decides the order");
     if (!is_dp)
-        return wrong_tp_members(c, rank, got);
+        return wrong_tp_members(t, got);
     if (are(got, (Members){0, 1, c->world}))
         return _("ranks holding different pieces of the weights are averaged together: the group "
                  "is the world");
     if (got->count == 1)
         return _("the averaging group has a single member: replicas never exchange anything");
-    if (are(got, tp_group(c, rank)))
+    if (are(got, tp_group(c, t->rank)))
         return _("the ranks grouped for averaging hold different pieces of the weights: this is "
                  "the tp group again");
     return _("the group is not made of the ranks that hold the same piece of the weights");
@@ -58,12 +72,22 @@ static const char *wrong_members(const Case *c, int rank, bool is_dp, const Entr
 
 /* Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
  * cause if it gives the numbers of all ranks. */
-typedef enum Taken { IN_WORLD, IN_TP, REPLICA, BY_GROUPS, ALL_RANKS, GROUPS_MADE, TAKEN } Taken;
+typedef enum Taken {
+    IN_WORLD,
+    IN_TP,
+    REPLICA,
+    BY_GROUPS,
+    OVER_GROUPS,
+    ALL_RANKS,
+    GROUPS_MADE,
+    TAKEN
+} Taken;
 
 static int taken(const Case *c, int rank, Taken what)
 {
     int groups = c->world / c->tp;
-    const int values[TAKEN] = {rank, rank % c->tp, rank / c->tp, rank % groups, c->world, groups};
+    const int values[TAKEN] = {rank,          rank % c->tp, rank / c->tp, rank % groups,
+                               rank / groups, c->world,     groups};
     return values[what];
 }
 
@@ -90,6 +114,9 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
         return _("it is not this rank's place in the group, but the rank modulo the number of "
                  "groups, which is right with 4 ranks by chance");
+    if (is_rank && is_dp && all_are(t, label, OVER_GROUPS))
+        return _("it is not this rank's place in the group, but the rank divided by the number of "
+                 "replicas, which is right with 4 ranks by chance");
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("this is the degree of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
@@ -297,7 +324,7 @@ const char *wrong_group(const Trial *t, const Entry *got, const Entry *want)
         return label.what == MEMBERS_OF ? wrong_members_of_grid(t, got, want)
                : label.what == RANK_IN  ? wrong_rank_of_grid(t, label)
                                         : wrong_degree_of_grid(t, label);
-    return label.what == MEMBERS_OF ? wrong_members(t->c, t->rank, label.index == DP, got, want)
+    return label.what == MEMBERS_OF ? wrong_members(t, label.index == DP, got, want)
                                     : wrong_place(t, label.index == DP, label);
 }
 

@@ -37,7 +37,7 @@ int64_t run_end(const Parts *parts, int64_t i, bool (*same)(const Part *, const 
 /** Are these the same call of the same group? */
 bool same_number(const Part *a, const Part *b);
 
-/** Did the ring of one of these ranks overflow? Then missing calls may have been made. */
+/** Did the ring buffer of one of these ranks overflow? Then missing calls may have been made. */
 bool has_lost(const Calls *calls, uint64_t members);
 
 /** If one rank makes the blocking form of a call and another the nonblocking one: appends which
