@@ -40,6 +40,22 @@ Tensor *gradient_room(Tensor *x, bool *accumulate)
     return x->gradient;
 }
 
+/* x and `saved` each hold the buffer. Operations may also read x later without holding it: if they
+ * marked it as kept, or if they can compute it again. So may the caller, if no operation computed
+ * it. */
+Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate)
+{
+    const bool read = x->buffer != saved->buffer || saved->buffer->references > 2 || x->kept ||
+                      x->reached || can_be_computed(x);
+    if (read || !x->producer || x->gradient || !x->needs_gradient)
+        return gradient_room(x, accumulate);
+    *accumulate = false;
+    x->gradient = tape_view(x->tape, saved, x->placement);
+    x->gradient->kept = true;
+    tape_release_value(x);
+    return x->gradient;
+}
+
 Tensor *gradient_sum(Tensor *x)
 {
     bool zeros = x->gradient_zeros, accumulate;

@@ -53,7 +53,7 @@ static void row_sum_exp_gradient(Node *node, Tensor *dsums)
 {
     const Tensor *x = node->saved[0];
     bool accumulate;
-    Tensor *dx = gradient_room(node->input[0], &accumulate);
+    Tensor *dx = gradient_in_place(node->input[0], x, &accumulate);
     kernel_row_sum_exp_backward(rows_of(x), shape_last(x->shape), reals(dsums), reals(x),
                                 reals(node->saved[1]), reals(dx), accumulate);
 }
@@ -107,8 +107,10 @@ Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids)
     kernel_row_pick_forward(rows_of(x), shape_last(x->shape), reals(ready(x)), reals(ready(most)),
                             ints(ids), reals(y));
     Node *node = tape_operation(tape, "row_pick", row_pick_gradient, y, 1, &x);
-    if (node)
+    if (node) {
         node_keep(node, 0, ids);
+        node_run_last(node); /* so row_sum_exp can write its gradient over x */
+    }
     return y;
 }
 

@@ -209,6 +209,19 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     return node;
 }
 
+void node_run_last(Node *node)
+{
+    Tape *tape = node->output->tape;
+    Node *next = node;
+    while (next->previous != node->input[0]->producer && next->previous != tape->floor)
+        next = next->previous;
+    if (next == node)
+        return;
+    tape->last = node->previous;
+    node->previous = next->previous;
+    next->previous = node;
+}
+
 Tensor *node_keep(Node *node, int slot, Tensor *x)
 {
     Tape *tape = node->output->tape;

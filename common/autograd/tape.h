@@ -209,6 +209,10 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input);
 
+/** Call it for the operation just recorded, of one argument. Moves it to the front of all recorded
+ *  operations on that argument, so its backward runs after theirs. */
+void node_run_last(Node *node);
+
 /** Returns a view that keeps x's numbers alive until the operation's backward has run. */
 Tensor *node_keep(Node *node, int slot, Tensor *x);
 
@@ -252,6 +256,10 @@ void gradient_add(Tensor *x, Tensor *d);
 /** Returns where a kernel writes the gradient of x or, if *accumulate, adds to it; NULL if x needs
  *  none. */
 Tensor *gradient_room(Tensor *x, bool *accumulate);
+
+/** The same for an element-wise kernel. If only the operation that saved x still reads its numbers,
+ *  and x has no gradient yet, its gradient is written over them. */
+Tensor *gradient_in_place(Tensor *x, const Tensor *saved, bool *accumulate);
 
 /** Returns where a kernel adds to the gradient of x, filled with zeros if there is no gradient yet;
  *  NULL if x needs none. */

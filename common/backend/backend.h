@@ -146,8 +146,7 @@ static inline bool precision_is_16_bits(Precision precision)
 
 /** Sets the precision in which the kernels of y = x W^T multiply. BF16 and FP16 also apply to the
  *  products in attention, whose scores, soft-max and sums stay in FP32 like all other kernels.
- *  `width` is the smallest dimension of most matrices in the products that follow, or 0 if
- *  unknown; for large ones, another library may be faster.
+ *  `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);

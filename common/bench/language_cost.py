@@ -75,10 +75,10 @@ class LanguageModel(cost.Model):
 
     def streamed(self, tp, pp, stage):
         """Element-wise operations of the blocks, and of the loss, which reads or writes each logit
-        or its gradient seven times."""
+        or its gradient five times."""
         hidden, inner, passes = self.hidden, self.inner(), self.passes()[0] / 3 * self.blocks_of(pp, stage)
         split = self.of_kind(8 * hidden + 11 * inner, 7 * inner, 7 * inner)  # rotary positions and SwiGLU; GELU
-        loss = 7 * self.in_head() * self.rows(tp) if stage == pp - 1 else 0
+        loss = 5 * self.in_head() * self.rows(tp) if stage == pp - 1 else 0
         return passes * self.of_kind(24, 36, 24) * self.whole(tp) * hidden, passes * split / tp + loss
 
     # ---- memory ----------------------------------------------------------------------------------------------------
@@ -101,16 +101,16 @@ class LanguageModel(cost.Model):
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
 
     def working_in_backward(self, tp, dp, pp, stage):
-        """On the last stage, the larger of two needs. In the head, these are the logits and their
-        gradient; the head's input before and after its norm, and its gradient; and the numbers that
-        the loss keeps per token. In BERT's pretraining, the head has only the rows of hidden
-        tokens, and the output of the blocks and its gradient are held too. In the last feed-forward
-        layer, these rows of three tensors are copied, because the gradient of all other rows is
-        zero."""
+        """On the last stage, the larger of two needs. In the head, these are the logits, which
+        their gradient overwrites; the head's input before and after its norm, and its gradient; and
+        the numbers that the loss keeps per token. In BERT's pretraining, the head has only the rows
+        of hidden tokens, and the output of the blocks and its gradient are held too. In the last
+        feed-forward layer, these rows of three tensors are copied, because the gradient of all
+        other rows is zero."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()
-        head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (2 * rows + 3 * hidden + (11 if tp > 1 else 10))
+        head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (rows + 3 * hidden + (11 if tp > 1 else 10))
         feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + 2 * inner))
         return self.batch / dp * self.seq * max(head, feed_forward)
 

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     good = program_devices(world, &problem) &&
            agree(world,
                  good && train_config_check(&config, group_size(world), &problem) &&
-                     backend_set_products(config.amp, config.model.hidden / config.tp, &problem),
+                     backend_set_products(config.amp, config.model.hidden, &problem),
                  &problem);
     if (good) {
         program_warn(world);

@@ -119,18 +119,16 @@ static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, 
                      int64_t columns, int64_t inner, real factor, const real *a, int64_t a_stride,
                      const real *b, int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
 {
-    if (bf16) {
-        const Product product = {.a_transposed = a_flag == CblasTrans,
-                                 .b_transposed = b_flag == CblasTrans,
-                                 .accumulate = accumulate,
-                                 .rows = rows,
-                                 .columns = columns,
-                                 .inner = inner};
+    const Product product = {.a_transposed = a_flag == CblasTrans,
+                             .b_transposed = b_flag == CblasTrans,
+                             .accumulate = accumulate,
+                             .rows = rows,
+                             .columns = columns,
+                             .inner = inner};
+    if (bf16)
         bf16_multiply_parts(product, factor, a, a_stride, b, b_stride, c, c_stride);
-        return;
-    }
-    cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)rows, (int)columns, (int)inner, factor, a,
-                (int)a_stride, b, (int)b_stride, accumulate ? 1 : 0, c, (int)c_stride);
+    else
+        multiply_single(&product, factor, a, a_stride, b, b_stride, c, c_stride);
 }
 
 /** The offsets of one head of one sample. */

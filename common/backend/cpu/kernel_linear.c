@@ -1,5 +1,4 @@
 /* Linear layers: matrix products by CBLAS or oneDNN, column sums. */
-#include <cblas.h>
 #include <string.h>
 
 #include "backend/backend.h"
@@ -9,60 +8,57 @@
 enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
 enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c [rows,columns] = a · b, with flags for transposes; added to c if `accumulate`, or to `bias` in
- * each row if it is not NULL. Our threads share the rows of c, and the library uses one thread in
- * each: two thread pools, its and ours, would wait for each other's processors. */
-static void multiply(CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows, int64_t columns,
-                     int64_t inner, const real *a, const real *b, const real *bias, bool accumulate,
-                     real *c)
+/** c = a · b in the product's precision, added to c if `accumulate`, or to `bias` in each row if it is
+ * not NULL. Our threads share the rows of c, and the library uses one thread in each: two thread
+ * pools, its and ours, would wait for each other's processors. */
+static void multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
+    const int64_t rows = product.rows, columns = product.columns, inner = product.inner;
     if (bf16_multiplies(rows, columns, inner)) {
-        const Product shape = {
-            a_flag == CblasTrans, b_flag == CblasTrans, bias, accumulate, rows, columns, inner, 0};
-        bf16_multiply(shape, a, b, bias, c);
+        product.bias = bias;
+        bf16_multiply(product, a, b, bias, c);
         return;
     }
-    SingleMultiply *const large = products_of_large(rows, columns, inner);
-    const int64_t a_row = a_flag == CblasNoTrans ? inner : 1, blocks = rows / ROWS_OF_A_BLOCK;
-    const int64_t a_stride = a_flag == CblasNoTrans ? inner : rows,
-                  b_stride = b_flag == CblasNoTrans ? columns : inner;
+    const int64_t a_row = product.a_transposed ? 1 : inner, blocks = rows / ROWS_OF_A_BLOCK;
+    const int64_t a_step = product.a_transposed ? rows : inner,
+                  b_step = product.b_transposed ? inner : columns;
     const int worth = threads_for(rows * columns * inner / PRODUCTS_OF_A_NUMBER);
     const int threads = blocks < worth ? (int)(blocks > 1 ? blocks : 1) : worth;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         const int64_t begin = part_begin(rows, ROWS_OF_A_BLOCK, t, threads);
         const int64_t end = part_begin(rows, ROWS_OF_A_BLOCK, t + 1, threads);
-        /* Takes no extra time: with a factor of 0, the library would fill c with zeros instead. */
+        /* Takes no extra time: without `accumulate`, the library would fill c with zeros instead. */
         for (int64_t r = begin; bias && r < end; r++)
             memcpy(c + r * columns, bias, (size_t)columns * sizeof *c);
-        const real factor = bias || accumulate ? 1 : 0;
-        if (large)
-            large(a_flag == CblasTrans ? 'T' : 'N', b_flag == CblasTrans ? 'T' : 'N', end - begin,
-                  columns, inner, a + begin * a_row, a_stride, b, b_stride, factor,
-                  c + begin * columns, columns);
-        else
-            cblas_sgemm(CblasRowMajor, a_flag, b_flag, (int)(end - begin), (int)columns, (int)inner,
-                        1, a + begin * a_row, (int)a_stride, b, (int)b_stride, factor,
-                        c + begin * columns, (int)columns);
+        Product part = product;
+        part.rows = end - begin;
+        part.accumulate = bias || product.accumulate;
+        multiply_single(&part, 1, a + begin * a_row, a_step, b, b_step, c + begin * columns,
+                        columns);
     }
 }
 
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    multiply(CblasNoTrans, CblasTrans, rows, out, in, x, weight, bias, false, y);
+    const Product product = {.b_transposed = true, .rows = rows, .columns = out, .inner = in};
+    multiply(product, x, weight, bias, y);
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
                                   const real *weight, real *dx, bool accumulate)
 {
-    multiply(CblasNoTrans, CblasNoTrans, rows, in, out, dy, weight, NULL, accumulate, dx);
+    const Product product = {.accumulate = accumulate, .rows = rows, .columns = in, .inner = out};
+    multiply(product, dy, weight, NULL, dx);
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate)
 {
-    multiply(CblasTrans, CblasNoTrans, out, in, rows, dy, x, NULL, accumulate, dweight);
+    const Product product = {
+        .a_transposed = true, .accumulate = accumulate, .rows = out, .columns = in, .inner = rows};
+    multiply(product, dy, x, NULL, dweight);
 }
 
 /** Adds the column sums of dy to dbias, for columns begin..end-1, four rows at a time. */

@@ -1,20 +1,21 @@
 /* Selects the library that multiplies, and opens oneDNN. */
 #include "backend/cpu/products.h"
 
+#include <cblas.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "backend/backend.h"
 
-/** From this width on, oneDNN in single precision is 2 to 6 % faster than OpenBLAS, forward and
- *  backward. Below it, at least one product of a layer is slower: the weight's gradient of a layer
- *  from 256 to 1,024 by 18 %. oneDNN is used only with AVX-512, because only that was measured. The
- *  choice depends on the size alone, so it is the same in every run. */
-enum { LARGE = 384 };
+/** oneDNN in single precision multiplies faster than OpenBLAS from LEAST multiply-adds on, but takes
+ *  26 ms to load, so only models of this width use it. The exception is a large weight's gradient
+ *  with few columns (a layer from 256 to 1,024, for example). Only used with AVX-512, because only
+ *  that was measured. The choice depends on sizes alone, so it is the same in every run. */
+enum { LARGE = 256, LEAST = 1 << 17, MANY_ROWS = 1024, FEW_COLUMNS = 512 };
 
 /** Process-wide, like the number of threads: kernels do not take it as an argument. */
-static const OneDnn *in_bf16, *of_large;
+static const OneDnn *in_bf16, *in_single;
 static Bf16Support support;
 
 /* oneDNN's kernels keep numbers below the stack pointer, where a signal handler would overwrite
@@ -37,7 +38,7 @@ static const OneDnn *open_library(void)
 
 bool backend_set_products(Precision precision, int64_t width, Problem *problem)
 {
-    in_bf16 = of_large = NULL;
+    in_bf16 = in_single = NULL;
     if (precision == FP16 || precision == TF32)
         return problem_set(problem, NULL, "on a CPU, use AMP=bf16; on a GPU, add BACKEND=cuda",
                            "AMP=%s needs a GPU", precision_name(precision));
@@ -45,7 +46,7 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
         return true; /* loading oneDNN takes 26 ms */
     const OneDnn *library = open_library();
     if (precision == FP32) {
-        of_large = library && library->has_avx512() ? library : NULL;
+        in_single = library && library->has_avx512() ? library : NULL;
         return true;
     }
     if (!library)
@@ -67,11 +68,22 @@ const OneDnn *products_in_bf16(void)
     return in_bf16;
 }
 
-SingleMultiply *products_of_large(int64_t rows, int64_t columns, int64_t inner)
+static bool is_faster_with_onednn(const Product *p)
 {
-    return of_large && rows >= LARGE && columns >= LARGE && inner >= LARGE
-               ? of_large->multiply_single
-               : NULL;
+    return p->rows * p->columns * p->inner >= LEAST &&
+           !(p->a_transposed && p->rows >= MANY_ROWS && p->columns < FEW_COLUMNS);
+}
+
+void multiply_single(const Product *p, real factor, const real *a, int64_t a_step, const real *b,
+                     int64_t b_step, real *c, int64_t c_step)
+{
+    if (in_single && is_faster_with_onednn(p))
+        in_single->multiply_single(p, factor, a, a_step, b, b_step, c, c_step);
+    else
+        cblas_sgemm(CblasRowMajor, p->a_transposed ? CblasTrans : CblasNoTrans,
+                    p->b_transposed ? CblasTrans : CblasNoTrans, (int)p->rows, (int)p->columns,
+                    (int)p->inner, factor, a, (int)a_step, b, (int)b_step, p->accumulate ? 1 : 0, c,
+                    (int)c_step);
 }
 
 bool products_check(Problem *problem)
@@ -89,7 +101,7 @@ const char *products_description(void)
     text[0] = '\0';
     if (in_bf16)
         snprintf(text, sizeof text, ", AMP=bf16 by oneDNN %s", in_bf16->version);
-    else if (of_large)
-        snprintf(text, sizeof text, ", oneDNN %s for large products", of_large->version);
+    else if (in_single)
+        snprintf(text, sizeof text, ", oneDNN %s for large products", in_single->version);
     return text;
 }

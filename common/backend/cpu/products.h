@@ -11,9 +11,8 @@
 /** Returns oneDNN if products are in BF16, otherwise NULL. */
 const OneDnn *products_in_bf16(void);
 
-/** Returns the function that multiplies FP32 matrices of these sizes faster than cblas_sgemm, or
- *  NULL. */
-SingleMultiply *products_of_large(int64_t rows, int64_t columns, int64_t inner);
+/** c = factor · a · b in FP32 by the faster library: see OneDnn.multiply_single. */
+SingleMultiply multiply_single;
 
 /** Returns false with `problem`, a warning, if bf16 was chosen and this processor only emulates
  *  it. */

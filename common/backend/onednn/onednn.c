@@ -239,12 +239,15 @@ static bool has_avx512(void)
     return has_instructions(dnnl_cpu_isa_avx512_core);
 }
 
-static void multiply_single(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
-                            const float *a, int64_t a_step, const float *b, int64_t b_step,
-                            float factor, float *c, int64_t c_step)
+static void multiply_single(const Product *product, float factor, const float *a, int64_t a_step,
+                            const float *b, int64_t b_step, float *c, int64_t c_step)
 {
-    must(dnnl_sgemm(a_flag, b_flag, rows, columns, inner, 1, a, a_step, b, b_step, factor, c,
-                    c_step));
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    must(dnnl_sgemm(product->a_transposed ? 'T' : 'N', product->b_transposed ? 'T' : 'N',
+                    product->rows, product->columns, product->inner, factor, a, a_step, b, b_step,
+                    product->accumulate ? 1 : 0, c, c_step));
+    omp_set_num_threads(threads);
 }
 
 #define TEXT_OF(number)                 #number

@@ -1,5 +1,5 @@
 /** @file
- * Matrix products by oneDNN, in bf16 and of large matrices, in a shared object of their own. The
+ * Matrix products by oneDNN, in bf16 and in single precision, in a shared object of their own. The
  * cpu backend opens it only for AMP=bf16 or a wide model, because loading oneDNN takes 26 ms.
  */
 #pragma once
@@ -24,12 +24,10 @@ typedef enum Bf16Support {
     BF16_FAST, /**< it has instructions, such as AVX-512 BF16 or AMX */
 } Bf16Support;
 
-/** c [rows,columns] = a · b + factor · c, row-major, in single precision. A flag is 'T' if the
- *  matrix is stored as its transpose, otherwise 'N'. Steps are distances between stored rows. Uses
- *  as many threads as OpenMP would: one, if called in a parallel region. */
-typedef void SingleMultiply(char a_flag, char b_flag, int64_t rows, int64_t columns, int64_t inner,
-                            const float *a, int64_t a_step, const float *b, int64_t b_step,
-                            float factor, float *c, int64_t c_step);
+/** c = factor · a · b in single precision, on the calling thread; added to c if `accumulate`. Ignores
+ *  the product's bias and threads. Steps are distances between stored rows. */
+typedef void SingleMultiply(const Product *product, float factor, const float *a, int64_t a_step,
+                            const float *b, int64_t b_step, float *c, int64_t c_step);
 
 /** The functions of the shared object. */
 typedef struct OneDnn {
@@ -40,8 +38,8 @@ typedef struct OneDnn {
      *  kind of product on this thread. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
-    /** Does this processor have AVX-512? With it, oneDNN multiplies large matrices in single
-     *  precision faster than OpenBLAS. */
+    /** Does this processor have AVX-512? With it, oneDNN multiplies in single precision
+     *  faster than OpenBLAS. */
     bool (*has_avx512)(void);
     SingleMultiply *multiply_single; /**< products in single precision */
 } OneDnn;

@@ -200,3 +200,16 @@ static inline void two_threads(void)
 {
     backend_set_threads(2);
 }
+
+/** Products as in a wide model: an unchecked fixture, which loads the library once. */
+static inline void wide_model(void)
+{
+    Problem problem;
+    ck_assert(backend_set_products(FP32, 768, &problem));
+}
+
+static inline void back_to_fp32(void)
+{
+    Problem problem;
+    backend_set_products(FP32, 0, &problem);
+}

@@ -35,9 +35,3 @@ static inline void tf32(void)
 {
     precision = TF32;
 }
-
-static inline void back_to_fp32(void)
-{
-    Problem problem;
-    backend_set_products(FP32, 0, &problem);
-}

@@ -287,8 +287,12 @@ Suite *suite(void)
 {
     Suite *s = suite_create("kernels: attention");
     suite_add_tcase(s, all_kernels("one thread", one_thread));
-    if (kernels_run_on_the_host())
+    if (kernels_run_on_the_host()) {
+        TCase *wide = all_kernels("wide model", one_thread);
+        tcase_add_unchecked_fixture(wide, wide_model, back_to_fp32);
+        suite_add_tcase(s, wide);
         suite_add_tcase(s, all_kernels("two threads", two_threads));
+    }
     TCase *threads = tcase_create("threads");
     tcase_add_test(threads, each_thread_has_work_space_of_its_own);
     tcase_add_test(threads, work_space_grows_no_faster_than_positions);

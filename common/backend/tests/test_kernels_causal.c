@@ -26,6 +26,9 @@ Suite *suite(void)
     Suite *s = suite_create("kernels: causal attention");
     suite_add_tcase(s, causal_tests("fp32", in_fp32, NULL));
     if (kernels_run_on_the_host()) {
+        TCase *wide = causal_tests("wide model", one_thread, NULL);
+        tcase_add_unchecked_fixture(wide, wide_model, back_to_fp32);
+        suite_add_tcase(s, wide);
         suite_add_tcase(s, causal_tests("two threads", two_threads, NULL));
         return s;
     }
