@@ -54,10 +54,11 @@ const sheetOf = (sheet, id, ranks) => {
 
 const blocks = data => {
     const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
-    const copied = data.matrices.some(sheets => sheets.some(sheet => sheet.blocks.some(block => isOnAll(block, data.ranks)))) ? [copies()] : [];
+    const all = [...data.matrices, ...Object.values(data.expected)].flat().flatMap(sheet => sheet.blocks);
+    const copied = all.some(block => isOnAll(block, data.ranks)) ? [copies()] : [];
     // Ranks that hold the same part share one block, in the colour of the first of them. A rank is
     // in the legend only if some block has its colour.
-    const holders = data.matrices.flat(2).flatMap(sheet => sheet.blocks).filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
+    const holders = all.filter(block => block.rectangles.length && !isOnAll(block, data.ranks));
     const kinds = rankKinds(data.ranks).flatMap((kind, r) => {
         const texts = new Set(holders.filter(block => block.ranks[0] === r).map(block => ranksText(block.ranks)));
         return texts.size ? [[texts.size > 1 ? ranksText([r]) : [...texts][0], ...kind.slice(1)]] : [];

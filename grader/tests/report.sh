@@ -134,6 +134,10 @@ if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.ht
     for lab in 1 2 6 11 13; do
         check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
     done
+    copy_solution 2
+    sed -i 's/shard(0)/whole()/' "$(lab_file 2)"
+    report LAB=2 SEED=1
+    check "the legend has the ranks of what is expected" page explains_colours 2 "rank 0" "rank 1" "a copy on each rank" "wrong element"
     check "the legend has one colour for ranks that hold the same" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"
 else
     echo "skip - a browser draws the pages: chromium is not installed"

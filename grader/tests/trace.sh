@@ -43,7 +43,7 @@ script -qec "make --silent SEED=1 trace LAB=6" /dev/null < /dev/null > out 2>&1
 check "on a terminal, its headings stand out" has $'^\x1b\\[1m-- backward pass'
 fits() { # fits LANGUAGE: a trace of four ranks, on a terminal of 80 columns
     LANG=$1 script -qec "stty cols 80; make --silent SEED=1 trace LAB=13 SOLUTION=1 CASE=17" /dev/null < /dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g; s/\r//' > out
-    has '^   receive .*  26$' && [ -z "$(LC_ALL=C.UTF-8 grep -E '.{81}' out)" ]
+    has '^   receive .*  26$' && ! LC_ALL=C.UTF-8 grep -qE '.{81}' out
 }
 check "a table that is wider than the terminal has the lines' numbers alone" fits C.UTF-8
 check "in French, too" fits fr_FR.UTF-8
