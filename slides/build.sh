@@ -65,23 +65,18 @@ warnings() { # LOG
         /^(Over|Under)full \\[hv]box|Warning: |^Missing character|pdfTeX warning/ { print where ": " $0 }' "$1"
 }
 
-# What a pass leaves for the next one; the notes leave the slides' titles. A failed pass leaves
-# nothing: its files may end anywhere.
+# What a pass leaves for the next one; the notes leave the slides' titles.
 left_behind() { # NAME
     cat "$folder/$1/$1".{aux,nav,out,titles} 2> /dev/null | sha256sum || true
 }
 
-forget() { # NAME
-    rm -f "$folder/$1/$1".{aux,nav,out,titles}
-    return 1
-}
-
+# A pass that fails may have read what a killed build left: it runs again without these files.
 compile() { # NAME FIRST-LINE
     local i before
     mkdir -p "$folder/$1"
     for ((i = 0; i < most_passes; i++)); do
         before=$(left_behind "$1")
-        pass "$1" "$2" || forget "$1" || return 1
+        pass "$1" "$2" || { rm -f "$folder/$1/$1".{aux,nav,out,titles} && pass "$1" "$2"; } || return 1
         [[ $(left_behind "$1") != "$before" ]] || return 0
     done
 }

@@ -352,6 +352,10 @@ def check_breaks(folder):
         run = said(f"{slides}/build.sh", build)
         digests.append([hashlib.sha256(pathlib.Path(f"{build}/slides/balise{lang}.pdf").read_bytes()).hexdigest() for lang in LANGUAGES])
     check("the same slides give the same file, byte for byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
+    for name in ("balise", "balise-notes"):
+        write(f"{build}/slides/{name}/{name}.{'titles' if 'notes' in name else 'aux'}", "\\cutoff{")
+    run = said(f"{slides}/build.sh", build)
+    check("files that a killed build left unfinished do no harm", run.returncode == 0 and not run.stderr, run.stderr)
     for name, what, text, words in [("00-opening.tex", *one) for one in BREAKS] + [("00-opening.fr.tex", *BREAKS[0])]:
         chapter = os.path.join(slides, name)
         good = text_of(chapter)
