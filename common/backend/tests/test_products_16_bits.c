@@ -44,11 +44,10 @@ static bool choose(void)
     return good;
 }
 
-static void back_to_fp32(void)
+static void both_back_to_fp32(void)
 {
-    Problem problem;
+    back_to_fp32();
     reference_set_products(FP32);
-    backend_set_products(FP32, 0, &problem);
     backend_set_weights(NULL, 0, NULL);
 }
 
@@ -252,7 +251,7 @@ END_TEST
 static TCase *all_kernels(const char *name, void (*choose_it)(void))
 {
     TCase *tests = tcase_create(name);
-    tcase_add_checked_fixture(tests, choose_it, back_to_fp32);
+    tcase_add_checked_fixture(tests, choose_it, both_back_to_fp32);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, forward_matches_its_definition_with_and_without_bias, 0, EACH_TWICE);
     tcase_add_loop_test(tests, backward_input_matches_its_definition_written_or_added, 0,
@@ -273,7 +272,7 @@ Suite *suite(void)
 {
     Suite *s = suite_create("products in 16 bits");
     TCase *process = tcase_create("process");
-    tcase_add_checked_fixture(process, bf16, back_to_fp32);
+    tcase_add_checked_fixture(process, bf16, both_back_to_fp32);
     tcase_add_test(process, a_rank_of_one_thread_starts_no_other);
     suite_add_tcase(s, process);
     suite_add_tcase(s, all_kernels("bf16", bf16));
