@@ -67,8 +67,8 @@ COMPILED =
 tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += \
                     x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
 
-# After a command: if it failed, removes what it left behind, and reports a full disk.
-or_full = || { rm -f $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
+# After a command: if it failed, removes what it left behind, an older object too, and reports a full disk.
+or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
 

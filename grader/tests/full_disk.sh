@@ -58,4 +58,12 @@ for left in 0 8 60; do
     check "once there is space, the kit is built" make --silent build/libbalise.a
 done
 umount -l build
+
+# An older object without its .d would stay as it is when a header changes.
+object=build/float/common/base/problem.o
+make --silent "$object" > out 2>&1
+printf '%s\n' '#!/bin/sh' 'case " $* " in *" -c "*) exit 1 ;; esac' 'exec gcc "$@"' > cc
+make --silent -W common/base/problem.c CC="$PWD/cc" "$object" >> out 2>&1 ||
+    ls "${object%.o}".* > left 2> /dev/null
+check "a failed compilation leaves neither an older object nor its .d" [ -e left -a ! -s left ]
 finish
