@@ -10,7 +10,7 @@
 
 BEGIN_C
 
-/** The use of a buffer, in tables of memory and in errors. */
+/** What a buffer is used for, as tables of memory and errors show it. */
 typedef enum Category {
     WEIGHTS,     /**< parameters, and their copies in 16 bits */
     GRADIENTS,   /**< of parameters */

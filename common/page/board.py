@@ -69,7 +69,7 @@ def cell(lab, label):
     if lab["state"] == "graded":
         kind = "full" if is_full(lab) else "part"
         mark = FULL if is_full(lab) else f"{lab['points']}/{lab['of']}"
-        words = _("all points") if is_full(lab) else _("points")
+        words = _("full marks") if is_full(lab) else _("points")
         if is_full(lab) and lab["sent"] is not None:
             small = f"<small>{escape(size_text(lab['sent']))}</small>"
     return f'<td class="{kind}" data-label="{escape(label)}" title="{escape(words)}"><b>{escape(mark)}</b><span class="unseen"> {escape(words)}</span>{small}</td>'
@@ -96,7 +96,7 @@ def class_table(board):
 
 
 def legend():
-    marks = [(FULL, _("all points, with the bytes that its ranks sent")), ("3/9", _("points so far")), *STATES.values()]
+    marks = [(FULL, _("full marks, with the bytes that its ranks sent")), ("3/9", _("points so far")), *STATES.values()]
     return '<ul class="legend">' + "".join(f"<li><b>{escape(mark)}</b> {escape(words)}</li>" for mark, words in marks) + "</ul>"
 
 
@@ -175,7 +175,7 @@ def print_class(board):
         points = f"{sum(lab.get('points') or 0 for lab in one['labs']):>4}/{all_points}"
         print(f"{board.name_of(one, left):<{left}} {UNREAD}" if one["refused"] else row(board.name_of(one, left), map(letter, one["labs"]), points))
     found = {lab["state"] for one in board.submissions for lab in one["labs"]}
-    marks = [f"{FULL} " + _("all points"), "0-9 " + _("tenths of the points"), *(f"{mark} {words}" for state, (mark, words) in STATES.items() if state in found)]
+    marks = [f"{FULL} " + _("full marks"), "0-9 " + _("tenths of the points"), *(f"{mark} {words}" for state, (mark, words) in STATES.items() if state in found)]
     print("\n".join(textwrap.wrap("; ".join(marks), WIDTH)))
 
 

@@ -202,7 +202,7 @@ main() {
     dependency_table core
     check_mpi "$folder"
     if [[ -d $setup_folder/tests ]]; then # not in the handout
-        title "$(say 'For make test (the labs work without)')"
+        title "$(say 'For make test (not needed for the labs)')"
         dependency_table test
         title "$(say 'For the slides and the reference pages (optional)')"
         dependency_table docs

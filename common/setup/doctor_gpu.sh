@@ -130,7 +130,7 @@ map_rows() {
     fi
     if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
         row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'a run must use GPUs of one type')"
-        hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 selects GPUs of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA counts as nvidia-smi does')"
+        hint "$(say 'CUDA_VISIBLE_DEVICES=0,2 selects GPUs of one type; with CUDA_DEVICE_ORDER=PCI_BUS_ID, CUDA numbers them as nvidia-smi does')"
     fi
 }
 

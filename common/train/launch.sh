@@ -92,7 +92,7 @@ wait "$job" && status=0 || status=$?
 wait "$filter" || true
 # Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
-    complain "$(said 'rank %s was ended by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
+    complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
         "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"
 fi
 exit "$status"

@@ -20,7 +20,7 @@ enum {
 typedef void StagesFunction(Scenario *run, int step);
 
 /** On a rank: an evaluation and two steps, in which `pass` calls the lab. In the judge: the same,
- *  the batch in one piece. */
+ *  with the batch in one piece. */
 void run_stages(Scenario *run, StagesFunction *pass);
 
 /** The label of what the ranks send and multiply in a step or in the evaluation. */

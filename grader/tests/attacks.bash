@@ -190,7 +190,7 @@ memory() {
     attack 'if (mesh->tp_rank == 1) deeper(1);' 'static long deeper(long n) { volatile char a[500]; a[0] = (char)n; return deeper(n + 1) + a[0]; }'
     check "unbounded recursion fails the case, and the report says so" fails_saying "stack overflow"
     attack 'if (mesh->tp_rank == 1) { char *p = (char *)ASK(SYS_mmap, 0, 100UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); p[0] = 1; }'
-    check "100 GB of address space are refused" fails_saying "rank 1 was stopped by signal 11"
+    check "100 GB of address space are refused" fails_saying "rank 1 was killed by signal 11"
 }
 endings() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'

@@ -77,7 +77,7 @@ check "the terminal has a line per submission, with a mark per lab, in 80 column
 check "a second run grades nothing again" [ -s before -a "$(verdicts)" = "$(cat before)" ]
 check "with NAMES=1 it has the names, and the same number for each" is names_aliases_of without.html 'Ada <Lovelace>' Carl Zoë notes.txt
 sent=$(jq -r '.labs[] | select(.number == 1 and .points == .of) | .sent' build/board/board-reports/.state/verdicts/*.json | awk '{ printf "%.3g MB", $1 / 1e6 }')
-check "a lab with full marks says so, and has the bytes that its ranks sent" row 'Ada <Lovelace>' 1 "✓ all points $sent"
+check "a lab with full marks says so, and has the bytes that its ranks sent" row 'Ada <Lovelace>' 1 "✓ full marks $sent"
 check "a lab that does not compile says so" row Carl 1 '✗ does not compile'
 check "a lab that was not handed in says so" row Zoë 1 '· not handed in'
 check "a submission that cannot be read says so" row notes.txt 1 'the submission cannot be read'

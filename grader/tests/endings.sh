@@ -48,7 +48,7 @@ lab_1 '    if (mesh->tp_rank == 1)
 grade LAB=1
 check "once every check has failed, the ranks are not started again" fails_saying "not run: 22 of 28 cases, since every check has failed in earlier ones"
 grade LAB=1 CASE=5
-check "a crash names the rank and the signal" fails_saying "rank 1 was stopped by signal 11"
+check "a crash names the rank and the signal" fails_saying "rank 1 was killed by signal 11"
 check "a crash names the line of the lab" says "at collectives.c:"
 
 lab_1 '    printf("rank %d has %d numbers", mesh->tp_rank, (int)tensor_count(x));

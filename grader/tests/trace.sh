@@ -166,7 +166,7 @@ check "the case that failed last is not shown for the reference" has '^  2 ranks
 copy_solution 1
 sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank == 1)\n        *(volatile int *)8 = 1;\n&/' "$(lab_file 1)"
 trace LAB=1
-check "a case that crashes is shown" eval "succeeds && has 'rank 1 was stopped by signal 11'"
+check "a case that crashes is shown" eval "succeeds && has 'rank 1 was killed by signal 11'"
 check "the calls before the crash are shown" has '^   all_reduce #3 of \{0,1\}'
 
 copy_solution 1

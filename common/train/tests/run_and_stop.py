@@ -135,7 +135,7 @@ process = begun(name)
 mine = shared_by(ranks_of(name)[1])
 os.kill(ranks_of(name)[1], signal.SIGKILL)
 words = process.communicate(timeout=120)[1]
-check(process.returncode == 137 and "rank 1 was ended by signal 9 (KILL)" in words and words.count("error:") == words.count("HINT:") == 1,
+check(process.returncode == 137 and "rank 1 was killed by signal 9 (KILL)" in words and words.count("error:") == words.count("HINT:") == 1,
       "a rank that is killed is named, with the signal", f"status {process.returncode}\n{words}")
 check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
 

@@ -63,10 +63,10 @@ static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *m
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
     return deal->tail == PAD
-               ? _("replicas get different numbers of rows, or too few: PAD gives each rows/dp, "
-                   "rounded up; otherwise the last average waits for ever")
-               : _("replicas get different numbers of rows, or too many: DROP gives each rows/dp, "
-                   "rounded down; otherwise the last average waits for ever");
+               ? _("replicas get different numbers of rows, or too few: PAD gives each "
+                   "replica rows/dp rows, rounded up; otherwise the last average waits for ever")
+               : _("replicas get different numbers of rows, or too many: DROP gives each "
+                   "replica rows/dp rows, rounded down; otherwise the last average waits for ever");
 }
 
 /* Describes writes before the start or after the end of `order` or `mine`. Valid until the next

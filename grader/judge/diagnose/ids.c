@@ -227,7 +227,7 @@ static bool begins_at_multiple(const Evidence *e, const Lookup *l)
     free(row);
     free(table);
     return fits &&
-           says(e, _("each rank takes its number times the rows that it holds for its first row, "
+           says(e, _("each rank computes its first row as its rank times the number of its rows, "
                      "but the last ranks may hold fewer: a rank's rows begin with row "
                      "shard_begin()"));
 }

@@ -137,8 +137,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
                                          "rank k of the group takes part k")},
     [SCATTERED_BY_WORLD] =
-        {IN_SCATTERS, N_("each rank takes the part of its rank in the world: the part of its place "
-                         "in the tp group, mesh->tp_rank, is its own")},
+        {IN_SCATTERS, N_("each rank takes the part numbered by its rank in the world: its own part "
+                         "has the number of its place in the tp group, mesh->tp_rank")},
     [GRADIENT_OF_OWN_PART] =
         {IN_SCATTERS, N_("outside of this rank's part, the gradient of x is zero: scatter_backward "
                          "joins the gradients of all ranks' parts")},

@@ -306,7 +306,7 @@ void watch_crash(const Watch *watch, char *diagnosis, size_t size)
         if (!number)
             continue;
         const char *line = line_of(header->signal_address);
-        append(diagnosis, size, _("rank %d was stopped by signal %d (%s)"), r, number,
+        append(diagnosis, size, _("rank %d was killed by signal %d (%s)"), r, number,
                name ? name : "?");
         if (line[0])
             append(diagnosis, size, _(" at %s"), line);

@@ -58,11 +58,10 @@ const char *why_held_back(const LabResult *lab, Check check)
     if (!lab->sends_too_little || !is_by_exchange(lab, check))
         return NULL;
     return !lab_points(lab->lab, INPUT_GRADIENT)
-               ? _("in at least one function, the ranks send less than they need of each other's "
-                   "numbers: these points are given once the numbers are exchanged")
-               : _("in at least one direction, forward or backward, the ranks send less than they "
-                   "need of each other's numbers: these points are given once the numbers are "
-                   "exchanged");
+               ? _("in at least one function, the ranks exchange fewer numbers than they need: "
+                   "these points are given once all of them are exchanged")
+               : _("in at least one direction, forward or backward, the ranks exchange fewer numbers "
+                   "than they need: these points are given once all of them are exchanged");
 }
 
 Status check_status(const LabResult *lab, Check check)
