@@ -284,7 +284,9 @@ bool shares_do_not_add_up(const Evidence *e)
     for (int64_t i = 0; i < e->count; i++)
         at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
     const double sum = e->is[at] / e->right[at];
-    return fabs(sum) > 1e-6 && close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
+    const bool is_one = fabs(sum - 1) < 1e-3; /* then it would be printed as 1 */
+    return !is_one && fabs(sum) > 1e-6 &&
+           close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
            says(
                e,
                _("the shares of the replicas add up to %.4g, not to 1: each is this replica's rows, "
