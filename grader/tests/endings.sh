@@ -111,7 +111,7 @@ grade LAB=2 CASE=3
 for name in forward "initial values" sharding; do
     check "a crash in the backward pass keeps the points of: $name" keeps "$name"
 done
-check "a crash in the backward pass loses the points of the gradients" fails_saying "rank 1 was stopped"
+check "a crash in the backward pass loses the points of the gradients" fails_saying "rank 1 was killed"
 
 # The same with a send that MPI could have buffered: only many polls show that it hangs.
 sed -i 's/^#include "balise.h"/&\n#include "balise_mpi.h"/
@@ -130,7 +130,7 @@ grade LAB=3 CASE=6
 for name in "initial values" sharding; do
     check "a rank that crashes takes no points from a late one: $name" keeps "$name"
 done
-check "if all ranks crash, the first is reported" says "rank 0 was stopped"
+check "if all ranks crash, the first is reported" says "rank 0 was killed"
 
 lab_1 '    puts("Score: 100/100");
     scale(x, 0);' '#include <stdio.h>'
