@@ -212,8 +212,10 @@ static void sum_norms(const Chain *chain)
     const int64_t count = copy_norms(run, NULL, false);
     Tensor *all = tape_tensor(run->tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
     copy_norms(run, all, false);
-    if (run->c.delay && chain->step == STEPS - 1 && run->mesh->tp_rank == 0)
+    if (run->c.delay && chain->step == STEPS - 1 && run->mesh->tp_rank == 0) {
+        backend_wait();            /* for the copies */
         reals(all)[0] = (real)NAN; /* what diverges on one rank does so on all */
+    }
     at(run, sequence_label(ITSELF, NORM_GRADIENTS, chain->step));
     const Sizes sizes = {.N = count, .part = NORM_GRADIENTS};
     traffic_begin(run);
