@@ -247,6 +247,15 @@ static bool is_first_difference(const Table *t, const Row *row)
     return false;
 }
 
+/* On a page too narrow for the table, a label that is too long gets a line of its own. */
+static void fit(Table *t, int columns)
+{
+    t->brief = measure(t) > columns;
+    const int excess = t->brief ? measure(t) - columns : 0, least = characters_of(head_of_calls(t));
+    if (excess > 0)
+        t->label_width = t->label_width - excess < least ? least : t->label_width - excess;
+}
+
 /* Leaves out blanks at the end of a line. */
 static void print_cell(FILE *out, const Table *t, int rank, const char *text, int *blanks)
 {
@@ -264,8 +273,10 @@ static void print_row(FILE *out, const Table *t, const Row *row)
     int blanks = 0;
     line_label(row, text);
     const bool differs = is_first_difference(t, row);
-    fprintf(out, "%s%s %-*s", differs ? t->paint.bad : "", differs ? ">>" : "  ",
-            padded_to(text, t->label_width), text);
+    if (characters_of(text) > t->label_width)
+        blanks = 3 + t->label_width;
+    fprintf(out, "%s%s %-*s%s", differs ? t->paint.bad : "", differs ? ">>" : "  ",
+            padded_to(text, t->label_width), text, blanks ? "\n" : "");
     for (int r = 0; r < t->calls->ranks; r++) {
         cell_of(t, row, r, text);
         print_cell(out, t, r, text, &blanks);
@@ -294,9 +305,7 @@ void table_print(FILE *out, Page page, const Outcome *outcome, const char *file)
     const Label *where = NULL;
     const Entry *passed = NULL;
     make_rows(&t);
-    t.brief = measure(&t) > page.columns;
-    if (t.brief)
-        measure(&t);
+    fit(&t, page.columns);
     print_head(out, &t);
     for (int r = 0; r < calls->ranks; r++)
         if (calls->rank[r].first)
