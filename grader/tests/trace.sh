@@ -199,6 +199,8 @@ check "make tape lists what each operation takes" has '^ +down.weight +\[48,18\]
 check "the gradient of a copy is a partial sum, and goes to x" has '^ +1 +[0-9]+  duplication +\[2,3,24\] +partial sum +→ x$'
 check "the backward pass is in its own order" [ "$(sed -n '/^-- backward/,$p' out | grep -oE '^ +[0-9]+' | xargs)" = "5 4 3 2 1" ]
 check "GELU is listed once, with the dropout that it is computed with" [ "$(sed '/^-- backward/,$d' out | grep -c gelu)" = 1 ]
+LANG=fr_FR.UTF-8 tape LAB=6 SOLUTION=1
+check "in French, make tape names placements in French" has '^ +4 +[0-9]+ +linear de 3 +\[2,3,48\] +somme partielle$'
 tape LAB=6 SOLUTION=1 RANK=1
 check "RANK selects the rank" says "this is rank 1; RANK=0 shows another"
 tape LAB=12 SOLUTION=1 RANK=2

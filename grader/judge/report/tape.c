@@ -80,7 +80,8 @@ static void tell_tensor(const TapeTensor *a, char shape[TAPE_TEXT], char placeme
 {
     char text[64];
     snprintf(shape, TAPE_TEXT, "%s", shape_text(a->shape, text));
-    placement_text((Placement){(PlacementKind)a->kind, a->dim}, placement);
+    snprintf(placement, 32, "%s",
+             _(placement_text((Placement){(PlacementKind)a->kind, a->dim}, text)));
 }
 
 /* The gradient of a copy is a partial sum. The gradient of a partial sum is the same on every rank.
