@@ -74,7 +74,7 @@ Tensor *all_gather_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backwar
 Tensor *linear(Tensor *x, Tensor *weight);
 /** y = x W^T + bias, with bias [out], or [n,out] for a weight [n,out,in]. */
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias);
-/** y [..,H] = x [..,H] + bias [H]. */
+/** y [..,H] = x [..,H] + bias [H]. If x is split along LAST, this rank has the same part of both. */
 Tensor *add_bias(Tensor *x, Tensor *bias);
 
 /** Row ids[i] of the table for each id: ids [B,S], weight [V,H] -> [B,S,H]; NO_ID gives a row of
@@ -100,7 +100,7 @@ Tensor *attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, floa
 /** [B,S,H] -> [B,H]: the row of [CLS] in each text. */
 Tensor *first_token(Tensor *x);
 
-int64_t tensor_size(const Tensor *x, int i); /**< the size of dimension i, which may be LAST */
+int64_t tensor_size(const Tensor *x, int i); /**< the size on this rank of dimension i, which may be LAST */
 void scale(Tensor *x, float factor);         /**< multiplies in place; not on the tape */
 
 /* ---- Parameters and layers ----------------------------------------------------------------------------- */
@@ -165,8 +165,8 @@ Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divi
 
 /* ---- Labs 2 to 7: the layers ------------------------------------------------------------------------ */
 
-/** Lab 2: a linear layer split by columns of x W^T. You write all types and functions of this
- *  section. */
+/** Lab 2: a linear layer split by columns of x W^T. The TODO(n) in each lab's file say what you
+ *  write. */
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
 /** [B,S,in] -> [B,S,out] */
@@ -474,7 +474,8 @@ Tensor *scatter(Tensor *x, int dim, const Mesh *mesh);
 Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim may be LAST */
 Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward of the scatter */
 
-/** A linear layer split along its outputs. You write all functions of this section. (The layers and the names of their options come from Megatron-LM, arXiv:1909.08053, section 3.) */
+/** A linear layer split along its outputs. (The layers and the names of their options come from
+ * Megatron-LM, arXiv:1909.08053, section 3.) */
 typedef struct ColumnParallelLinear {
     Tensor *weight;     /**< "weight" [out,in] */
     Tensor *bias;       /**< "bias" [out], initially zeros */
@@ -529,7 +530,7 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits);
 Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
 Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
 /** The sum of x [B,S] over the positions that have a target, divided by the number of such positions in the step (in
- * all micro-batches) -> [1]. targets [B,S] are NO_ID where there is none. */
+ * all micro-batches) -> [1]. x is not a partial sum; targets [B,S] are NO_ID where there is none. */
 Tensor *mean_over_tokens(Tensor *x, Tensor *targets);
 
 /** The embedding: table [V/tp,H], this rank's rows of the table [V,H], from row shard_begin() on; ids [B,S] of the
@@ -538,8 +539,9 @@ Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh);
 /** The head, tied if the embedding has the same table: x [B,S,H], whole -> logits [B,S,V/tp] of this rank's rows of the
  * table. (Megatron-LM, arXiv:1909.08053, section 3.) */
 Tensor *vocabulary_logits(Tensor *table, Tensor *x, const Mesh *mesh);
-/** The mean over the tokens of -log softmax(logits)[target] -> [1]. No rank gathers a whole row of logits. logits [B,S,V/tp] come from vocabulary_logits(); targets [B,S] are ids of the whole vocabulary, NO_ID where nothing
- * is predicted. */
+/** The mean over the tokens of -log softmax(logits)[target] -> [1]. No rank gathers a whole row of logits.
+ * logits [B,S,V/tp] come from vocabulary_logits(); targets [B,S] are ids of the whole vocabulary,
+ * NO_ID where nothing is predicted. */
 Tensor *vocabulary_parallel_cross_entropy(Tensor *logits, Tensor *targets, const Mesh *mesh);
 
 /* ---- When the functions above are not enough --------------------------------------------------------------- */
@@ -554,7 +556,7 @@ typedef struct Op {
 } Op;
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
 
-/** x's numbers, row by row, to read and write until you next call a function of the kit. The kit
+/** x's numbers, row by row, to read and write until you next pass x to a function of the kit. The kit
  * then no longer knows the placement of x; placed() can declare it. Ids and masks are integers:
  * (int32_t *)tensor_data(ids). */
 float *tensor_data(Tensor *x);
