@@ -99,7 +99,7 @@ def held_text(part):
         return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
-    return _("a partial sum, one term of it") if is_partial(part) or part.get("addend") else _("all of it")
+    return _("a partial sum: one term of the sum") if is_partial(part) or part.get("addend") else _("all of it")
 
 
 def state_text(one):

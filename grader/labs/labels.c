@@ -88,7 +88,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
          N_("gradients in bucket %d, round %d")},
         {A_ROUND, END_OF, N_("buckets_finish, round %d"), N_("gradients, round %d")},
         {METRICS_OF, CALL_OF, N_("metrics_synchronise, evaluation %d"),
-         N_("loss sum, correct, count of evaluation %d")},
+         N_("loss_sum, correct and count of evaluation %d")},
         {METRICS_OF_STAGES, CALL_OF, N_("metrics_over_stages, evaluation %d"),
          N_("loss sum, correct, count of a pipeline, evaluation %d")},
         {THE_NORM, CALL_OF, N_("gradient_norm, step %d"), N_("norm of the gradient, step %d")},

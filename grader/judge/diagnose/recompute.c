@@ -102,8 +102,8 @@ bool multiplied_by_calls(const Evidence *e)
         {2, N_("it is %g times the expected one, a factor of 2 in each call that it went "
                "through: it is counted twice")},
         {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
-        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of "
-                         "ranks in each call that it went through")},
+        {1.0 / c->tp, N_("it is %g times the expected one: each call that it went through divides "
+                         "it by the number of ranks")},
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)

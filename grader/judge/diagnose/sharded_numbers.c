@@ -304,7 +304,7 @@ static bool says_other_gradient(const Evidence *e)
     const OtherGradient gradients[] = {
         {0, 1 / n,
          N_("the step uses the mean divided by the number of replicas once more: "
-            "`gradients` has the mean already, which reduce_scatter_gradients has made")},
+            "reduce_scatter_gradients has already made `gradients` the mean")},
         {0, n,
          N_("the step uses the sum of the gradients: it must use their mean, which "
             "`gradients` holds")},

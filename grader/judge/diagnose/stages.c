@@ -277,8 +277,8 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step sends what stage_run "
-          "returned, and sends it to the next stage"),
+        _("stage %d did not receive what stage %d computed: forward_step must send what stage_run "
+          "returned to the next stage"),
         stage, stage - 1);
 }
 

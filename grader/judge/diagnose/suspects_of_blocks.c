@@ -7,7 +7,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             N_("the residual around the feed-forward layers is missing")},
     [RESIDUALS_MISSING] =
         {IN_RESIDUALS,
-         N_("both residuals are missing: x is added to the result of the attention, and the sum to the result of the feed-forward layers")},
+         N_("both residuals are missing: add x to the result of the attention, and that sum to the result of the feed-forward layers")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,

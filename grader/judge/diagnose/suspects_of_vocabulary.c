@@ -8,8 +8,8 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
             "different sizes: subtract the maximum over all ranks of mesh->tp, group_all_max")},
     [OWN_MAXIMUM_IN_SUM] =
         {IN_VOCABULARY,
-         N_("in the sum of exp, each rank subtracts the maximum of its own columns: "
-            "subtract the same number on all ranks, as from the logit of the target")},
+         N_("in the sum of exp, each rank subtracts the maximum of its own columns: subtract the "
+            "same number on all ranks, the one that is subtracted from the target's logit")},
     [OWN_MAXIMUM_IN_TARGET] =
         {IN_VOCABULARY,
          N_("the maximum of one rank's columns is subtracted from the logit of the target: "
