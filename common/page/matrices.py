@@ -11,7 +11,7 @@ from language import _, counted
 ROWS = _("split by rows"), _("rows {begin} to {last}"), _("none of the rows")
 COLUMNS = _("split by columns"), _("columns {begin} to {last}"), _("none of the columns")
 ELEMENTS = _("split by elements"), _("elements {begin} to {last}"), _("none of the elements")
-OF_MORE = _("split along dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
+OF_MORE = _("split along dimension {dim}"), _("elements {begin} to {last} of dimension {dim}"), _("none of the elements of dimension {dim}")
 
 
 def rectangles_of(part):

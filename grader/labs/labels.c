@@ -90,7 +90,7 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         {METRICS_OF, CALL_OF, N_("metrics_synchronise, evaluation %d"),
          N_("loss_sum, correct and count of evaluation %d")},
         {METRICS_OF_STAGES, CALL_OF, N_("metrics_over_stages, evaluation %d"),
-         N_("loss sum, correct, count of a pipeline, evaluation %d")},
+         N_("loss_sum, correct and count of a pipeline, evaluation %d")},
         {THE_NORM, CALL_OF, N_("gradient_norm, step %d"), N_("norm of the gradient, step %d")},
         {THE_MODEL, LOSS_OF, N_("loss of step %d of the whole model"),
          N_("step %d of the whole model")},

@@ -16,9 +16,9 @@ void compare_work_of_segments(Trial *t, const Entry *want)
     compare_products_of_share(
         t, want,
         backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
-                     "runs each call of a segment forward once, and backward once\n%s (%s)")
-                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass runs "
-                     "each call of a segment once, and the second run belongs in "
+                     "must run each call of a segment forward once, and backward once\n%s (%s)")
+                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass must "
+                     "run each call of a segment once, and the second run belongs in "
                      "recompute_backward\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),

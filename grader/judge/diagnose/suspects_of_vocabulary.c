@@ -18,8 +18,8 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
                                    "all ranks must be added (g)")},
     [OWN_TARGETS] = {IN_VOCABULARY, N_("each rank picks only the logits of the targets that it "
                                        "holds: what all ranks have picked must be added (g)")},
-    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
-                                               "rank: one rank holds it, the others add 0")},
+    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per rank: "
+                                               "one rank holds it, and the others must add 0")},
     [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
                                            "summed over the ranks twice")},
     [SUM_BY_MAXIMUM] = {IN_VOCABULARY,
