@@ -260,7 +260,7 @@ static bool says_mixed(const Evidence *e, const double *before)
 
 /* A gradient that the first step may have used in each replica's part instead of the mean. */
 typedef struct OtherGradient {
-    double others; /* how often the gradients of the other replicas are added to the mean */
+    double others; /* how many times the gradients of the other replicas are added to the mean */
     double factor; /* of the sum */
     const char *sentence;
 } OtherGradient;
