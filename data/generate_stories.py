@@ -119,7 +119,7 @@ def write_gpt2(folder, text):
 
 
 def varint(number):
-    number &= (1 << 64) - 1  # a negative one as in 64 bits
+    number &= (1 << 64) - 1  # a negative number becomes its 64-bit two's complement
     low = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
     return bytes([part | 0x80 for part in low[:-1]] + low[-1:])
 

@@ -5,7 +5,7 @@ set -euo pipefail
 file=$1
 # shellcheck source-path=SCRIPTDIR source=../common/base/say.sh
 source "${0%/*}/../common/base/say.sh"
-[ -n "$LAB" ] || give_up "$(say 'LAB is missing')" "$(said 'make start LAB=2; the labs are: %s' "$LABS")"
+[ -n "$LAB" ] || give_up "$(say 'LAB is missing')" "$(said 'for example, make start LAB=2; the labs are: %s' "$LABS")"
 [[ " $LABS " == *" $LAB "* && $LAB != *[[:space:]]* ]] || give_up "$(said "there is no lab '%s'" "$LAB")" "$(said 'the labs are: %s' "$LABS")"
 start=$(grader/stack.py start "$LAB")
 case $start in

@@ -109,7 +109,8 @@ slides_and_notes() { # LANG, empty for English
     accept "balise-notes$1"
 }
 
-# Draws the figures as pages of one document, and each page as an SVG. The list gets its name last.
+# Draws the figures as pages of one document, and each page as an SVG. Renames the list last, so it
+# exists only if all figures do.
 draw_figures() {
     local name number=0
     rm -f "$folder"/{*.svg,list.tsv}

@@ -74,8 +74,8 @@ static void check_arguments(const char *function, bool causal, Tensor *q, Tensor
     if (mask)
         check_mask(function, k, mask);
     if (!(factor != 0 && isfinite(factor)))
-        misuse("it is 1 / sqrt(head size): a size that was not set is 0, and so are 1 / 8 and 3 / "
-               "4 in integer arithmetic",
+        misuse("it should be 1 / sqrt(head size): a size that was not set is 0, and so are 1 / 8 "
+               "and 3 / 4 in integer arithmetic",
                "%s: the scale factor of the scores is %g", function, (double)factor);
 }
 

@@ -26,7 +26,7 @@ static void must_be_of_rows(const char *function, const Tensor *x, const Tensor 
 {
     must_be_real(function, most);
     if (!shape_equal(most->shape, without_last(x->shape)))
-        misuse("it is what group_all_max returns for row_max(x): a number for each row",
+        misuse("pass what group_all_max returns for row_max(x): a number for each row",
                "%s: the maxima %s do not fit x %s", function, TENSOR_TEXT(most), TENSOR_TEXT(x));
 }
 

@@ -66,7 +66,7 @@ Placement place_gather_sequence(const Tape *tape, const Tensor *x);
 Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x);
 /** The scatter along `dim`: x must be whole; the result is a shard of it. */
 Placement place_scatter(const Tape *tape, const Tensor *x, int dim);
-/** Part k of x along `dim`: unknown, since ranks may take different ones. */
+/** Part k of x along `dim`: the placement is unknown, because ranks may take different parts. */
 Placement place_part(const Tape *tape, const Tensor *x, int dim);
 /** x[..,i,..] along `dim`, along which x must not be split. */
 Placement place_slice(const Tape *tape, const Tensor *x, int dim);

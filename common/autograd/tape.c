@@ -277,7 +277,8 @@ Tensor *ready(Tensor *x)
                "a parameter has no values yet while layers are being created");
     if (!can_be_computed(x))
         misuse(
-            "a tensor lives for one step: do not keep it in a static variable or from an earlier block",
+            "a tensor lives for one step: do not keep it in a static variable, and do not use one "
+            "from an earlier block",
             "the numbers of a tensor were released before this use");
     producer->compute(producer);
     span_end(producer->name, false);

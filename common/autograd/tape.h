@@ -60,7 +60,7 @@ typedef struct RecomputeCall {
 /** Key or value heads, each shared by several query heads. */
 typedef struct Repetition {
     int heads; /**< of the argument */
-    int times; /**< how often each is repeated */
+    int times; /**< how many times each is repeated */
 } Repetition;
 
 /** One of several equal parts of a tensor along a dimension: runs of numbers at a fixed distance

@@ -6,7 +6,7 @@
 source "${BASH_SOURCE[0]%/*}/say.sh"
 
 # disk_is_full FOLDER MEGABYTES: succeeds if the folder's disk has no room for this much. Tries to
-# write it, because df ignores quotas.
+# write that much, because df ignores quotas.
 disk_is_full() {
     local full=
     head -c "$2M" /dev/zero > "$1/.room.$$" 2> /dev/null || full=yes

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 
-/* Opens a file without a name in the folder of `path`, so a killed process leaves nothing. Returns
+/* Opens an unnamed file in the folder of `path`, so a killed process leaves nothing. Returns
  * -1 if the file system has no such files, or if there is no /proc, which give_name() needs. */
 static int open_nameless(const char *path)
 {

@@ -1,8 +1,8 @@
 /** @file
  * Replaces a file atomically: writes a new file that has no name, and puts it in the old one's
  * place once all of it is on disk. The new file has a name of its own only for an instant, so a
- * killed process leaves no piece of it. Where the file system has no files without a name (NFS,
- * older overlays), the new file is `path.partial` from the beginning, or has a unique name if another
+ * killed process leaves no piece of it. Where the file system has no unnamed files (NFS, older
+ * overlays), the new file is `path.partial` from the beginning, or has a unique name if another
  * process is writing that one. The next process reuses a `path.partial` that a killed process has
  * left.
  */

@@ -276,7 +276,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
 def main():
     build, given, backend = sys.argv[1], os.environ.get, steps.backend()
     work = f"{build}/bench-data"
-    rounds = rows.whole_number("ROUNDS", 3, "how often each run is repeated")
+    rounds = rows.whole_number("ROUNDS", 3, "how many times each run is repeated")
     # Reports every error in the settings before minutes of work.
     chosen, part = wanted(given("ONLY") or "", SECTIONS if backend == "cpu" else ON_GPU)
     amps = asked_for(given("AMP") or "", steps.AMPS if backend == "cpu" else gpu.AMPS)

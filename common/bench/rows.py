@@ -116,7 +116,7 @@ def save(path, machine, rows):
 
 
 def why_invalid(error):
-    """Why a JSON file cannot be used, as a few words."""
+    """Why a JSON file cannot be used, in a few words."""
     if isinstance(error, OSError):
         return error.strerror
     if isinstance(error, UnicodeDecodeError):

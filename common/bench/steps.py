@@ -167,7 +167,8 @@ def rates(model, seconds):
 
 def rates_of_products(models, seconds):
     """The rates of products, from the seconds that they take in a step of two models that differ in
-    their batch. With fewer rows, a product reads and writes as many weights for fewer operations."""
+    their batch. With fewer rows, a product reads and writes just as many weights for fewer
+    operations."""
     (work, fewer), (moved, as_many) = zip(*((model.work()[0], cost.Cluster.width * model.moved(1, 1, 0, model.batch * model.seq)) for model in models))
     whole = work * as_many - fewer * moved
     multiplying, moving = (seconds[0] * as_many - seconds[1] * moved) / whole, (work * seconds[1] - fewer * seconds[0]) / whole

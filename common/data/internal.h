@@ -53,7 +53,7 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
 /* ---- vocabulary.c ---- */
 
 enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */
-enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that so many characters have */
+enum { WORD_BYTES = 4 * WORD_CHARACTERS }; /**< the most bytes that this many characters can have */
 
 /** A slot of the vocabulary's hash table. */
 typedef struct Slot {
@@ -76,8 +76,8 @@ typedef struct Vocabulary {
  * missing. */
 extern const char *const special_token[SPECIAL_TOKENS];
 
-/** Parses a vocabulary, and gives the tokenizer its pieces and special tokens. Takes over
- * file.bytes. The caller calls vocabulary_clear(), even after a failure.
+/** Parses a vocabulary, and gives the tokenizer its pieces and special tokens. Takes ownership of
+ *  file.bytes. The caller calls vocabulary_clear(), even after a failure.
  *  @return false with `problem` on bad input */
 bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *path,
                       FileBytes file, Problem *problem);

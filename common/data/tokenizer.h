@@ -92,13 +92,13 @@ void known_word_keep(KnownWords *known, const char *word, size_t length, const i
                      size_t count);
 
 /** Fills in a tokenizer: kind, model, pieces, special tokens and `spaced`. `path` is only for
- *  messages. Takes over file.bytes. Returns false with `problem` on bad input. */
+ *  messages. Takes ownership of file.bytes. Returns false with `problem` on bad input. */
 bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
-/** Like wordpiece_read(), but does not take over the bytes. The vocabulary is JSON; the merges are
- *  lines. */
+/** Like wordpiece_read(), but does not take ownership of the bytes. The vocabulary is JSON; the
+ *  merges are lines. */
 bool bpe_read(Tokenizer *tokenizer, const char *path, FileBytes vocabulary, const char *merges_path,
               FileBytes merges, Problem *problem);
-/** Like wordpiece_read(), but does not take over file.bytes. */
+/** Like wordpiece_read(), but does not take ownership of file.bytes. */
 bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Problem *problem);
 
 /** The hint for a tokenizer that cannot be read. */

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """board.py begin OUT: can the page be written there?  board.py BOARD OUT: makes the page of a class
-from the output of build/gradebook --board, and prints who has which lab in 80 columns. With NAMES=1
-in the environment, both show the students' names."""
+from the output of build/gradebook --board, and prints who has solved which lab in 80 columns. With
+NAMES=1 in the environment, both show the students' names."""
 import json
 import os
 import sys

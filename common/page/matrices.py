@@ -11,7 +11,7 @@ from language import _, counted
 ROWS = _("split by rows"), _("rows {begin} to {last}"), _("none of the rows")
 COLUMNS = _("split by columns"), _("columns {begin} to {last}"), _("none of the columns")
 ELEMENTS = _("split by elements"), _("elements {begin} to {last}"), _("none of the elements")
-OF_MORE = _("split along dimension {dim}"), _("elements of dimension {dim} {begin} to {last}"), _("none of the elements of dimension {dim}")
+OF_MORE = _("split along dimension {dim}"), _("elements {begin} to {last} of dimension {dim}"), _("none of the elements of dimension {dim}")
 
 
 def rectangles_of(part):
@@ -99,7 +99,7 @@ def held_text(part):
         return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
-    return _("a partial sum, one term of it") if is_partial(part) or part.get("addend") else _("all of it")
+    return _("a partial sum: one term of the sum") if is_partial(part) or part.get("addend") else _("all of it")
 
 
 def state_text(one):

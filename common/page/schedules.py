@@ -62,7 +62,7 @@ def cluster_text(cluster):
     sentences = [_("The step takes {takes}.").format(takes=time_text(cluster["takes"])),
                  _("It would take {time} if messages took no time.").format(time=time_text(cluster["free"])) if cluster["free"] else "",
                  _("{time} of the sums over replicas is exposed: no computation overlaps it.").format(time=time_text(cluster["exposed"])) if not cluster["stages"] else "",
-                 _("If the sums over replicas followed the backward pass, it would take {time}.").format(time=time_text(cluster["late"])) if cluster["late"] else ""]
+                 _("If the sums over replicas followed the backward pass, the step would take {time}.").format(time=time_text(cluster["late"])) if cluster["late"] else ""]
     return f"<h2>{escape(heading)}</h2>\n{paragraph(' '.join(filter(None, sentences)))}\n{timeline_figure(heading, 'cluster', strip=False)}"
 
 

@@ -122,7 +122,7 @@ def main():
     if not paths:
         give_up(_("METRICS is missing"), _('make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one'))
     if out and os.path.splitext(out)[1] not in gnuplot.TERMINALS:
-        give_up(_("a picture cannot be '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
+        give_up(_("a picture cannot be named '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
     if out and not os.path.isdir(os.path.dirname(out) or "."):
         give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("create it with mkdir"))
     runs = dict(zip(titles_of(paths), map(read, paths)))

@@ -7,8 +7,8 @@ mpi_fails() {
     problems+=(MPI)
 }
 
-# Writes a program that counts the ranks, then does what pipelines do: two ranks send to each other
-# at the same time, more than MPI buffers.
+# Writes a program that counts the ranks, then does what pipelines do: two ranks send each other
+# more than MPI buffers, at the same time.
 write_hello() {
     cat >"$1" <<'END'
 #include <mpi.h>

@@ -4,7 +4,7 @@
 
 check_slurm() {
     command -v sbatch > /dev/null || give_up "$(say 'there is no Slurm here: no sbatch on PATH')" \
-        "$(say 'on a cluster, run this on its login node; on this machine, make train and make grade without ON')"
+        "$(say 'on a cluster, run this on its login node; on this machine, use make train, or make grade without ON')"
     local answer
     answer=$(sinfo --version 2>&1 && timeout 20 scontrol ping 2>&1) ||
         give_up "$(said 'Slurm does not answer: %s' "$(tail -n 1 <<< "$answer")")" "$(say 'is its controller up? sinfo shows it')"

@@ -66,7 +66,7 @@ begin_table() {
 }
 
 # row NAME TP DP PP LOSSES WEIGHTS MARK: prints a line of a table; if it is brief, keeps the line for
-# end_table if the layout is apart.
+# end_table if the layout differs by more than is allowed.
 row() {
     local name=$1 line
     printf -v line '%3s %3s %3s %11s %9s %9.3g %6.1f %6.1f %6.1f %6.1f %6.1f %s' "$2" "$3" "$4" "$(tail -1 "$work/$name.loss")" \

@@ -140,7 +140,8 @@ static char *events_of(const Trace *t, int rank, int64_t first, size_t *size)
     return text;
 }
 
-/* The cores that the ranks share, if common/train/launch.sh started them, or null. */
+/* The number of cores that the ranks share, or null if common/train/launch.sh did not start the
+ * ranks. */
 static json_t *shared_cores(void)
 {
     const char *cores = getenv("BALISE_CORES");

@@ -127,7 +127,7 @@ static Members averaged_with(const Training *t, int rank)
                                            : group_members(c, DP, rank);
 }
 
-/* The rows with which `other` enters the mean. */
+/* The number of rows by which `other` is weighted in the mean. */
 static double rows_of(const Training *t, int other)
 {
     return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];

@@ -132,7 +132,7 @@ def the_lab(command):
     asked, labs = os.environ.get("LAB", ""), all_labs()
     numbers = " ".join(str(lab.number) for lab in labs)
     if not asked:
-        give_up(_("LAB is missing"), _("make {command} LAB=2; the labs are: {numbers}").format(command=command, numbers=numbers))
+        give_up(_("LAB is missing"), _("for example, make {command} LAB=2; the labs are: {numbers}").format(command=command, numbers=numbers))
     for lab in labs:
         if str(lab.number) == asked:
             return lab

@@ -22,7 +22,7 @@ def next_step(labs):
             continue
         found, readme = lab.verdict(), in_language(f"{lab.folder}/README.md")
         if lab.number == 9 and not os.path.exists(lab.file):
-            return _("make start LAB=9 copies your lab 1, then read {readme}").format(readme=readme)
+            return _("make start LAB=9 copies your lab 1; then read {readme}").format(readme=readme)
         if found and found["old"]:
             return f"make grade LAB={lab.number}"
         if not found or found["state"] == "not started":

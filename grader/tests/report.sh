@@ -72,7 +72,7 @@ wrong_answer 06-no_g
 check "a wrong lab is drawn" eval "report LAB=6 SEED=1; [ \$status = 0 ]"
 check "the sections with errors are open, and no others" page opens_what_is_wrong 6
 check "without the sum, both ranks have wrong elements" page is_wrong_on 6 0 1
-check "these elements are terms of a sum" page says 6 "ranks 0, 1: a partial sum, one term of it"
+check "these elements are terms of a sum" page says 6 "ranks 0, 1: a partial sum: one term of the sum"
 check "beside them are the missing sum and what is expected" page says 6 "missing: the sum over ranks 0, 1" "expected ranks 0, 1: all of it"
 check "the terms of the first elements add up to the expected numbers" page adds_up 6
 check "a page with errors begins with the judge's reason and its HINT" page begins_with 6 "forward 0/2 wrong" "partial sum; it should be whole" "HINT: all_reduce (g) adds the partial sums"
@@ -89,7 +89,7 @@ done
 wrong_answer 06-no_f
 report LAB=6 SEED=1
 check "the missing sum of an input gradient is drawn, too" \
-    page says 6 "ranks 0, 1: a partial sum, one term of it" "missing: the sum over ranks 0, 1"
+    page says 6 "ranks 0, 1: a partial sum: one term of the sum" "missing: the sum over ranks 0, 1"
 check "with what reaches it past the layer, the terms add up to the expected numbers" page adds_up 6
 copy_solution 6
 file=$(lab_file 6)

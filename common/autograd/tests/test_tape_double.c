@@ -224,8 +224,8 @@ START_TEST(the_result_can_be_read_after_the_backward_pass)
 }
 END_TEST
 
-/* The observer's record: how often the weight's gradient was reported complete, its values then,
- * and the number of operations before that report and in all. */
+/* The observer's record: how many times the weight's gradient was reported complete, its values
+ * then, and the number of operations before that report and in all. */
 typedef struct Told {
     int complete, operations, operations_before;
     real gradient[20];

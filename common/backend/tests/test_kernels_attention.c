@@ -116,7 +116,7 @@ static bool is_hidden(const AttentionShape *shape, const int32_t *mask, int64_t 
     return !mask[i / (shape->heads * shape->head_size)];
 }
 
-/* Hidden keys and values may contain anything, and have high scores. */
+/* Hidden keys and values may contain anything, and may have high scores. */
 START_TEST(hidden_keys_and_values_change_nothing_and_get_no_gradient)
 {
     AttentionShape shape;

@@ -29,7 +29,7 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* Replaces the C library's open(), to act like a file system that has no files without a name. */
+/* Replaces the C library's open(), to act like a file system that has no unnamed files. */
 int open(const char *name, int flags, ...)
 {
     va_list rest;

@@ -53,7 +53,7 @@ def said(*command, **environment):
 
 
 class Page(html.parser.HTMLParser):
-    """A page's links, its anchors, the files that it loads, its figures of the slides, and its words."""
+    """A page's links, its anchors, the files that it loads, its figures from the slides, and its words."""
 
     def __init__(self, path):
         super().__init__()

@@ -178,7 +178,7 @@ def on_the_disk(folder):
     with open(log, encoding="utf-8") as file:
         lines = file.read().splitlines()
     names = [name.partition(".json")[0] for name in lines if name == "told.jsonl" or name.startswith("index.json")]
-    # If the file system supports files without a name, the index gets its name once it is on disk.
+    # If the file system supports unnamed files, the index gets its name once it is on disk.
     synced = all(before.startswith("#") for before, name in zip(lines, lines[1:]) if name.startswith("index.json")) or "#" not in str(lines)
     check(done.returncode == 0 and synced and names == ["told", "index", "told", "index", "told"],
           "the metrics are synced to disk before the checkpoint of their step, and at the end", f"{names}\n{done.stderr}")

@@ -96,7 +96,7 @@ def main(folder):
             file.write(content)
         refused(folder, f"a file that is not metrics ({name})", words, METRICS=os.path.join(folder, name))
     refused(folder, "a field that the steps lack", "have no 'lost'", METRICS=falls, Y="lost")
-    refused(folder, "a picture of another kind", "a picture cannot be 'x.gif'", METRICS=falls, OUT="x.gif")
+    refused(folder, "a picture of another kind", "a picture cannot be named 'x.gif'", METRICS=falls, OUT="x.gif")
     refused(folder, "a missing folder", "there is no folder none", METRICS=falls, OUT="none/x.svg")
     before = sorted(os.listdir(folder))
     os.mkdir(os.path.join(folder, "taken.svg"))

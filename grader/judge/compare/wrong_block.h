@@ -26,7 +26,7 @@ typedef enum ValueOfBlock {
     VALUES_OF_BLOCK, /**< how many there are */
 } ValueOfBlock;
 
-/** How often dropout is applied. */
+/** How many times dropout is applied. */
 typedef enum HowOften {
     ONCE,  /**< as it must */
     NEVER, /**< it is missing */
@@ -42,7 +42,7 @@ typedef struct Half {
     bool norm_after;    /**< the norm is applied to the residual sum */
     bool norm_of_term;  /**< the norm is applied to the result of this half, before dropout */
     bool other_layers;  /**< runs the layers of the other half */
-    HowOften dropout;   /**< how often it acts on this half's result */
+    HowOften dropout;   /**< how many times it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
     bool drops_sum;     /**< the dropout acts on the residual sum */
     bool first_masks;   /**< each rank draws the mask of the first positions for its own */

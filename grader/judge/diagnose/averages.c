@@ -287,9 +287,8 @@ bool shares_do_not_add_up(const Evidence *e)
     const bool is_one = fabs(sum - 1) < 1e-3; /* then it would be printed as 1 */
     return !is_one && fabs(sum) > 1e-6 &&
            close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
-           says(
-               e,
-               _("the shares of the replicas add up to %.4g, not to 1: each is this replica's rows, "
-                 "divided by the rows of all replicas since the last average"),
-               sum);
+           says(e,
+                _("the shares of the replicas add up to %.4g, not to 1: each must be its replica's "
+                  "rows since the last average, divided by those of all replicas"),
+                sum);
 }

@@ -19,7 +19,7 @@ enum { MOST_ROWS = 4096 }; /**< in the data set */
 typedef struct Dealt {
     Deal deal;                  /**< the request */
     const Entry *of[MAX_RANKS]; /**< the entry of each rank */
-    int times[MOST_ROWS];       /**< how often each row is read, over all replicas */
+    int times[MOST_ROWS];       /**< how many times each row is read, over all replicas */
     int replicas[MOST_ROWS];    /**< how many replicas read each row */
 } Dealt;
 
@@ -35,7 +35,7 @@ bool find_dealt(const Trial *t, Dealt *dealt);
 bool same_rows(const Entry *a, const Entry *b);
 /** What is wrong with some rank's record, whichever rows the rank should read; or NULL. */
 const char *wrong_on_ranks(const Trial *t, const Dealt *dealt);
-/** Counts how often each row is read: Dealt.times and Dealt.replicas. */
+/** Counts how many times each row is read: Dealt.times and Dealt.replicas. */
 void count_rows(const Trial *t, Dealt *dealt);
 
 /** The order that a rank filled in, or NULL if that is not a permutation of all rows. */

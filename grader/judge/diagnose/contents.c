@@ -122,7 +122,7 @@ static void compare_initial(Trial *t, const Entry *got, const Entry *want)
         if (initial == 0) {
             fail(t, INITIAL_VALUES, EXPLAINED,
                  _("parameter %s has the initial value %.7g at element %lld on rank %d, expected "
-                   "0: it begins with zeros, so make it with zero_parameter (%s)"),
+                   "0: it must begin with zeros, so make it with zero_parameter (%s)"),
                  want->label.name, numbers_of(got)[i], (long long)i, t->rank, t->sizes);
             return;
         }

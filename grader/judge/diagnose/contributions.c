@@ -199,7 +199,7 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-/* Finds, by least squares, how often each rank's numbers are in the result; false unless that
+/* Finds, by least squares, how many times each rank's numbers are in the result; false unless that
  * explains all of it. NAN stands for a rank that contributed only zeros. */
 static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
 {

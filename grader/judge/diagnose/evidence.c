@@ -97,8 +97,8 @@ static bool used_on_another_rank(const Evidence *e)
             if (numbers_of(other)[i] != 0)
                 return says(e,
                             _("it is zero on rank %d, but not on rank %d: the ranks do not compute "
-                              "the same values. Every rank must use a parameter that all ranks "
-                              "hold (a bias: after the sum)"),
+                              "the same values. A parameter that all ranks hold must be used on "
+                              "every rank (a bias: after the sum)"),
                             t->rank, rank);
     }
     return false;

@@ -162,7 +162,7 @@ bool summed_in_each_pass(const Evidence *e)
     }
     return is_gradient_of_grid(e) && want && sent > 1.2 * numbers_of(want)[0] &&
            says(e,
-                _("the ranks sent %.2g times what a single sum over the replicas takes, after "
-                  "the last pass: gradients that an earlier pass has summed are summed again"),
+                _("the ranks sent %.2g times what a single sum over the replicas after the last "
+                  "pass takes: gradients that an earlier pass has summed are summed again"),
                 sent / numbers_of(want)[0]);
 }

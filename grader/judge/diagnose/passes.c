@@ -57,7 +57,7 @@ void append_other_passes(const Trial *t, char *text, size_t size)
             text, size,
             _("ranks %d and %d are both in stage %d, but rank %d runs a micro-batch forward where "
               "rank %d runs one backward: the ranks of a stage share each pass, so the order of "
-              "the passes depends on pp_rank and pp_degree, not on tp_rank\n"),
+              "the passes must depend on pp_rank and pp_degree, not on tp_rank\n"),
             first, rank, stage_of_rank(t->c, rank), is[0] == FORWARD_ONE ? first : rank,
             is[0] == FORWARD_ONE ? rank : first);
         return;

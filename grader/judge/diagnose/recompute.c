@@ -16,9 +16,9 @@ void compare_work_of_segments(Trial *t, const Entry *want)
     compare_products_of_share(
         t, want,
         backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
-                     "runs each call of a segment forward once, and backward once\n%s (%s)")
-                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass runs "
-                     "each call of a segment once, and the second run belongs in "
+                     "must run each call of a segment forward once, and backward once\n%s (%s)")
+                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass must "
+                     "run each call of a segment once, and the second run belongs in "
                      "recompute_backward\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),
@@ -102,8 +102,8 @@ bool multiplied_by_calls(const Evidence *e)
         {2, N_("it is %g times the expected one, a factor of 2 in each call that it went "
                "through: it is counted twice")},
         {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
-        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of "
-                         "ranks in each call that it went through")},
+        {1.0 / c->tp, N_("it is %g times the expected one: each call that it went through divides "
+                         "it by the number of ranks")},
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)

@@ -222,10 +222,11 @@ static bool says_instead(Ring *r, int k, Range chunk)
         Range other;
         before = reals(r->rest[j]) + chunk.begin;
         if (close_to(is, before, 1, count, 0))
-            return says(e,
-                        _("chunk %d is what rank %d held before the call, not the finished "
-                          "chunk: that rank passed it on before it had received it"),
-                        k, rank_at(r, j));
+            return says(
+                e,
+                _("chunk %d is what rank %d held before the call, not the finished chunk: that "
+                  "rank sent it on before the finished chunk had arrived"),
+                k, rank_at(r, j));
         if (j != k && chunk_at(e->trial, r->group, j, r->call, &other) && other.end > other.begin &&
             close_to(is, e->right + other.begin, 1,
                      other.end - other.begin < count ? other.end - other.begin : count, 0))

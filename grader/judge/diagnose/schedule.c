@@ -278,11 +278,11 @@ bool micros_in_other_order(const Evidence *e)
             return says(
                 e,
                 backward ? _("stage %d runs micro-batch %d backward where stage %d runs "
-                             "micro-batch %d: messages arrive in the order in which they are "
-                             "sent, so it gets the gradient of another micro-batch")
-                         : _("stage %d runs micro-batch %d forward where stage %d runs "
-                             "micro-batch %d: messages arrive in the order in which they are "
-                             "sent, so one of them gets the input of another micro-batch"),
+                             "micro-batch %d: messages arrive in the order in which they are sent, "
+                             "so the earlier stage gets the gradient of another micro-batch")
+                         : _("stage %d runs micro-batch %d forward where stage %d runs micro-batch "
+                             "%d: messages arrive in the order in which they are sent, so the "
+                             "later stage gets the input of another micro-batch"),
                 stage_of_rank(c, rank), mine->micro, stage_of_rank(c, rank + width), next->micro);
         }
     return false;

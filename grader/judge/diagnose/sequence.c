@@ -170,7 +170,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
                   "more: the group is mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
         {step->is, 1 / tp,
-         N_("the norms' gradients are divided by the number of ranks: they are sums over all "
+         N_("the norms' gradients are divided by the number of ranks: they must be sums over all "
             "positions, not means")},
         {step->is, 2, N_("the norms' gradients are counted twice")},
         {step->is, 0, N_("the norms' gradients are zero")},
@@ -183,8 +183,9 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              ? N_("the norms' step follows this rank's own positions, and sum_norm_gradients has "
                   "sent nothing: sum the gradients over mesh->tp, whose ranks have the other "
                   "positions; the ranks of mesh->dp have the same ones")
-             : N_("the norms' step follows this rank's own positions: their gradients are sums over all "
-                  "positions, which sum_norm_gradients leaves in its argument (in place)")},
+             : N_("the norms' step follows this rank's own positions only: the norms' gradients "
+                  "must be sums over all positions, which sum_norm_gradients must leave in its "
+                  "argument (in place)")},
         {step->sum, dp,
          N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
             "sum them over mesh->tp")},

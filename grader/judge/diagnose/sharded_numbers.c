@@ -118,8 +118,9 @@ bool gradients_are_elsewhere(const Evidence *e)
         return false;
     if (e->wrong < e->count)
         return says(e,
-                    _("%lld of %lld numbers of this replica's part are its own gradients, and the "
-                      "others are right: the reduce-scatter must cut as optimizer_part does"),
+                    _("%lld of %lld numbers of this replica's part are this replica's own "
+                      "gradients, and the others are right: the reduce-scatter must divide the "
+                      "gradients as optimizer_part does"),
                     (long long)e->wrong, (long long)e->count);
     return says(e, _("these are this replica's own gradients: what the ranks have reduced is not "
                      "in this replica's part of `gradients`. MPI_Reduce_scatter writes it at the "
@@ -199,7 +200,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
             return says(e,
                         _("%lld of the %lld weights that replica %d has updated still have their "
                           "values from before the step, and the others are right: the gather must "
-                          "cut as optimizer_part does"),
+                          "divide the weights as optimizer_part does"),
                         (long long)old, (long long)count, k);
         missing = old > 0 && missing < 0 ? k : missing;
         arrived += old == 0 && count > 0 && dp.first + k * dp.stride != e->trial->rank;
@@ -259,7 +260,7 @@ static bool says_mixed(const Evidence *e, const double *before)
 
 /* A gradient that the first step may have used in each replica's part instead of the mean. */
 typedef struct OtherGradient {
-    double others; /* how often the gradients of the other replicas are added to the mean */
+    double others; /* how many times the gradients of the other replicas are added to the mean */
     double factor; /* of the sum */
     const char *sentence;
 } OtherGradient;
@@ -304,7 +305,7 @@ static bool says_other_gradient(const Evidence *e)
     const OtherGradient gradients[] = {
         {0, 1 / n,
          N_("the step uses the mean divided by the number of replicas once more: "
-            "`gradients` has the mean already, which reduce_scatter_gradients has made")},
+            "reduce_scatter_gradients has already made `gradients` the mean")},
         {0, n,
          N_("the step uses the sum of the gradients: it must use their mean, which "
             "`gradients` holds")},

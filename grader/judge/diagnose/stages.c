@@ -277,8 +277,8 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step sends what stage_run "
-          "returned, and sends it to the next stage"),
+        _("stage %d did not receive what stage %d computed: forward_step must send what stage_run "
+          "returned to the next stage"),
         stage, stage - 1);
 }
 
@@ -307,12 +307,13 @@ bool gradient_received_is_wrong(const Evidence *e)
     if (times != 0)
         return says(e,
                     _("stage %d has the right gradient of its input, but stage %d ran backward "
-                      "with %.4g times these numbers: a gradient is sent and received as it is"),
+                      "with %.4g times these numbers: a gradient must be sent and received "
+                      "unchanged"),
                     stage + 1, stage, times);
     return says(
         e,
         _("stage %d has the right gradient of its input, but stage %d ran backward with different "
-          "numbers: backward_step sends what stage_run_backward returned, and the dy of "
-          "stage_run_backward is what was received for that micro-batch"),
+          "numbers: backward_step must send what stage_run_backward returned, and the dy of "
+          "stage_run_backward must be what was received for that micro-batch"),
         stage + 1, stage);
 }

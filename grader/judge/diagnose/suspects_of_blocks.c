@@ -7,7 +7,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             N_("the residual around the feed-forward layers is missing")},
     [RESIDUALS_MISSING] =
         {IN_RESIDUALS,
-         N_("both residuals are missing: x is added to the result of the attention, and the sum to the result of the feed-forward layers")},
+         N_("both residuals are missing: add x to the result of the attention, and that sum to the result of the feed-forward layers")},
     [NORM_1_MISSING] = {IN_NORMS_AND_TOKENS,
                         N_("the norm before the attention (norm1) is missing")},
     [NORM_2_MISSING] = {IN_NORMS_AND_TOKENS,
@@ -48,10 +48,10 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                        "attention and before the feed-forward layers")},
     [NORM_1_AFTER] = {IN_NORMS_AND_TOKENS,
                       N_("norm1 comes after the first residual sum: it belongs before the "
-                         "attention, and the residual path bypasses it")},
+                         "attention, and the residual path must bypass it")},
     [NORM_2_AFTER] = {IN_NORMS_AND_TOKENS,
                       N_("norm2 comes after the second residual sum: it belongs before the "
-                         "feed-forward layers, and the residual path bypasses it")},
+                         "feed-forward layers, and the residual path must bypass it")},
     [NORM_1_OF_TERM] = {IN_NORMS_AND_TOKENS, N_("norm1 is applied to the result of the attention: "
                                                 "it belongs before the attention")},
     [NORM_2_OF_TERM] = {IN_NORMS_AND_TOKENS,
@@ -85,20 +85,20 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "(a reduce-scatter); all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
-         N_("of the attention, it has only what this rank's weights contribute: gather x with "
-            "gather_sequence, whose backward pass adds the gradients of all ranks; "
-            "all_gather's (lab 9) does not")},
+         N_("from the attention, it has only what this rank's weights contribute: gather x with "
+            "gather_sequence, whose backward pass adds the gradients of all ranks; all_gather's "
+            "(lab 9) does not")},
     [GATHER_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
-         N_("of the feed-forward layers, it has only what this rank's weights contribute: gather x "
-            "with gather_sequence, whose backward pass adds the gradients of all ranks; "
+         N_("from the feed-forward layers, it has only what this rank's weights contribute: gather "
+            "x with gather_sequence, whose backward pass adds the gradients of all ranks; "
             "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
                          "twice: a reduce-scatter alone has the sum")},
     [GATHER_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of gather_sequence divides "
-                                                    "by the number of ranks: the gradient is a "
-                                                    "sum, not a mean")},
+                                                    "by the number of ranks: the gradient must be "
+                                                    "a sum, not a mean")},
     [GATHER_OFF_TAPE] =
         {IN_SEQUENCE,
          N_("no gradient flowed back through the gather: a group_... or ..._forward function "
@@ -135,9 +135,8 @@ const Suspect suspects_of_blocks[MISTAKES] = {
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "
             "pass of reduce_scatter_sequence gathers, and sums nothing")},
     [TERM_GRADIENT_OVER_RANKS] = {IN_SEQUENCE,
-                                  N_("the backward pass of reduce_scatter_sequence "
-                                     "divides by the number of ranks: the sum is not a "
-                                     "mean")},
+                                  N_("the backward pass of reduce_scatter_sequence divides by the "
+                                     "number of ranks: the result must be a sum, not a mean")},
     [TERM_OFF_TAPE] =
         {IN_SEQUENCE,
          N_("no gradient flowed back through the sum: a group_... or ..._forward function gives "

@@ -46,9 +46,9 @@ const Suspect suspects_of_groups[MISTAKES] = {
         {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on "
                         "different numbers of rows: scale each replica's weights by its share "
                         "of all rows")},
-    [WEIGHTS_BY_ROWS] = {IN_WEIGHTS,
-                         N_("each replica's weights are divided by its own rows: multiply "
-                            "them by these, and divide by the rows of all replicas")},
+    [WEIGHTS_BY_ROWS] =
+        {IN_WEIGHTS, N_("each replica's weights are divided by the number of its rows: "
+                        "multiply them by that number, and divide by the rows of all replicas")},
     [WEIGHTS_SCALED_LATE] =
         {IN_WEIGHTS, N_("the sum of the weights is multiplied by this replica's share of the rows: "
                         "each replica multiplies its own weights, before the sum")},
@@ -83,15 +83,14 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [SHARDS_OWN_SCALED] = {IN_SHARDS, N_("these are this replica's own gradients, divided by the "
                                          "number of replicas: those of the others are missing")},
     [SHARDS_BY_TP] = {IN_SHARDS,
-                      N_("the sum is divided by the size of the tp group, or by a constant: "
-                         "the mean is over the replicas, mesh->dp_degree")},
-    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: the mean is "
-                                       "over the replicas, mesh->dp_degree")},
+                      N_("the sum is divided by the size of the tp group, or by a constant: divide "
+                         "by the number of replicas, mesh->dp_degree")},
+    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: divide by "
+                                       "the number of replicas, mesh->dp_degree")},
     [SHARDS_BY_WORLD_OVER_TP] =
         {IN_SHARDS,
-         N_("the sum is divided by the number of all ranks over tp, but with pp stages a "
-            "replica has tp times pp ranks: the mean is over the replicas, "
-            "mesh->dp_degree")},
+         N_("the sum is divided by the number of all ranks over tp, but with pp stages a replica "
+            "has tp times pp ranks: divide by the number of replicas, mesh->dp_degree")},
     [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
                                          "gradients of different weights: take it over mesh->dp")},
     [SHARDS_SUMMED_OVER_WORLD] =

@@ -32,10 +32,12 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
     [QUERY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and values are swapped")},
-    [QUERY_LAST] = {IN_ATTENTION | IN_PROJECTIONS,
-                    N_("queries, keys and values are in the order k, v, q: the order is q, k, v")},
-    [VALUE_FIRST] = {IN_ATTENTION | IN_PROJECTIONS,
-                     N_("queries, keys and values are in the order v, q, k: the order is q, k, v")},
+    [QUERY_LAST] =
+        {IN_ATTENTION | IN_PROJECTIONS,
+         N_("queries, keys and values are in the order k, v, q: the order must be q, k, v")},
+    [VALUE_FIRST] =
+        {IN_ATTENTION | IN_PROJECTIONS,
+         N_("queries, keys and values are in the order v, q, k: the order must be q, k, v")},
     [QUERY_BY_KEY] = {IN_ATTENTION, N_("q is computed with the weight of k: use `query`")},
     [QUERY_BY_VALUE] = {IN_ATTENTION, N_("q is computed with the weight of v: use `query`")},
     [KEY_BY_QUERY] = {IN_ATTENTION, N_("k is computed with the weight of q: use `key`")},

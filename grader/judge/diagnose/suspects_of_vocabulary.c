@@ -8,8 +8,8 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
             "different sizes: subtract the maximum over all ranks of mesh->tp, group_all_max")},
     [OWN_MAXIMUM_IN_SUM] =
         {IN_VOCABULARY,
-         N_("in the sum of exp, each rank subtracts the maximum of its own columns: "
-            "subtract the same number on all ranks, as from the logit of the target")},
+         N_("in the sum of exp, each rank subtracts the maximum of its own columns: subtract the "
+            "same number on all ranks, the one that is subtracted from the target's logit")},
     [OWN_MAXIMUM_IN_TARGET] =
         {IN_VOCABULARY,
          N_("the maximum of one rank's columns is subtracted from the logit of the target: "
@@ -18,8 +18,8 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
                                    "all ranks must be added (g)")},
     [OWN_TARGETS] = {IN_VOCABULARY, N_("each rank picks only the logits of the targets that it "
                                        "holds: what all ranks have picked must be added (g)")},
-    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per "
-                                               "rank: one rank holds it, the others add 0")},
+    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per rank: "
+                                               "one rank holds it, and the others must add 0")},
     [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
                                            "summed over the ranks twice")},
     [SUM_BY_MAXIMUM] = {IN_VOCABULARY,

@@ -151,7 +151,7 @@ bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const str
                       struct StepSchedule *schedule);
 /** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
 void append_other_passes(const Trial *t, char *text, size_t size);
-/** Fails the schedule of a function that ran to completion although its ranks wait forever in the
+/** Fails the schedule of a function that ran to completion although its ranks wait for ever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
 /** Fails the schedule if a rank has made more calls than its ring keeps. @return whether it has */

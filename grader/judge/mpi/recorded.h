@@ -70,8 +70,8 @@ Difference first_difference(const Calls *calls, bool ended, bool lines);
  *  @return false without a difference */
 bool difference_text(const Calls *calls, const Difference *d, char *text, size_t size);
 
-/** Writes from which line on the ranks of a tp group hold different numbers for a whole tensor. With
- *  `only_results`, leaves out gradients, which cannot explain a wrong forward pass.
+/** Writes the first line after which the ranks of a tp group hold different numbers for a whole
+ *  tensor. With `only_results`, leaves out gradients, which cannot explain a wrong forward pass.
  *  @return false if they do not */
 bool replicas_diverge(const Calls *calls, const Case *c, bool only_results, char *text,
                       size_t size);

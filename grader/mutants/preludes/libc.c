@@ -1,4 +1,4 @@
-/* Headers of C, with what GNU adds. */
+/* The C library's headers, with GNU's extensions. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdint.h>
