@@ -240,12 +240,12 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
             "%s: there is only one stage, so there is no other stage to exchange with", function);
     if (mesh->pp_rank == 0 && other == -1)
         misuse(
-            "the first stage neither receives an input nor sends a gradient: the test for it decides by mesh->pp_rank, since the rank in the world does not tell the stage",
+            "the first stage neither receives an input nor sends a gradient: test mesh->pp_rank == 0, since several ranks of the world may be in it",
             "%s: there is no stage -1, but stage 0 has called this function, and it is the first",
             function);
     if (mesh->pp_rank == mesh->pp_degree - 1 && other == mesh->pp_degree)
         misuse(
-            "the last stage neither sends its output nor receives a gradient: the test for it decides by mesh->pp_rank, since the rank in the world does not tell the stage",
+            "the last stage neither sends its output nor receives a gradient: test mesh->pp_rank == mesh->pp_degree - 1, since several ranks of the world may be in it",
             "%s: there is no stage %d, but stage %d has called this function, and it is the last",
             function, other, mesh->pp_rank);
     if (other < 0 || other >= mesh->pp_degree)
