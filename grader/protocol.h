@@ -93,7 +93,7 @@ typedef enum EntryKind {
     VALUES,    /**< numbers that every rank holds in full, unless `dim` says that this is a shard */
     PARAMETER, /**< a parameter's full shape, placement, range and initial values */
     TRAFFIC,   /**< the elements charged to this rank, and its calls */
-    NOTE,      /**< a broken placement rule: text */
+    NOTE,      /**< a broken placement rule: text; `check` is the most that it makes wrong */
     REFUSED,   /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its lab and function */
     LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */

@@ -16,6 +16,11 @@ static bool is(const Tensor *x, PlacementKind kind)
     return x->placement.kind == (int)kind;
 }
 
+static bool is_same_everywhere(const Tensor *x)
+{
+    return is(x, WHOLE) || is(x, COPIED);
+}
+
 static bool is_last(const Tensor *x)
 {
     return is(x, SHARD) && x->placement.dim == x->shape.rank - 1;
@@ -51,17 +56,28 @@ static bool has_joined_positions(const Tensor *x)
            x->producer->with.pair.dim == 1;
 }
 
+/* Is x computed from a parameter of the model? */
+static bool is_from_parameters(const Tensor *x)
+{
+    bool found = x->parameter != NULL;
+    for (int i = 0; x->producer && i < 4 && x->producer->input[i] && !found; i++)
+        found = is_from_parameters(x->producer->input[i]);
+    return found;
+}
+
 /* In the result's shape, the weight's dimensions without the last one replace x's last one. */
 static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
-        misplaced(has_joined_positions(x)
-                      ? N_("gather positions with gather_sequence: its backward pass adds the "
-                           "gradients of all ranks; all_gather's does not")
-                      : N_("put it through duplication (f) first"),
-                  "linear: x %s and the weight %s: each rank computes only some outputs, so its "
-                  "gradient of x is only a partial sum",
-                  TENSOR_TEXT(x), TENSOR_TEXT(weight));
+        misplaced_with(
+            is_from_parameters(x) ? HARMS_GRADIENTS : HARMS_GRADIENT_OF_X,
+            has_joined_positions(x)
+                ? N_("gather positions with gather_sequence: its backward pass adds the "
+                     "gradients of all ranks; all_gather's does not")
+                : N_("put it through duplication (f) first"),
+            "linear: x %s and the weight %s: each rank computes only some outputs, so its "
+            "gradient of x is only a partial sum",
+            TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, COPIED) && !is(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
@@ -79,9 +95,11 @@ static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
 static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
 {
     if (is(x, COPIED))
-        misplaced("a weight that every rank holds takes x as it is, without duplication (f)",
-                  "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
-                  TENSOR_TEXT(x), TENSOR_TEXT(weight));
+        misplaced_with(
+            HARMS_GRADIENTS,
+            "a weight that every rank holds takes x as it is, without duplication (f)",
+            "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
+            TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced("gather or sum x first, or split the weight",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
@@ -129,9 +147,11 @@ Placement place_alike(const Tape *tape, const char *function, const Tensor *x, c
     if (is(x, UNKNOWN))
         return y->placement;
     if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
-        misplaced("bring both to the same placement first (f, g or all_gather)",
-                  "%s: %s and %s do not match", function, TENSOR_TEXT(x), TENSOR_TEXT(y));
-        return is(x, WHOLE) || is(x, COPIED) ? y->placement : x->placement;
+        misplaced_with(is_same_everywhere(x) && is_same_everywhere(y) ? HARMS_GRADIENTS
+                                                                      : HARMS_RESULTS,
+                       "bring both to the same placement first (f, g or all_gather)",
+                       "%s: %s and %s do not match", function, TENSOR_TEXT(x), TENSOR_TEXT(y));
+        return is_same_everywhere(x) ? y->placement : x->placement;
     }
     return x->placement;
 }
@@ -162,7 +182,8 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(
+        misplaced_with(
+            is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
             is(x, COPIED)
                 ? N_("f comes too early: put it after this operation, right before the product "
                      "with a split weight")
@@ -217,9 +238,10 @@ Placement place_duplication(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(is(x, COPIED) ? N_("once is enough: its gradient would be summed twice")
-                                : N_("duplication (f) takes what every rank holds in full"),
-                  "duplication: x %s is not whole", TENSOR_TEXT(x));
+        misplaced_with(is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
+                       is(x, COPIED) ? N_("once is enough: its gradient would be summed twice")
+                                     : N_("duplication (f) takes what every rank holds in full"),
+                       "duplication: x %s is not whole", TENSOR_TEXT(x));
     return of(COPIED);
 }
 
@@ -284,7 +306,8 @@ Placement place_scatter(const Tape *tape, const Tensor *x, int dim)
     if (!is_split(tape))
         return whole();
     if (is(x, COPIED))
-        misplaced(
+        misplaced_with(
+            HARMS_GRADIENTS,
             "scatter takes x as it is, without duplication (f): its gradient is gathered, and "
             "f would sum it once more",
             "scatter: x %s is not whole", TENSOR_TEXT(x));

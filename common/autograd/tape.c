@@ -67,8 +67,10 @@ void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result)
 
 void tape_reset(Tape *tape, TapeBatch batch)
 {
-    for (int64_t i = 0; i < tape->tensors.count; i++)
+    for (int64_t i = 0; i < tape->tensors.count; i++) {
         tape_release_value(tensor_at(tape, i));
+        tensor_at(tape, i)->is_over = true;
+    }
     backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
@@ -253,8 +255,18 @@ void must_be_real(const char *function, const Tensor *x)
                "%s: %s holds integers (ids or a mask)", function, SHAPE_TEXT(x->shape));
 }
 
+static void must_live(bool lives)
+{
+    if (!lives)
+        misuse(
+            "a tensor lives for one step: do not keep it in a static variable, and do not use one "
+            "from an earlier block",
+            "the numbers of a tensor were released before this use");
+}
+
 Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
 {
+    must_live(!(x && x->is_over) && !(y && y->is_over));
     Tape *tape = x && x->tape ? x->tape : y ? y->tape : NULL;
     if (!tape)
         misuse("call it in a ..._forward function",
@@ -275,11 +287,7 @@ Tensor *ready(Tensor *x)
         misuse("initial values are set after the whole model is created: look at them in the "
                "forward pass",
                "a parameter has no values yet while layers are being created");
-    if (!can_be_computed(x))
-        misuse(
-            "a tensor lives for one step: do not keep it in a static variable, and do not use one "
-            "from an earlier block",
-            "the numbers of a tensor were released before this use");
+    must_live(can_be_computed(x));
     producer->compute(producer);
     span_end(producer->name, false);
     return x;

@@ -91,7 +91,7 @@ void misuse_since(void *address, const char *hint, const char *format, ...)
 }
 
 /* For programs without run_noted(). */
-__attribute__((weak)) void run_noted(Problem *problem, void *address)
+__attribute__((weak)) void run_noted(Problem *problem, Harm harm, void *address)
 {
     run_ends(problem, address);
 }
@@ -102,14 +102,14 @@ __attribute__((weak)) void run_place(char *text, size_t size)
     text[0] = '\0';
 }
 
-void misplaced(const char *hint, const char *format, ...)
+void misplaced_with(Harm harm, const char *hint, const char *format, ...)
 {
     Problem problem;
     va_list args;
     va_start(args, format);
     describe(&problem, hint, format, args);
     va_end(args);
-    run_noted(&problem, callsite());
+    run_noted(&problem, harm, callsite());
 }
 
 void todo(int balise, const char *function)

@@ -29,9 +29,19 @@ void callsite_describe(const void *address, char *text, size_t size);
 _Noreturn void misuse_since(void *address, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** What a broken placement rule makes wrong. */
+typedef enum Harm {
+    HARMS_RESULTS,       /**< results, and so all gradients */
+    HARMS_GRADIENTS,     /**< gradients alone: f and its absence change no result */
+    HARMS_GRADIENT_OF_X, /**< the gradient of an x that is not computed from parameters */
+} Harm;
+
 /** Reports a broken placement rule. In training this ends the run; in grading it is noted, and the
  *  run continues. */
-void misplaced(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define misplaced(...) misplaced_with(HARMS_RESULTS, __VA_ARGS__)
+/** The same for a rule that makes less than the results wrong. */
+void misplaced_with(Harm harm, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- provided by the program --------------------------------------------------------------------------- */
 
@@ -40,7 +50,7 @@ void misplaced(const char *hint, const char *format, ...) __attribute__((format(
 _Noreturn void run_ends(Problem *problem, void *address);
 /** Notes a broken placement rule. In a program without this function, such a rule ends the run.
  *  `address` as in run_ends(). */
-void run_noted(Problem *problem, void *address);
+void run_noted(Problem *problem, Harm harm, void *address);
 /** Writes to `text` what the program is doing, such as "forward pass of the first layer, step 1".
  *  Without this function, the text is empty. */
 void run_place(char *text, size_t size);

@@ -31,8 +31,8 @@ $(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md
 	    END { print "N_(\"" text "\")" }' common/backend/cuda/RESULTS.md >> $@
 	grep -ho '\bsay("[^"]*"' $(SAID_IN_PAGES) | sed 's/^say(\(.*\)/N_(\1)/' >> $@
 # Functions that translate their arguments: which argument is a hint, and which the sentence.
-HINTS_OF = -kproblem_set:3 -kmisuse:1 -kmisuse_since:2 -kmisplaced:1
-SENTENCE_IN = problem_set:4 misuse:2 misuse_since:3 misplaced:2
+HINTS_OF = -kproblem_set:3 -kmisuse:1 -kmisuse_since:2 -kmisplaced:1 -kmisplaced_with:2
+SENTENCE_IN = problem_set:4 misuse:2 misuse_since:3 misplaced:2 misplaced_with:3
 SENTENCES_OF = $(SENTENCE_IN:%=-k%) $(SENTENCE_IN:%=--flag=%:c-format)
 $(BUILD)/generated/balise.pot: common/po/words.mk $(BUILD)/generated/lists.h $(SAID_IN_C) $(SAID_IN_PYTHON) \
                                $(SAID_IN_SHELL)

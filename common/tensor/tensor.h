@@ -50,6 +50,7 @@ struct Tensor {
     int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
+    bool is_over;            /**< the step of its tape has ended */
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
     bool may_be_uneven;      /**< of a parameter: no operation joins the results of its shards */

@@ -12,7 +12,7 @@ void run_ends(Problem *problem, void *address)
     ck_abort_msg("misuse: %s (%s)", problem->what, problem->hint);
 }
 
-void run_noted(Problem *problem, void *address)
+void run_noted(Problem *problem, Harm harm, void *address)
 {
     expectation.problem = *problem;
     expectation.noted++;

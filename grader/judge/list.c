@@ -4,16 +4,19 @@
 #include "grader/judge/commands.h"
 #include <jansson.h>
 
+/* The number of cases and the points are the same with every seed. */
 static json_t *lab_json(const Lab *lab)
 {
+    static Case cases[MAX_CASES];
     json_t *points = json_object();
     for (int check = 0; check < CHECKS; check++)
         if (lab->points[check])
             json_object_set_new(points, check_keys[check], json_integer(lab->points[check]));
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:s?, s:s?}", "number", lab->number,
-                     "folder", lab->folder, "file", lab->file, "title", lab->title, "needs",
-                     lab->needs, "layouts", lab->layouts, "part", lab->part, "points", points,
-                     "question", lab->predict.question, "unit", lab->predict.unit);
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:s?, s:s?, s:i, s:i}", "number",
+                     lab->number, "folder", lab->folder, "file", lab->file, "title", lab->title,
+                     "needs", lab->needs, "layouts", lab->layouts, "part", lab->part, "points",
+                     points, "question", lab->predict.question, "unit", lab->predict.unit, "cases",
+                     lab_cases(lab, 1, cases), "ranks", lab_largest_world(lab));
 }
 
 void list_labs(FILE *out)

@@ -232,26 +232,35 @@ double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index
     return any_weight(&weights, p, index);
 }
 
-/* What happens between two epochs: forward passes without backward passes, several of a layer in a
- * row, without dropout. */
-static void evaluate(Scenario *run, const LayerScenario *layer, void *const made[LAYERS])
+static void begin_evaluation(Scenario *run)
 {
-    enum { MOST = 4 };
-    int passes = 2 + (int)(run->c.key % (MOST - 1));
-    Pass pass[LAYERS][MOST];
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key,
                                       .step = STEPS,
                                       .count = run->c.B,
                                       .samples = run->samples,
                                       .training = false});
-    bool recording = tape_record(run->tape, false);
+    tape_record(run->tape, false);
+}
+
+/* What happens between two epochs: forward passes without backward passes, several of a layer in a
+ * row, without dropout. The first pass is a batch of its own, so the next x is at the address of its x. */
+static void evaluate(Scenario *run, const LayerScenario *layer, void *const made[LAYERS])
+{
+    enum { MOST = 4 };
+    int passes = 2 + (int)(run->c.key % (MOST - 1));
+    Pass pass[LAYERS][MOST];
+    begin_evaluation(run);
     for (int i = LAYERS - 1; i >= 0; i--)
-        for (int k = 0; k < passes; k++)
+        for (int k = 0; k < passes; k++) {
             forward(run, layer, made[i], &pass[i][k], i, STEPS + k);
-    for (int i = 0; i < LAYERS; i++)
-        for (int k = 0; k < passes; k++)
+            if (i < LAYERS - 1 || k > 0)
+                continue;
             write_forward(run, &pass[i][k], i, STEPS + k);
-    tape_record(run->tape, recording);
+            begin_evaluation(run);
+        }
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = i == LAYERS - 1; k < passes; k++)
+            write_forward(run, &pass[i][k], i, STEPS + k);
 }
 
 static void one_step(Scenario *run, const LayerScenario *layer, void *const made[LAYERS], int step)

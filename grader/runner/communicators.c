@@ -65,6 +65,7 @@ static CommName *remember(MPI_Comm comm, uint64_t parent, uint64_t number)
     CommName name = name_of(comm, group);
     PMPI_Group_free(&group);
     name.id = identity(parent, number, name.members);
+    name.of_case = names.number;
     return keep(name);
 }
 
@@ -85,6 +86,12 @@ CommName *named(MPI_Comm comm)
         if (names.comms[i].comm == comm)
             return &names.comms[i];
     return remember(comm, names.number, 0);
+}
+
+bool is_of_earlier_case(MPI_Comm comm)
+{
+    const CommName *name = named(comm);
+    return comm != MPI_COMM_SELF && !name->own && name->of_case != names.number;
 }
 
 void names_begin(MPI_Comm world, int number)

@@ -42,10 +42,10 @@ static void nap(long microseconds)
     nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);
 }
 
-static void write_problem(EntryKind kind, const Problem *problem, void *address)
+static void write_problem(EntryKind kind, Check check, const Problem *problem, void *address)
 {
     double *bytes;
-    Entry *entry = stream_entry(&runner.run.stream, kind, 0, (Label){0},
+    Entry *entry = stream_entry(&runner.run.stream, kind, (int)check, (Label){0},
                                 sizeof *problem / sizeof(double), &bytes);
     memcpy(bytes, problem, sizeof *problem);
     entry->address = address;
@@ -53,13 +53,16 @@ static void write_problem(EntryKind kind, const Problem *problem, void *address)
 
 _Noreturn void run_ends(Problem *problem, void *address)
 {
-    write_problem(REFUSED, problem, address);
+    write_problem(REFUSED, FORWARD, problem, address);
     longjmp(runner.case_ends, 1);
 }
 
-void run_noted(Problem *problem, void *address)
+void run_noted(Problem *problem, Harm harm, void *address)
 {
-    write_problem(NOTE, problem, address);
+    static const Check checks[] = {[HARMS_RESULTS] = FORWARD,
+                                   [HARMS_GRADIENTS] = WEIGHT_GRADIENT,
+                                   [HARMS_GRADIENT_OF_X] = INPUT_GRADIENT};
+    write_problem(NOTE, checks[harm], problem, address);
 }
 
 void run_place(char *text, size_t size)
@@ -91,7 +94,7 @@ static void end_if_found(void)
 
 static void sanitizer_found(const Problem *problem, void *address)
 {
-    write_problem(REFUSED, problem, address);
+    write_problem(REFUSED, FORWARD, problem, address);
 }
 
 /* Delays this rank long enough for the others to reach their next exchange: at the first EACH
@@ -225,7 +228,8 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     recorder_end();
     if (!open)
         clear_away(run);
-    if (complete && !open)
+    if (complete && !open &&
+        !group_is_over_mpi(group)) /* a lab may have kept it: the recorder says so */
         group_free(group);
     *mesh = (Mesh){0};
     runner.header->where = (Label){0};

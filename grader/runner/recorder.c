@@ -109,6 +109,10 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     recorder.current = call;
     if (comm == MPI_COMM_NULL)
         return call;
+    if (is_of_earlier_case(comm))
+        misuse("the groups of the mesh are made anew for each case: take them from the mesh in "
+               "each call, and keep none in a static or file-scope variable",
+               "%s: this group or communicator was made in an earlier case, which has ended", name);
     CommName *known = named(comm);
     call->group = known->id;
     call->members = known->members;

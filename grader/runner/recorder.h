@@ -105,6 +105,7 @@ typedef struct CommName {
     int32_t size, order[MAX_RANKS]; /**< rank in the launch of each of its ranks */
     int64_t collectives;            /**< how many were called since the case began */
     bool own;                       /**< created by the lab and not adopted by a group */
+    uint64_t of_case;               /**< the number of the case that created it */
 } CommName;
 
 /** Counts the collectives of each communicator from 0 again, and identifies the case's communicator
@@ -112,6 +113,8 @@ typedef struct CommName {
 void names_begin(MPI_Comm world, int number);
 /** The recorder's data about a communicator; the recorder owns them. */
 CommName *named(MPI_Comm comm);
+/** Does a communicator belong to a group of an earlier case? */
+bool is_of_earlier_case(MPI_Comm comm);
 /** The launch's number for rank `rank` of a communicator; NOBODY if the communicator has no such
  *  rank. */
 int launch_rank(MPI_Comm comm, int rank);

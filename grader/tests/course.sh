@@ -101,6 +101,8 @@ lab = next(lab for lab in json.load(open(sys.argv[2])) if lab["number"] == int(s
 screen, points = open("screen").read(), list(lab["points"].values())
 assert f"`make grade LAB={sys.argv[1]}`" in screen and f"/{lab['file']}`" in screen, "the task"
 assert f"    Score: {sum(points)}/{sum(points)}\n" in screen, "the score"
+cases, ranks = re.search(r"^    (?:Lab|Balise) \d+  .*  \((\d+) .* (\d+) \w+\)$", screen, re.M).groups()
+assert (int(cases), int(ranks)) == (lab["cases"], lab["ranks"]), f"{lab['cases']} cases, {lab['ranks']} ranks"
 assert sorted(re.findall(r"✓ .* (\d+)/\1$", screen, re.M)) == sorted(map(str, points)), "the points"
 PYTHON
 }

@@ -223,7 +223,7 @@ START_TEST(a_stage_that_does_not_exist_is_refused)
     stage_run(stage, 0, x);
     ASSERT_MISUSE(stage_receive_gradient(stage, 0, 3), "there is no stage 3");
     fill(stage, 0, 0, B);
-    ASSERT_MISUSE(stage_receive(stage, 0, -1), "there is no stage -1");
+    ASSERT_MISUSE(stage_receive(stage, 0, -1), "there is no stage -1, but stage 0 has called");
     stage_down();
     stage_up(0, 1);
     ASSERT_MISUSE(stage_send(stage, stage_embed(stage, 0), 1), "there is only one stage");

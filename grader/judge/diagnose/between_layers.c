@@ -36,12 +36,17 @@ bool shared_by_layers(const Evidence *e)
                 t->result->variables);
 }
 
+bool follows_wrong_gradient(const Trial *t, const Entry *want)
+{
+    Label label = want->label;
+    label.what = GRADIENT_OF;
+    const Entry *gradient = find_entry(t->expected.all, VALUES, label);
+    return want->check == STEP && gradient && !is_right_on_rank(t, gradient);
+}
+
 bool step_of_wrong_gradient(const Evidence *e)
 {
-    Label gradient = e->want->label;
-    gradient.what = GRADIENT_OF;
-    const Entry *want = find_entry(e->trial->expected.all, VALUES, gradient);
-    return e->want->check == STEP && want && !is_right_on_rank(e->trial, want) &&
+    return follows_wrong_gradient(e->trial, e->want) &&
            says(e, _("the step follows a wrong gradient: look at the weight gradient first"));
 }
 
@@ -51,7 +56,7 @@ bool after_wrong_gradients(const Evidence *e)
     const bool sums = e->want->label.what == LOSS_OF || e->want->label.of == THE_NORM;
     if (e->want->check != LAYOUT)
         return false;
-    if (result->lab->over_stages && sums && result->check[METRICS].failed)
+    if (sums && metrics_come_first(result))
         return says(e, _("the sums over the stages are wrong already, so look at metrics first"));
     return result->check[GRADIENT].failed &&
            says(e, _("the mean of the gradients is wrong already, so look at that check first"));

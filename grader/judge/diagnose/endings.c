@@ -207,6 +207,12 @@ const char *why_cut_short(const LabResult *result)
                                            : _("the lab did not end in time");
 }
 
+bool metrics_come_first(const LabResult *result)
+{
+    return result->lab->over_stages && result->check[METRICS].failed &&
+           !result->check[GROUPS].failed;
+}
+
 /* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has at
  * most three numbers for each position. */
 static bool gathers_logits(const Trial *t)
@@ -240,25 +246,24 @@ void ending_text(const Trial *t, char *text, size_t size)
         append(text, size, "%s\n",
                _("the logits are gathered: no rank needs those of the others. Of each row, the "
                  "maximum, the sum of exp and the logit of the target suffice"));
-    if (t->result->lab->over_stages && t->c->micros && t->result->check[METRICS].failed)
+    if (t->c->micros && metrics_come_first(t->result))
         append(text, size, "%s\n",
                _("the sums over the stages are wrong already, so look at metrics first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
     append_left_out(t, text, size);
-    bool some_stay_away = t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits);
-    if (some_stay_away)
-        append(text, size,
-               _("some ranks did not join the creation of the groups, which is collective; the "
-                 "ranks wait for each other for ever: %s"),
-               t->outcome->diagnosis);
-    else if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
+    if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         if (miscut_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
         append_mismatch(t, text, size);
         if (alike_on_ranks(t->c))
             append_variables(t, text, size);
+    } else if (t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits)) {
+        append(text, size,
+               _("some ranks did not join the creation of the groups, which is collective; the "
+                 "ranks wait for each other for ever: %s"),
+               t->outcome->diagnosis);
     } else {
         if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);

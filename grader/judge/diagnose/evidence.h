@@ -60,6 +60,9 @@ Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple
     gradients_are_elsewhere, only_own_part_is_right, norms_summed_wrongly,
     positions_of_another_rank, summed_elsewhere, uses_another_parameter, gathered_in_other_group;
 
+/** Is this a parameter after a step with a wrong gradient? */
+bool follows_wrong_gradient(const Trial *t, const Entry *want);
+
 /** Is another bucket of this round right on this rank? */
 bool other_bucket_is_right(const Evidence *e);
 

@@ -4,12 +4,22 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
 
-/* The first broken placement rule that a rank noted. It names the line, and the numbers show that
- * it mattered. */
-static bool noted(const Trial *t, char *text, size_t size)
+/* Can this broken rule be the cause of a wrong entry of this check? */
+static bool may_harm(const Entry *note, Check check)
 {
-    const Entry *entry = first_entry(t->outcome->wrote[t->rank], NOTE);
-    const Problem *problem = problem_of(entry);
+    return note->check == FORWARD || (note->check == WEIGHT_GRADIENT && check != FORWARD) ||
+           check == INPUT_GRADIENT;
+}
+
+/* The first broken placement rule that a rank noted and that may be the cause. It names the line, and
+ * the numbers show that it mattered. */
+static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
+{
+    const Entry *entry = NULL;
+    do
+        entry = next_entry(t->outcome->wrote[t->rank], entry);
+    while (entry && !(entry->kind == NOTE && may_harm(entry, (Check)want->check)));
+    const Problem *problem = follows_wrong_gradient(t, want) ? NULL : problem_of(entry);
     if (!problem)
         return false;
     const char *line = line_of(entry->address);
@@ -154,17 +164,11 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      summed_in_each_pass,
                                      uses_another_parameter,
                                      scaled,
+                                     step_of_wrong_gradient,
                                      NULL};
-    static Finder *const signs[] = {step_of_wrong_gradient,
-                                    same_numbers_elsewhere,
-                                    right_in_step_1,
-                                    nearly_right,
-                                    not_on_tape,
-                                    ranks_differ,
-                                    parts_of_some_ranks,
-                                    dropout_differs,
-                                    first_ones_right,
-                                    NULL};
+    static Finder *const signs[] = {
+        same_numbers_elsewhere, right_in_step_1, nearly_right,     not_on_tape, ranks_differ,
+        parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
     /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
     static Finder *const of_sums[] = {sent_beyond_group,
                                       ring_is_wrong,
@@ -207,7 +211,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
              double tolerance)
 {
     char note[1200];
-    bool found, proven = false, has_note = noted(t, note, sizeof note);
+    bool found, proven = false, has_note = noted(t, want, note, sizeof note);
     if (!search) {
         if (has_note)
             snprintf(text, size, "%s", note);

@@ -45,6 +45,21 @@ static bool is_end_of_piece(const Evidence *e, int64_t at)
     return at % (row % tp == 0 ? row / tp : row) == 0 && at * tp != e->count;
 }
 
+/* The first call of this pass, on this rank, that sends this many numbers; or NULL. */
+static const Call *call_of_count(const Evidence *e, int64_t count)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    for (int64_t i = 0; mine && i < mine->count; i++) {
+        Label of = mine->call[i].where;
+        of.what = e->want->label.what;
+        if (mine->call[i].number && mine->call[i].sent[0].count == count &&
+            label_equal(&of, &e->want->label))
+            return &mine->call[i];
+    }
+    return NULL;
+}
+
 bool first_ones_right(const Evidence *e)
 {
     enum { ENOUGH = 8 };
@@ -56,10 +71,20 @@ bool first_ones_right(const Evidence *e)
         return false; /* whole samples, rows or pieces of a row may be right for another reason */
     if (told < ENOUGH || e->wrong < ENOUGH || e->wrong < (e->count - first) / 2)
         return false;
-    return says(e,
-                _("the first %lld of %lld numbers are right, but the rest is wrong: a buffer or a "
-                  "loop ends there"),
-                (long long)first, (long long)e->count);
+    const Call *call = call_of_count(e, first);
+    char which[300];
+    if (!call)
+        return says(
+            e,
+            _("the first %lld of %lld numbers are right, but the rest is wrong: a buffer, a "
+              "loop or the count of a call ends there"),
+            (long long)first, (long long)e->count);
+    call_text(e->trial->outcome->calls, call, NULL, which, sizeof which);
+    return says(
+        e,
+        _("the first %lld of %lld numbers are right, but the rest is wrong: the %s has only "
+          "the first %lld"),
+        (long long)first, (long long)e->count, which, (long long)first);
 }
 
 /* Are the last few numbers wrong: fewer than a row or, without rows, than an eighth of all? */

@@ -190,21 +190,43 @@ static void compare_sent(const Exchange *x, int rank)
 
 /* ---- how long it takes --------------------------------------------------------------------------------------- */
 
+/* The length of the longest message. */
+static double longest_message(const Exchange *x)
+{
+    double longest = 0;
+    const Call *call;
+    for (int rank = 0; rank < x->trial->c->world; rank++)
+        for (int64_t i = 0; (call = next_call(x, rank, &i));)
+            if (call->rule == MESSAGE)
+                longest = fmax(longest, signature_bytes(&call->sent[0]) / sizeof(float));
+    return longest;
+}
+
 static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enough)
 {
     Trial *t = x->trial;
+    const double largest = ceil((double)x->count / (double)(enough + 1)),
+                 longest = longest_message(x);
     int worst = 0;
     char one[300] = "";
     for (int rank = 1; rank < t->c->world; rank++)
         if (s->waited[rank] > s->waited[worst])
             worst = rank;
+    if (s->length * largest <= (double)enough * longest) {
+        fail(t, SCHEDULE, EXPLAINED,
+             _("%s of %lld numbers: the longest message has %.0f numbers, but a chunk has at most "
+               "%.0f: a longer message makes its round longer (%s)"),
+             x->function, (long long)x->count, longest, largest, t->sizes);
+        return;
+    }
     if (s->waited_in[worst])
         call_at_line(x, s->waited_in[worst], one, sizeof one);
-    fail(t, SCHEDULE, EXPLAINED,
-         _("%s takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if all ranks "
-           "send and receive at the same time: rank %d waits for %.0f of them in the %s (%s)"),
-         x->function, ceil(s->length), (long long)enough, worst, ceil(s->waited[worst]), one,
-         t->sizes);
+    fail(
+        t, SCHEDULE, EXPLAINED,
+        _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if all ranks "
+          "send and receive at the same time: rank %d waits for %.0f of them in the %s (%s)"),
+        x->function, (long long)x->count, ceil(s->length), (long long)enough, worst,
+        ceil(s->waited[worst]), one, t->sizes);
 }
 
 /* A message with a whole chunk takes one round; one with half a chunk takes half a round. */

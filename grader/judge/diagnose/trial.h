@@ -197,6 +197,9 @@ void look_for_more(Trial *t);
 /** Appends the static and file-scope variables of the lab, if it has any. */
 void append_variables(const Trial *t, char *text, size_t size);
 
+/** Lab 14: are the sums over the stages wrong, but not because their groups are? */
+bool metrics_come_first(const LabResult *result);
+
 /** Describes why the entries of this case end early: the first line of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 

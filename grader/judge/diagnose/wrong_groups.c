@@ -33,6 +33,14 @@ static bool all_single(const Trial *t, Label label)
     return true;
 }
 
+/* The sentence (translated) for a group of the ranks with the same remainder of a division by this. */
+static const char *of_remainder(const char *sentence, int divisor)
+{
+    static char text[300];
+    snprintf(text, sizeof text, sentence, divisor);
+    return text;
+}
+
 static const char *wrong_tp_members(const Trial *t, const Entry *got)
 {
     const Case *c = t->c;
@@ -41,9 +49,12 @@ static const char *wrong_tp_members(const Trial *t, const Entry *got)
         return _("the group contains ranks of another replica: it is the world");
     if (all_single(t, got->label))
         return _("the group has a single member: the color differs on every rank");
-    if (are(got, (Members){rank % groups, groups, c->tp}) ||
-        are(got, (Members){rank % c->tp, c->tp, groups}))
-        return _("the ranks of a group are not neighbours");
+    const bool by_tp = are(got, (Members){rank % c->tp, c->tp, groups});
+    if (by_tp || are(got, (Members){rank % groups, groups, c->tp}))
+        return of_remainder(
+            _("the ranks of a group are not neighbours: these have the same remainder rank %% %d, "
+              "but the color of a group is the quotient rank / tp"),
+            by_tp ? c->tp : groups);
     if (are(got, (Members){rank / groups * groups, 1, groups}))
         return _("each group has as many ranks as there should be groups, which is right with 4 "
                  "ranks only by chance: check what the rank is divided by");
@@ -67,6 +78,12 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
     if (are(got, tp_group(c, t->rank)))
         return _("the ranks grouped for averaging hold different pieces of the weights: this is "
                  "the tp group again");
+    if (are(got, (Members){t->rank % replicas_of(c), replicas_of(c), c->tp}))
+        return of_remainder(
+            _("the group is not made of the ranks that hold the same piece of the weights: these "
+              "have the same remainder rank %% %d, but the color of a group is the remainder rank "
+              "%% tp"),
+            replicas_of(c));
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
