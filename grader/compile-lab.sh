@@ -209,6 +209,7 @@ fi
 check_files
 list_object
 check_sections
+check_names
 [ ! -s "$object.messages" ] || head -c 100000 <(show_messages) >&2
 
 hide_all_but_exports
