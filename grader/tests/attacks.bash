@@ -6,13 +6,13 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 cd "$ROOT" || exit 2
-make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}/generated/grading.sh" > /dev/null || exit 2
+make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}"/{generated/grading.sh,runners/idle} > /dev/null || exit 2
 # shellcheck source=/dev/null # made by make
 . "$BUILD/generated/grading.sh"
 WAY='' USER_ID='' who=()
 tree=$(mktemp -d "${TMPDIR:-/tmp}/attacks.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
-cp "$BUILD/grade" "$tree/grade"
+cp "$BUILD/grade" "$BUILD/runners/idle" "$tree"
 cd "$tree" || exit 2
 
 # System calls without the C library's functions, which a lab may not call; for x86-64 and aarch64.
@@ -222,6 +222,13 @@ endings() {
     attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) ASK(SYS_write, i, record, sizeof record); scale(x, 0);'
     check "writing to all descriptors does not stop the judge" test "$status" -le 1
 }
+# A note that asks for a processor which no machine has.
+starts() {
+    attack '' '__asm__(".pushsection .note.gnu.property, \"a\", %note\n.p2align 3\n.long 4, 16, 5\n.asciz \"GNU\"\n.long 0xc0008002, 4, 0xffffffff, 0\n.popsection");'
+    if [ "$(uname -m)" = x86_64 ]; then
+        check "a lab that keeps its program from starting has a verdict" fails_saying "Lab 1 Duplication and AllReduce: refused 0/9 the lab's program does not start, although one without a lab does: "
+    fi
+}
 endings_slowly() {
     local call
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, ASK(SYS_getpid, 0), SIGSTOP);'
@@ -273,8 +280,13 @@ stays_inside() {
     chmod 755 01-broken
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-broken
     WAY='' judge broken
-    check "a runner that cannot start is one error" test "$status" = 2
+    check "a runner that cannot start fails, because one without a lab starts" fails_saying "the lab's program does not start, although one without a lab does"
+    check "it has a verdict" scores 0/9
     check "a runner that cannot start is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
+    mv idle other
+    WAY='' judge broken
+    mv other idle
+    check "a runner that cannot start is one error where nothing tells why" test "$status" = 2
 }
 
 # has_sandbox: can this user have namespaces here?
