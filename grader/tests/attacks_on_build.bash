@@ -15,7 +15,7 @@ builds() {
     check "the contents of an included system file are not in the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
-    check "including a solution is refused" fails_saying "$FILE_6, which is not a header"
+    check "including a solution is refused" fails_saying "lab 1 reads solutions/$FILE_6, which is not a header"
     attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
     check "a file that the assembler includes as data is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
@@ -80,7 +80,7 @@ void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
     check "including a source file of the kit is refused" fails_saying "serial_pair.c, which is not a header"
     attack '' '#include "tensor/tensor.h"
 '
-    check "including a header of the kit that is not for labs is refused" fails_saying "tensor.h, which is not a header"
+    check "including a header of the kit that is not for labs is refused" fails_saying "lab 1 reads common/tensor/tensor.h, which is not a header"
     attack '' '
 #line 1 "/etc/passwd"
 int x = ;'
