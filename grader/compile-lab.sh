@@ -182,7 +182,7 @@ check_files() {
     [ -z "$foreign" ] || [ "$foreign" != "$(realpath -- "$source")" ] ||
         refuse "$(said 'lab %s is a link to %s, outside of its folder (%s)' "$lab" "$foreign" "$source")" \
             "$(said 'put the file itself there: cp --remove-destination %s %s' "$foreign" "$source")"
-    [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "$foreign" "$source")" \
+    [ -z "$foreign" ] || refuse "$(said 'lab %s reads %s, which is not a header of the kit or the system (%s)' "$lab" "${foreign#"$(pwd -P)/"}" "$source")" \
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
@@ -209,6 +209,7 @@ fi
 check_files
 list_object
 check_sections
+check_names
 [ ! -s "$object.messages" ] || head -c 100000 <(show_messages) >&2
 
 hide_all_but_exports

@@ -126,6 +126,12 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 	CC='$(CC)' LDFLAGS='$(RUNNER_LDFLAGS)' LDLIBS='$(RUNNER_LDLIBS)' \
 	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 
+# The mesh calls labs 8 and 10.
+$(RUNNERS)/idle: $(call float,grader/idle.c) $(call start_objects,float,8 10) $(RUNNER_PARTS) $(LIBRARY)
+	mkdir -p $(@D)
+	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	    -o $@ $(RUNNER_LDLIBS) $(or_full)
+
 # ---- the judge ------------------------------------------------------------------------------------------------------
 
 # The judge without its main program. The gradebook and the hand-in also link it, because they need
@@ -155,7 +161,7 @@ GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(call labs_of_part,$(or $(PART),1
 OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab))))
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners as-handed-out
-runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
+runners: $(RUNNERS)/idle $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
 # SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the
 # runner does.
 checked-runners:

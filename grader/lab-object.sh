@@ -12,14 +12,16 @@ allowed_calls() {
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
-# list_object: sets `sections` (and notes writable code), `bytes` to the size of variables,
-# `defined` to the defined exports, `undefined` to the undefined symbols that a lab may not use, and
-# `chosen` to an ifunc, a function that is selected when the program starts. In readelf's output,
-# column 7 of a symbol is the number of its section and column 8 its name; the flags of a section,
-# if any, precede the last three columns, after its size and that of its entries.
+# list_object: sets `sections` (and notes writable code), `bytes` and `own_bytes` to the size of
+# variables and of thread-local ones, with their alignment, `defined` to the defined exports,
+# `undefined` to the undefined symbols that a lab may not use, `strange` to a name that is not one of
+# C, `shared` to a symbol that objcopy does not make local, and `chosen` to an ifunc, a function that
+# is selected when the program starts. In readelf's output, the flags of a section, if any, precede
+# the last three columns, after its size and that of its entries. The name of a symbol is all that
+# follows its section; some processors have a column more before it.
 list_object() {
     local kind name patterns='' complete=
-    sections=() undefined=() defined=' ' chosen='' bytes=0
+    sections=() undefined=() defined=' ' strange='' shared='' chosen='' bytes=0 own_bytes=0
     while read -r name; do
         [[ $name == '#'* ]] || patterns+=${patterns:+|}$name
     done < "$here/lab-calls.txt"
@@ -29,30 +31,44 @@ list_object() {
         section) sections+=("$name") ;;
         undefined) undefined+=("$name") ;;
         defined) defined+="$name " ;;
+        strange) strange=$name ;;
+        shared) shared=$name ;;
         chosen) chosen=yes ;;
-        variables)
+        variables | own)
             ((${#name} <= 10)) || name=ffffffffff # a terabyte: sums must fit 64 bits
             bytes=$((bytes + 16#$name))
+            [ "$kind" = variables ] || own_bytes=$((own_bytes + 16#$name))
             ;;
         complete) complete=yes ;;
         esac
-    done < <(allowed_calls | awk -v exports=" $exports " -v patterns="^($patterns)$" '
+    done < <(allowed_calls | LC_ALL=C awk -v exports=" $exports " -v patterns="^($patterns)$" '
         FILENAME == "-" { allowed[$1]; next }
         $0 == "complete" { print; next }
         match($0, /^ *\[ *[1-9][0-9]*\] /) {
             $0 = substr($0, RLENGTH + 1)
             flags = $(NF - 3)
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
-            if (flags ~ /W/ || $(size - 3) == "NOBITS") print "variables", $size
+            kind = flags ~ /T/ ? "own" : "variables"
+            if (flags ~ /[WT]/ || $(size - 3) == "NOBITS") print kind, $size
+            if ($NF > 64) printf "%s %x\n", kind, $NF
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             print "section", $1
             next
         }
-        $1 !~ /^[0-9]+:$/ { next }
-        ($7 == "UND" || $7 == "COM") && $8 { sub(/@.*/, "", $8); if (!($8 in allowed) && $8 !~ patterns && foreign++ < 3) print "undefined", $8 }
-        $7 != "UND" && $5 != "LOCAL" && index(exports, " " $8 " ") { print "defined", $8 }
-        $4 == "IFUNC" { print "chosen" }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
+        $1 !~ /^[0-9]+:$/ || $4 == "SECTION" || $4 == "FILE" { next }
+        $4 == "IFUNC" { print "chosen" }
+        {
+            binding = $5
+            sub(/^ *[0-9]+: +[0-9a-f]+ +[0-9a-fx]+ +[A-Z]+ +[A-Z]+ +[A-Z]+ +(\[[^]]*\] +)?/, "")
+            place = $1
+            name = substr($0, length(place) + 2)
+        }
+        name == "" { next }
+        name ~ /[^A-Za-z0-9_.$\200-\377]/ { if (!strangers++) print "strange", name; next }
+        place !~ /^(UND|ABS|[0-9]+)$/ || binding !~ /^(LOCAL|GLOBAL|WEAK)$/ { if (!sharers++) print "shared", name; next }
+        place == "UND" { if (!(name in allowed) && name !~ patterns && foreign++ < 3) print "undefined", name; next }
+        binding != "LOCAL" && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
     [ -n "$complete" ] || too_large
 }
 
@@ -79,8 +95,19 @@ check_sections() {
     done
     [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
         "$(say 'do the work in the functions of the lab')"
-    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$((bytes >> 20))" "$source")" \
+    [ "$own_bytes" -le $((1 << 20)) ] || refuse "$(said 'lab %s has %s KB of thread-local variables, where 1024 KB are allowed (%s)' "$lab" "$(((own_bytes - 1 >> 10) + 1))" "$source")" \
+        "$(say 'declare them without _Thread_local: a lab has one thread')"
+    [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$(((bytes - 1 >> 20) + 1))" "$source")" \
         "$(say 'the sizes of a case come with its tensors: allocate memory once you know them')"
+}
+
+# Refuses names that objcopy would not recognise in the guard of a call, or could not hide.
+check_names() {
+    strange=${strange:0:200} shared=${shared:0:200}
+    [ -z "$strange" ] || refuse "$(said 'lab %s uses the name %s (%s), which C does not allow' "$lab" "$strange" "$(where "$strange")")" \
+        "$(say "call a function by its name in the header, without a version (@) or an assembler name")"
+    [ -z "$shared" ] || refuse "$(said 'lab %s defines %s so that it could replace a name of the grader or of a library (%s)' "$lab" "$shared" "$(where "$shared")")" \
+        "$(say 'declare it static')"
 }
 
 # where NAME: the file, and the line where this function is called, or else where its name occurs.
@@ -90,7 +117,7 @@ where() {
         /^RELOCATION RECORDS FOR/ { section = substr($4, 2, length($4) - 3) }
         section ~ /^\.text/ && sub(/[-+]0x[0-9a-f]+$|$/, "", $3) && $3 == name { print section, $1; exit }') &&
         line=$(bounded addr2line -e "$object.raw" -j "$section" "0x$offset" | sed -nE 's/.*:([0-9]+).*/\1/p')
-    [ -n "$line" ] || line=$(grep -nwm 1 -- "$1" "$source" | cut -d: -f1) || true
+    [ -n "$line" ] || line=$(grep -nwFm 1 -- "$1" "$source" | cut -d: -f1) || true
     echo "$source${line:+:$line}"
 }
 

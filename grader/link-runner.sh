@@ -90,7 +90,6 @@ foreign_calls() {
                 }
             }
         }
-        { sub(/@.*/, "", $NF) }
         $NF in owner && !($NF in ours) { print $NF, owner[$NF] }
         function add(name, of) {
             if (index(needs[lab], " " of " ") || index(lent, " " name " ")) ours[name]

@@ -23,6 +23,7 @@ compile() { # LAB
 
 runner=$area/$number-student objects=$(variable OBJECTS "$lab") judged=(--short-lived ${cases:+--cases "$cases"})
 mkdir -p "$area/student"
+ln -sf "$PWD/$build/runners/idle" "$area/idle"
 compile "$lab"
 for own in $labs; do
     compile "$own"

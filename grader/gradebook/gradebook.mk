@@ -17,7 +17,7 @@ $(BUILD)/hand-in $(BUILD)/gradebook: $(JUDGE_PARTS) | $(CATALOGUES)
 	$(link_judge) $(BOOK_LIBS) $(or_full)
 
 # A checksum of everything in the kit that a verdict depends on.
-$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade grader/compile-lab.sh \
+$(BUILD)/generated/kit.txt: $(BUILD)/generated/grading.sh $(BUILD)/grade $(BUILD)/runners/idle grader/compile-lab.sh \
         grader/lab-object.sh grader/enclose.c grader/lab-calls.txt grader/limits.sh grader/link-runner.sh \
         grader/gradebook/grade-one.sh $(sort $(foreach lab,$(LABS),$(call test_objects,$(lab)))) $(START_FILES) \
         common/balise.h common/balise_mpi.h

@@ -50,6 +50,22 @@ static void launch_or_give_up(Runs *runs)
     }
 }
 
+/* Runs cases. A lab that keeps its runner from starting is refused. Returns whether it is not. */
+static bool launch_or_refuse(LabResult *result, Runs *runs)
+{
+    Problem problem;
+    if (run_cases(runs, &problem))
+        return true;
+    if (!runs->unfit) {
+        runs_free(runs);
+        give_up(&problem);
+    }
+    result->state = IS_REFUSED;
+    snprintf(result->remark, sizeof result->remark, "%s\n%s%s", problem.what, _("  HINT: "),
+             problem.hint);
+    return false;
+}
+
 Runs *run_or_give_up(const Options *o, const char *runner, const Case *cases, int count, int ranks,
                      double until)
 {
@@ -168,7 +184,8 @@ static void judge_batch(LabResult *result, const Options *o, const char *runner,
     Runs *runs = prepare(o, runner, batch->cases, batch->count, ranks, until);
     clock_t judging = 0;
     for (int i = 0; i < batch->count && result->state == GRADED && !is_decided(result);) {
-        launch_or_give_up(runs);
+        if (!launch_or_refuse(result, runs))
+            break;
         result->cut_short = runs->cut_short;
         const clock_t begin = clock() - judging;
         for (; i < runs->next && result->state == GRADED; i++) {

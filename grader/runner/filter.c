@@ -9,8 +9,10 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +25,11 @@ static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 #else
 #error "say which system calls there are on this processor"
 #endif
+
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62 /* Linux 5.14 */
+#endif
+#define WHOLE 0xffffffff
 
 enum { ROW = 12 };
 
@@ -37,11 +44,13 @@ static const uint32_t forbidden[][ROW] = {
     {SYS_setpriority, SYS_ioprio_set, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
      SYS_setrlimit, SYS_migrate_pages, SYS_move_pages, SYS_process_madvise, SYS_setpgid, SYS_setsid,
      SYS_personality},
-    {SYS_openat2, SYS_socket, SYS_memfd_create, SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open,
+    {SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen},
+    {SYS_openat2, SYS_sync, SYS_memfd_create, SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open,
      SYS_userfaultfd, SYS_utimensat, SYS_setxattr, SYS_lsetxattr, SYS_removexattr,
      SYS_lremovexattr},
-    {SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgctl, SYS_semget, SYS_semctl, SYS_mq_open,
-     SYS_mq_unlink, SYS_pkey_mprotect, SYS_remap_file_pages},
+    {SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgctl, SYS_msgsnd, SYS_msgrcv, SYS_semget,
+     SYS_semctl, SYS_semop, SYS_semtimedop},
+    {SYS_mq_open, SYS_mq_unlink, SYS_pkey_mprotect, SYS_remap_file_pages},
     {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_add_key, SYS_keyctl,
      SYS_open_by_handle_at}};
 
@@ -56,7 +65,38 @@ static const uint32_t pretended[] = {
     SYS_fchmodat, SYS_fchownat,  SYS_mknodat, SYS_truncate,
 };
 
-enum { COUNT = 320 };
+/* An argument of a call: the bits in `mask` of its lower half are `value`. */
+typedef struct Argument {
+    int place;
+    uint32_t mask, value;
+} Argument;
+
+enum { MOST = 2 };
+
+/* Calls that end the case if their arguments are these. The kernel signals the owner of a file, and
+ * the processes of a terminal. */
+static const struct {
+    uint32_t number;
+    Argument as[MOST];
+    int count;
+} forbidden_with[] = {
+    {SYS_fcntl, {{1, WHOLE, F_SETOWN}}, 1},
+    {SYS_fcntl, {{1, WHOLE, F_SETOWN_EX}}, 1},
+    {SYS_fcntl, {{1, WHOLE, F_SETSIG}}, 1},
+    {SYS_fcntl, {{1, WHOLE, F_SETFL}, {2, O_ASYNC, O_ASYNC}}, 2},
+    {SYS_ioctl, {{1, WHOLE, FIOSETOWN}}, 1},
+    {SYS_ioctl, {{1, WHOLE, SIOCSPGRP}}, 1},
+    {SYS_ioctl, {{1, WHOLE, FIOASYNC}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCSPGRP}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCSCTTY}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCNOTTY}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCSTI}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCSIG}}, 1},
+    {SYS_ioctl, {{1, WHOLE, TIOCVHANGUP}}, 1},
+    {SYS_prctl, {{0, WHOLE, PR_SCHED_CORE}}, 1}, /* it delays the processes that it separates */
+};
+
+enum { COUNT = 512 };
 
 typedef struct Program {
     struct sock_filter code[COUNT];
@@ -97,13 +137,27 @@ static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t m
     answer(p, SECCOMP_RET_TRAP);
 }
 
+/* Traps the call if all these arguments are as given. */
+static void trap_call_if(Program *p, uint32_t number, const Argument *as, int count)
+{
+    enum { LENGTH = 3 }; /* of a condition */
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, (uint8_t)(LENGTH * count + 2));
+    for (int i = 0; i < count; i++) {
+        load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)as[i].place);
+        emit(p, BPF_ALU | BPF_AND | BPF_K, as[i].mask, 0, 0);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, as[i].value, 0, (uint8_t)(LENGTH * (count - 1 - i) + 1));
+    }
+    answer(p, SECCOMP_RET_TRAP);
+    load(p, offsetof(struct seccomp_data, nr));
+}
+
 bool filter_begin(bool devices)
 {
     /* The C library tries to read files now and then, and can do without; a lab has no reason to
      * read any. */
     const uint32_t opened = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES;
     const uint32_t writes = (uint32_t)(O_WRONLY | O_CREAT | O_TRUNC | (devices ? 0 : O_RDWR));
-    const uint32_t whole = 0xffffffff, self = (uint32_t)getpid();
+    const uint32_t self = (uint32_t)getpid();
     /* a GPU's driver opens libraries and makes threads when it needs them */
     const uint32_t executable = devices ? 0 : PROT_EXEC,
                    threads = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_TRAP;
@@ -119,13 +173,15 @@ bool filter_begin(bool devices)
             answer_call(&p, forbidden[row][i], SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
+    for (size_t i = 0; i < sizeof forbidden_with / sizeof *forbidden_with; i++)
+        trap_call_if(&p, forbidden_with[i].number, forbidden_with[i].as, forbidden_with[i].count);
     /* the filter cannot see the flags of clone3; after this error, the C library uses clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     answer_call_if(&p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD, threads);
-    answer_call_if(&p, SYS_kill, 0, whole, self, SECCOMP_RET_ALLOW);
-    answer_call_if(&p, SYS_tgkill, 0, whole, self, SECCOMP_RET_ALLOW);
-    answer_call_if(&p, SYS_sched_setaffinity, 0, whole, 0, SECCOMP_RET_ALLOW);
-    answer_call_if(&p, SYS_prlimit64, 0, whole, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_kill, 0, WHOLE, self, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_tgkill, 0, WHOLE, self, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_sched_setaffinity, 0, WHOLE, 0, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_prlimit64, 0, WHOLE, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_mremap, 3, MREMAP_FIXED, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_mprotect, 2, executable, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_mmap, 2, executable, 0, SECCOMP_RET_ALLOW);

@@ -92,8 +92,8 @@ static void caught(int number, siginfo_t *info, void *context)
     if (number == SIGSYS)
         misuse(
             "a lab computes, and communicates with its group through balise.h or MPI",
-            "forbidden system call %d: a lab must not start processes or threads, write files, open "
-            "connections or change code",
+            "forbidden system call %d: a lab must not start threads, start or signal processes, write "
+            "files, open connections or change code",
             info->si_syscall);
     const Room *room = number == SIGSEGV && recorder_active() ? room_missed(info->si_addr) : NULL;
     if (room)

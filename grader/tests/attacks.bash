@@ -6,17 +6,18 @@
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 cd "$ROOT" || exit 2
-make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}/generated/grading.sh" > /dev/null || exit 2
+make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}"/{generated/grading.sh,runners/idle} > /dev/null || exit 2
 # shellcheck source=/dev/null # made by make
 . "$BUILD/generated/grading.sh"
 WAY='' USER_ID='' who=()
 tree=$(mktemp -d "${TMPDIR:-/tmp}/attacks.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
-cp "$BUILD/grade" "$tree/grade"
+cp "$BUILD/grade" "$BUILD/runners/idle" "$tree"
 cd "$tree" || exit 2
 
 # System calls without the C library's functions, which a lab may not call; for x86-64 and aarch64.
-ask='#include <string.h>
+ask='#define _GNU_SOURCE
+#include <string.h>
 #include "balise.h"
 #include "balise_mpi.h"
 #include <stdio.h>
@@ -24,7 +25,9 @@ ask='#include <string.h>
 #include <unistd.h>
 #include <signal.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 static __attribute__((unused)) long ask(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -88,7 +91,7 @@ not_says() {
     ! says "$1"
 }
 refused() {
-    fails_saying "forbidden system call"
+    fails_saying "forbidden system call" && says "at collectives.c:"
 }
 gone() { # gone COMMAND...: within a minute, the command prints nothing
     local tries
@@ -117,12 +120,20 @@ nothing_is_left() { # no process of the attack and no file of its ranks; other t
 # ---- what the running lab does
 
 signals() {
+    local call
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, -1, SIGKILL);'
     check "killing all processes fails the case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, 0, SIGKILL);'
     check "killing the process group fails the case" refused
     attack 'if (mesh->tp_rank == 1) ASK(SYS_kill, ASK(SYS_getppid, 0), SIGSTOP);'
     check "stopping the parent fails the case" refused
+    for call in 'SYS_fcntl, 1, F_SETOWN, mpirun' 'SYS_fcntl, 1, F_SETOWN_EX, owner' 'SYS_fcntl, 1, F_SETSIG, SIGKILL' 'SYS_fcntl, 1, F_SETFL, O_NONBLOCK | O_ASYNC' \
+        'SYS_ioctl, 1, FIOSETOWN, &mpirun' 'SYS_ioctl, 1, SIOCSPGRP, &mpirun' 'SYS_ioctl, 1, FIOASYNC, &mpirun' 'SYS_ioctl, 1, TIOCSTI, "x"'; do
+        attack "if (mesh->tp_rank == 1) { int mpirun = (int)ASK(SYS_getppid, 0), owner[] = {1, mpirun}; (void)owner; ASK($call); }"
+        check "a file that signals mpirun fails the case: $call" refused
+    done
+    attack 'int f[2]; ASK(SYS_pipe2, f, 0); if (ASK(SYS_fcntl, f[0], F_SETFL, O_NONBLOCK) || ASK(SYS_fcntl, f[0], F_GETOWN) || ASK(SYS_fcntl, f[0], F_DUPFD, 8) < 8) puts("LEAK");'
+    check "a lab that changes its own files otherwise keeps its points" quiet
     attack 'if (mesh->tp_rank == 1) kill(1, SIGKILL);'
     check "a lab that calls kill is refused" fails_saying "lab 1 calls kill"
 }
@@ -153,6 +164,7 @@ spawning() {
     check "a program that a rank has mpirun start does not run" test -z "$(grep LEAK 01-attack.log)"
 }
 files() {
+    local call
     rm -rf /tmp/balise-was-here
     attack 'ASK(SYS_openat, AT_FDCWD, "'"$tree/student/was-here"'", O_WRONLY | O_CREAT, 0600);'
     check "writing outside fails the case" refused
@@ -163,8 +175,10 @@ files() {
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
     check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
-    attack 'ASK(SYS_socket, 1, 1, 0);'
-    check "making a connection fails the case" refused
+    for call in 'SYS_socket, 1, 1, 0' 'SYS_socketpair, 1, SOCK_DGRAM, 0, (int[2]){0}' 'SYS_connect, 5, (short[8]){AF_UNSPEC}, 16' 'SYS_bind, 5, (short[8]){AF_INET}, 16' 'SYS_listen, 5, 1'; do
+        attack "ASK($call);"
+        check "making a connection fails the case: $call" refused
+    done
     attack 'char b[64]; struct { void *p; size_t n; } l = {b, 64}, r = {(void *)4096, 64};
     ASK(SYS_process_vm_readv, ASK(SYS_getppid, 0), &l, 1, &r, 1, 0);'
     check "reading another process fails the case" refused
@@ -174,8 +188,9 @@ itself() {
     local call
     for call in 'SYS_prlimit64, ASK(SYS_getppid, 0), 0, "................", 0' 'SYS_sched_setparam, ASK(SYS_getppid, 0), "...."' \
         'SYS_sched_setaffinity, ASK(SYS_getppid, 0), 8, "........"' 'SYS_ioprio_set, 1, ASK(SYS_getppid, 0), 3 << 13' \
-        'SYS_utimensat, AT_FDCWD, "/tmp", 0, 0' 'SYS_shmctl, 0, 0, 0' 'SYS_mprotect, (long)group_size & -4096, 4096, 7' \
-        'SYS_mmap, 0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0' 'SYS_personality, 0x400000' 'SYS_clone, 0x50f00, 0'; do
+        'SYS_utimensat, AT_FDCWD, "/tmp", 0, 0' 'SYS_shmctl, 0, 0, 0' 'SYS_semop, 0, "......", 1' 'SYS_msgsnd, 0, "........", 0, 0' 'SYS_sync, 0' \
+        'SYS_mprotect, (long)group_size & -4096, 4096, 7' \
+        'SYS_mmap, 0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0' 'SYS_personality, 0x400000' 'SYS_prctl, 62, 1, ASK(SYS_getppid, 0), 2' 'SYS_clone, 0x50f00, 0'; do
         attack "ASK($call);"
         check "${call%%,*} fails the case" refused
     done
@@ -206,6 +221,13 @@ endings() {
     check "closing all descriptors does not stop the judge" test "$status" -le 1
     attack 'char record[512] = "passed"; for (int i = 3; i < 256; i++) ASK(SYS_write, i, record, sizeof record); scale(x, 0);'
     check "writing to all descriptors does not stop the judge" test "$status" -le 1
+}
+# A note that asks for a processor which no machine has.
+starts() {
+    attack '' '__asm__(".pushsection .note.gnu.property, \"a\", %note\n.p2align 3\n.long 4, 16, 5\n.asciz \"GNU\"\n.long 0xc0008002, 4, 0xffffffff, 0\n.popsection");'
+    if [ "$(uname -m)" = x86_64 ]; then
+        check "a lab that keeps its program from starting has a verdict" fails_saying "Lab 1 Duplication and AllReduce: refused 0/9 the lab's program does not start, although one without a lab does: "
+    fi
 }
 endings_slowly() {
     local call
@@ -258,8 +280,13 @@ stays_inside() {
     chmod 755 01-broken
     [ -z "$USER_ID" ] || chown "$USER_ID" 01-broken
     WAY='' judge broken
-    check "a runner that cannot start is one error" test "$status" = 2
+    check "a runner that cannot start fails, because one without a lab starts" fails_saying "the lab's program does not start, although one without a lab does"
+    check "it has a verdict" scores 0/9
     check "a runner that cannot start is not tried again without the sandbox" test -z "$(grep OUTSIDE 01-broken.log)"
+    mv idle other
+    WAY='' judge broken
+    mv other idle
+    check "a runner that cannot start is one error where nothing tells why" test "$status" = 2
 }
 
 # has_sandbox: can this user have namespaces here?

@@ -13,6 +13,7 @@ if has_sandbox; then
     signals
     memory
     endings
+    starts
     interrupted
 else
     echo "skip - attacks in a sandbox: $(sed -n 's/^error: //p' out)"
@@ -22,6 +23,7 @@ itself
 spawning
 processes
 files
+starts
 check "a report without a sandbox says so" says "no sandbox here (switched off): the ranks ran with resource limits only"
 interrupted
 finish

@@ -15,7 +15,7 @@ builds() {
     check "the contents of an included system file are not in the report" not_says "root:"
     attack '' "#include \"$ROOT/solutions/$FILE_6\"
 "
-    check "including a solution is refused" fails_saying "$FILE_6, which is not a header"
+    check "including a solution is refused" fails_saying "lab 1 reads solutions/$FILE_6, which is not a header"
     attack '' '__asm__(".pushsection .data\n.incbin \"/etc/passwd\"\n.popsection");'
     check "a file that the assembler includes as data is refused" fails_saying "reads /etc/passwd"
     attack 'big[mesh->tp_rank * 1000L]++;' 'char big[1L << 36];'
@@ -26,6 +26,12 @@ builds() {
     done
     attack '' 'char half[1L << 62], other[1L << 62];'
     check "static variables whose size 64 bits cannot count are refused" fails_saying "MB of static variables, where 256 MB are allowed"
+    attack 'own[0]++;' 'static _Thread_local volatile char own[9 << 20];'
+    check "thread-local variables of 9 MB are refused, with their size" fails_saying "has 9216 KB of thread-local variables, where 1024 KB are allowed"
+    attack 'own++;' 'static _Thread_local volatile char own __attribute__((aligned(1 << 24)));'
+    check "a thread-local variable with an alignment of 16 MB is refused" fails_saying "has 16385 KB of thread-local variables"
+    attack 'own[0]++;' 'static _Thread_local volatile char own[1020 << 10];'
+    check "thread-local variables of 1020 KB are allowed" test "$status" = 0
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
@@ -74,7 +80,7 @@ void (*all[])(void) = {$(for ((i = 0; i < 6000; i++)); do echo "f$i,"; done)};"
     check "including a source file of the kit is refused" fails_saying "serial_pair.c, which is not a header"
     attack '' '#include "tensor/tensor.h"
 '
-    check "including a header of the kit that is not for labs is refused" fails_saying "tensor.h, which is not a header"
+    check "including a header of the kit that is not for labs is refused" fails_saying "lab 1 reads common/tensor/tensor.h, which is not a header"
     attack '' '
 #line 1 "/etc/passwd"
 int x = ;'
@@ -96,7 +102,21 @@ int x = ;'
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
     check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'
-    check "a common variable cannot become one of the grader's" fails_saying "lab 1 calls an undefined function: protocol_stamp ("
+    check "a common variable cannot become one of the grader's" fails_saying "lab 1 defines protocol_stamp so that it could replace a name"
+    attack '' '__asm__(".comm stdout,8");'
+    check "a common variable cannot become one of a library's" fails_saying "lab 1 defines stdout so that it could replace a name"
+    attack '' '__asm__(".globl prctl\n.type prctl, %gnu_unique_object\nprctl: .long 0");'
+    check "a unique function cannot replace one that installs the filter" fails_saying "lab 1 defines prctl so that it could replace a name"
+    attack 'call(8);' 'extern void *call(size_t); __asm__(".symver call, malloc@GLIBC_2.2.5");'
+    check "a version of malloc, which the guard would not see, is refused with the line" fails_saying "lab 1 uses the name malloc@GLIBC_2.2.5 ($tree/student/collectives.c:"
+    for name in exit@GLIBC_2.2.5 'sin x' 'malloc [a] '; do
+        attack 'call();' "void call(void) __asm__(\"\\\"$name\\\"\");"
+        check "an assembler name that C does not allow, '$name', is refused" fails_saying "lab 1 uses the name ${name%% *}"
+    done
+    attack '' '__asm__(".globl other\nother: .long 0\n.symver other, memcpy@@V1");'
+    check "a version that a lab defines is refused" fails_saying "lab 1 uses the name memcpy@@V1"
+    attack 'été++;' 'static int été;'
+    check "a name with accents is allowed" test "$status" = 0
 }
 # A compiler that a lab has taken over.
 compiler() {

@@ -272,6 +272,7 @@ static bool try_start(Launcher *launcher, const Sandbox *sandbox, const char *ru
     good = good && launch_supervisor(launcher, &start, why, size);
     if (good && !wait_for_ranks(launcher)) {
         snprintf(why, size, _("mpirun could not start %s"), runner);
+        launcher->fell = launcher->ended;
         good = false;
     }
     if (copied)

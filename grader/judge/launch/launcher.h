@@ -28,6 +28,7 @@ typedef struct Launcher {
     char folder[64];       /**< of this launcher alone, in /dev/shm or /tmp */
     pid_t supervisor;      /**< its process ID, from outside; in the sandbox it is process 1 */
     bool sandboxed, ended; /**< it runs in a sandbox; mpirun has ended */
+    bool fell;             /**< mpirun ended before all ranks were ready */
     int status;            /**< of the supervisor: 0 if mpirun succeeded */
     int pid[MAX_RANKS];    /**< of the ranks, as seen from outside */
     int mpirun, ranks;     /**< mpirun's process ID, from outside; number of ranks */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,17 +157,58 @@ static void post(Launch *launch, int32_t number)
     wake(&launch->control.posted);
 }
 
+/* The first line that a runner's ranks printed, after a colon; or nothing. */
+static const char *first_words(const char *runner, char text[240])
+{
+    char log[LOG_PATH], line[200] = "";
+    printed_path(runner, log);
+    FILE *file = fopen(log, "r");
+    if (file && fgets(line, sizeof line, file))
+        line[strcspn(line, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    snprintf(text, 240, "%s%s", line[0] ? ": " : "", line);
+    clean_line(text);
+    return text;
+}
+
+/* Starts a runner that did not start once more. Is the lab the reason? A runner without a lab,
+ * which make puts beside the others, starts. */
+static bool start_again(Runs *runs, Launcher *launcher, char *why, size_t size)
+{
+    char idle[600], words[256];
+    const char *slash = strrchr(runs->runner, '/');
+    snprintf(idle, sizeof idle, "%.*sidle", slash ? (int)(slash - runs->runner + 1) : 0,
+             runs->runner);
+    if (runs->launches > 0 || !launcher->fell || access(idle, X_OK) != 0 ||
+        !launcher_start(launcher, runs->sandbox, idle, runs->ranks, words, sizeof words))
+        return false;
+    launcher_stop(launcher);
+    munmap(launcher->launch, FILE_BYTES);
+    bool good = launcher_start(launcher, runs->sandbox, runs->runner, runs->ranks, why, size);
+    runs->unfit = !good && launcher->fell;
+    return good;
+}
+
 /* Runs cases from runs->next on in one launch. */
 static bool launch_next(Runs *runs, Problem *problem)
 {
     enum { MOST_WAITS = 4 }; /* cases that hang and are recognised only after long waits */
-    char why[256];
+    char why[256], words[240];
     Launcher launcher;
     runs->begun = clock_now();
     runs->up = 0;
-    if (!launcher_start(&launcher, runs->sandbox, runs->runner, runs->ranks, why, sizeof why))
-        return problem_set(problem, NULL, "make doctor shows whether MPI starts, also in a sandbox",
-                           "%s", why);
+    if (!launcher_start(&launcher, runs->sandbox, runs->runner, runs->ranks, why, sizeof why) &&
+        !start_again(runs, &launcher, why, sizeof why))
+        return runs->unfit
+                   ? problem_set(
+                         problem, NULL,
+                         "leave out what a lab does not need: assembly code (asm), attributes of variables",
+                         "the lab's program does not start, although one without a lab does%s",
+                         first_words(runs->runner, words))
+                   : problem_set(problem, NULL,
+                                 "make doctor shows whether MPI starts, also in a sandbox", "%s",
+                                 why);
     Launch *launch = runs->launch[runs->launches++] = launcher.launch;
     const Case *cases = runs->cases;
     const int first = runs->next;

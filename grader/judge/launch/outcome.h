@@ -55,6 +55,7 @@ typedef struct Runs {
     int long_waits;   /**< cases that hung, but took the judge long to recognise as hung */
     /** the ending that kept later cases from running: LOOPED, HUNG or OVERDUE; COMPLETE if none */
     Ending cut_short;
+    bool unfit; /**< the lab keeps its runner from starting, as run_cases() has found out */
 } Runs;
 
 /** Was this runner built with the same protocol as the judge? Searches the program's file for the
@@ -71,7 +72,8 @@ Runs *runs_prepare(const char *runner, int ranks, const Case *cases, int count, 
 /** Launches the runner and runs the cases from runs->next on, up to the first that does not
  *  complete. The caller may then judge these cases, and call again for the others. After an endless
  *  loop, several long waits or the time limit, sets runs->next to runs->count: no more cases run.
- *  @return false with `problem` if nothing can be launched */
+ *  @return false with `problem` if nothing can be launched; runs->unfit says whether the lab is the
+ *  reason */
 bool run_cases(Runs *runs, Problem *problem);
 
 /** Turns the outcome into one of a case that did not end, because the ranks wrote more than the
