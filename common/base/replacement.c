@@ -10,15 +10,64 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/language.h"
 
-/* Opens an unnamed file in the folder of `path`, so a killed process leaves nothing. Returns
- * -1 if the file system has no such files, or if there is no /proc, which give_name() needs. */
-static int open_nameless(const char *path)
+/* Is `mark` in the first bytes of the file? */
+static bool has_mark(const char *path, const char *mark)
+{
+    char bytes[1000];
+    const char *reason;
+    const int fd = file_open(path, &reason);
+    const ssize_t count = fd >= 0 ? read(fd, bytes, sizeof bytes) : -1;
+    if (fd >= 0)
+        close(fd);
+    return count > 0 && memmem(bytes, (size_t)count, mark, strlen(mark));
+}
+
+bool output_may_replace(const char *path, const OutputKind *kind, Problem *problem)
+{
+    struct stat found;
+    if (!kind || stat(path, &found) || !S_ISREG(found.st_mode) || found.st_size == 0 ||
+        (has_mark(path, kind->mark) && (!kind->is_one || kind->is_one(path))))
+        return true;
+    return problem_set(problem, path, N_("name another file, or move this one away"),
+                       N_("the file exists, and is not %s"), _(kind->name));
+}
+
+/* The folder that contains this file. The caller frees the path. */
+static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
     if (!folder)
         abort();
+    return folder;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+bool is_same_output(const char *one, const char *other)
+{
+    struct stat a, b;
+    const bool has_a = !stat(one, &a), has_b = !stat(other, &b);
+    if (has_a || has_b)
+        return has_a && has_b && is_same(&a, &b);
+    char *folder_a = folder_of(one), *folder_b = folder_of(other);
+    const bool same = !stat(folder_a, &a) && !stat(folder_b, &b) && is_same(&a, &b) &&
+                      !strcmp(basename(one), basename(other));
+    free(folder_a);
+    free(folder_b);
+    return same;
+}
+
+/* Opens an unnamed file in the folder of `path`, so a killed process leaves nothing. Returns
+ * -1 if the file system has no such files, or if there is no /proc, which give_name() needs. */
+static int open_nameless(const char *path)
+{
+    char *folder = folder_of(path);
     const int fd = access("/proc/self/fd", X_OK) == 0
                        ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
                        : -1;
@@ -61,14 +110,16 @@ static void forget(Replacement *file)
     free(file);
 }
 
-Replacement *replacement_begin(const char *path, const char *hint, const char *what,
-                               Problem *problem)
+Replacement *replacement_begin(const char *path, const OutputKind *kind, const char *hint,
+                               const char *what, Problem *problem)
 {
     const char *obstacle = file_obstacle(path); /* a rename would replace even a device */
     if (obstacle) {
         problem_set(problem, path, hint, what, obstacle);
         return NULL;
     }
+    if (!output_may_replace(path, kind, problem))
+        return NULL;
     Replacement *file = calloc(1, sizeof *file);
     if (!file || !(file->path = strdup(path)))
         abort();

@@ -13,6 +13,23 @@
 
 #include "base/problem.h"
 
+/** Outputs of one kind. An output replaces only an earlier one of its kind, so no input and no other
+ *  output. */
+typedef struct OutputKind {
+    const char *name;             /**< with an article, N_(): "the file exists, and is not %s" */
+    const char *mark;             /**< in the first 1000 bytes of each output of this kind */
+    bool (*is_one)(const char *); /**< a further check of a file with the mark, or NULL */
+} OutputKind;
+
+/** Checks that an output may replace what `path` names: an output of the same kind, an empty file,
+ *  nothing, or anything other than a regular file, which the caller handles. NULL: a file of the
+ *  kit's own, which replaces anything.
+ *  @return true; or false with `problem` */
+bool output_may_replace(const char *path, const OutputKind *kind, Problem *problem);
+
+/** Do both paths name one file, which need not exist yet? */
+bool is_same_output(const char *one, const char *other);
+
 /** A file being written. */
 typedef struct Replacement {
     FILE *stream; /**< write to this; replacement_end() detects its errors */
@@ -21,12 +38,13 @@ typedef struct Replacement {
     char *beside; /**< the temporary one, or NULL while the file has no name */
 } Replacement;
 
-/** Begins a file for `path`. If it cannot be created, or if `path` names something other than a
- *  regular file, sets `problem`: `hint` as in problem_set(), `what` with a %s for the reason.
+/** Begins a file for `path`, which output_may_replace(). If it cannot be created, or if `path` names
+ *  something other than a regular file, sets `problem`: `hint` as in problem_set(), `what` with a %s
+ *  for the reason.
  *  @return NULL with `problem`; otherwise a record that replacement_end() or replacement_drop()
  *  frees */
-Replacement *replacement_begin(const char *path, const char *hint, const char *what,
-                               Problem *problem);
+Replacement *replacement_begin(const char *path, const OutputKind *kind, const char *hint,
+                               const char *what, Problem *problem);
 
 /** Appends bytes. replacement_end() reports errors. */
 void replacement_put(Replacement *file, const void *bytes, size_t count);

@@ -85,13 +85,13 @@ def plot(work, axis, lines):
 set logscale xy 2
 set key left top
 set grid
-set xlabel "{axis}"
+set xlabel {gnuplot.quoted(axis)}
 set xrange [{lines[0][0] / 1.2}:{lines[-1][0] * 1.2}]
 set xtics ({', '.join(str(line[0]) for line in lines)})
 set ylabel "ms per step"
-plot "{data}" using 1:2 with linespoints pointtype 7 title "measured, best", "" using 1:4 with lines dashtype 2 title "on paper"
+plot {gnuplot.quoted(data)} using 1:2 with linespoints pointtype 7 title "measured, best", "" using 1:4 with lines dashtype 2 title "on paper"
 set ylabel "MB of tensors"
-plot "{data}" using 1:5 with linespoints pointtype 7 title "measured", "" using 1:6 with lines dashtype 2 title "on paper"
+plot {gnuplot.quoted(data)} using 1:5 with linespoints pointtype 7 title "measured", "" using 1:6 with lines dashtype 2 title "on paper"
 """
     gnuplot.draw(picture, program)
     print(f"  drawn in {picture}")

@@ -8,6 +8,11 @@ import subprocess
 import sys
 import textwrap
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))
+import output  # pylint: disable=wrong-import-position
+
+SAVED = output.Kind("a file that make bench SAVE=file has written", b'{\n "machine": ')
+
 
 class Row:
     """One figure, measured several times.
@@ -86,33 +91,8 @@ def show(title, rows, *notes):
           [[row.name, row.unit, number(row.best()), number(row.median()), *(row.notes.get(note, "") for note in notes)] for row in rows])
 
 
-def must_be_writable(path):
-    """Ends with an error if `path` cannot be written, before minutes of work."""
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        cannot_write(path, "it is a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        cannot_write(path, "nothing can be written in its folder" if os.path.isdir(folder) else f"there is no folder {folder}")
-
-
-def cannot_write(path, why):
-    fail(f"{path} cannot be written: {why}", "SAVE names a file in a folder that exists")
-
-
 def save(path, machine, rows):
-    """Writes a temporary file and renames it."""
-    beside = f"{path}.{os.getpid()}"
-    try:
-        with open(beside, "w", encoding="utf-8") as file:
-            json.dump({"machine": machine, "rows": [vars(row) for row in rows]}, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(beside, path)
-    except OSError as error:
-        if os.path.exists(beside):
-            os.remove(beside)
-        cannot_write(path, error.strerror)
+    output.write(path, SAVED, (json.dumps({"machine": machine, "rows": [vars(row) for row in rows]}, indent=1) + "\n").encode())
 
 
 def why_invalid(error):

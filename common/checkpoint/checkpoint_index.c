@@ -92,7 +92,8 @@ bool checkpoint_index_write(const CheckpointIndex *index, const char *folder, Pr
 {
     const char *hint = N_("free some space; the earlier checkpoints are intact"),
                *what = N_("the checkpoint's index cannot be written: %s");
-    Replacement *file = replacement_begin(path_in(folder, index_name).text, hint, what, problem);
+    Replacement *file =
+        replacement_begin(path_in(folder, index_name).text, NULL, hint, what, problem);
     json_t *all = json_of(index);
     json_object_set_new(all, checksum_key, json_string(checksum_of_index(all).digits));
     if (file) {

@@ -52,11 +52,12 @@ typedef struct SafetensorsWriter SafetensorsWriter;
 
 /** Begins a file of `real` numbers (F32; F64 in double precision) for `path` and writes the header.
  *  `tensors` [count] are in the order in which safetensors_put() will write them; `metadata` is
- *  key, text, key, text, ..., NULL. Both are copied.
+ *  key, text, key, text, ..., NULL. Both are copied. `kind` as for replacement_begin().
  *  @return NULL with `problem` if the file cannot be created; otherwise a writer that
  *  safetensors_end() or safetensors_drop() frees */
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
-                                     const char *const *metadata, Problem *problem);
+                                     const char *const *metadata, const OutputKind *kind,
+                                     Problem *problem);
 
 /** Appends all numbers [count] of the next tensor. safetensors_end() reports errors. */
 void safetensors_put(SafetensorsWriter *writer, const real *values, int64_t count);

@@ -77,10 +77,12 @@ static void put_header(SafetensorsWriter *writer)
 }
 
 SafetensorsWriter *safetensors_begin(const char *path, const SafeTensor *tensors, int count,
-                                     const char *const *metadata, Problem *problem)
+                                     const char *const *metadata, const OutputKind *kind,
+                                     Problem *problem)
 {
-    Replacement *file = replacement_begin(path, N_("name a file in an existing, writable folder"),
-                                          N_("the tensors cannot be written: %s"), problem);
+    Replacement *file =
+        replacement_begin(path, kind, N_("name a file in an existing, writable folder"),
+                          N_("the tensors cannot be written: %s"), problem);
     if (!file)
         return NULL;
     SafetensorsWriter *writer = malloc(sizeof *writer);

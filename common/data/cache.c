@@ -180,7 +180,7 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Source *from,
     header.checksum = checksum_of(&header, parts + 1, 3);
     const char *hint = N_("free some space, or give another cache folder");
     Replacement *file =
-        replacement_begin(path, hint, N_("the token cache cannot be created: %s"), problem);
+        replacement_begin(path, NULL, hint, N_("the token cache cannot be created: %s"), problem);
     for (int i = 0; file && i < 4; i++)
         replacement_put(file, parts[i].iov_base, parts[i].iov_len);
     return file &&

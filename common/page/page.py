@@ -9,46 +9,19 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../base"))
+import output  # pylint: disable=wrong-import-position
 from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-position
 
-MARK = '<meta name="generator" content="Balise">'
+PAGE = output.Kind(_("a page of make report, make board or REPORT=1"), b'<meta name="generator" content="Balise">')
+
+
+def make_room(path, others=(), remove=False):
+    output.make_room(path, PAGE, others, remove)
 
 
 def text_of(name):
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         return file.read()
-
-
-def is_page(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return MARK in file.read(1000)
-
-
-def make_room(path, remove=False):
-    """Call this before the run: ends with an error if the page cannot be written, or would replace
-    another file.
-
-    @param remove whether to remove an earlier page, so none remains after a failed run"""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        give_up(_("there is no folder {folder}").format(folder=folder), _("create it with mkdir, or choose another file with OUT="))
-    if os.path.isdir(path) or os.path.lexists(path) and not os.path.isfile(path):
-        give_up(_("{path} is not a file").format(path=path), "OUT=page.html")
-    try:
-        if os.path.isfile(path):
-            if not is_page(path) and os.path.getsize(path):
-                give_up(_("{path} exists, and is not a page of make report, make board or REPORT=1").format(path=path), _("choose another file with OUT="))
-            if remove:
-                os.unlink(path)
-        with open(path + ".new", "w", encoding="utf-8"):
-            pass
-        os.unlink(path + ".new")
-    except OSError as error:
-        refuse_to_write(path, error)
-
-
-def refuse_to_write(path, error):
-    give_up(_("the page {path} cannot be written: {why}").format(path=path, why=error.strerror), _("OUT= must name a file in a writable folder"))
 
 
 def words_of(scripts):
@@ -66,14 +39,7 @@ def write(path, title, body, data, scripts):
     js = "\n".join(map(text_of, scripts))
     embedded = json.dumps({**data, "words": words_of(js)}, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     page = string.Template(text_of("page.html")).substitute(lang=LANGUAGE, title=html.escape(title), css=text_of("page.css"), body=spaced(body), data=embedded, js=js)
-    try:
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            file.write(page)
-        os.replace(path + ".new", path)
-    except OSError as error:
-        if os.path.exists(path + ".new"):
-            os.unlink(path + ".new")
-        refuse_to_write(path, error)
+    output.write(path, PAGE, page.encode())
     print(_("page      {path}").format(path=path))
 
 

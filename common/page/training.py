@@ -272,8 +272,8 @@ def body_of(other, ranks, summary, lines):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == "begin":
-        make_room(arguments[1], remove=True)
+    if arguments[0] == "begin":
+        make_room(arguments[3], zip(("TRACE", "METRICS"), arguments[1:3]), remove=True)
         return
     trace_path, metrics_path, out = arguments
     other, ranks = read_trace(trace_path)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 
 import gnuplot
+from gnuplot import quoted
 from language import TRANSLATION, _, give_up # found through the path that gnuplot.py extends
 
 OF_AN_EVALUATION = {"loss": "test_loss", "accuracy": "test_accuracy"}
@@ -79,28 +80,29 @@ def curves_of(runs, field, terminal):
         line = list(zip((x for x, _ in points), mean_around([y for _, y in points], len(points) // 50)))
         # Earlier lines are wider, so curves that agree are visible under the next ones.
         width = 2 + 3 * (len(runs) - 1 - i) / max(1, len(runs) - 1)
-        name, quoted = f"{field}{i}", title.replace('"', "'")
+        name, label = f"{field}{i}", quoted(title)
         data += block(f"{name}points", points) + block(f"{name}line", line) + block(f"{name}marks", marks)
         if terminal and len(runs) > 1:
             data += block(f"{name}own", own_marks(line, i, len(runs)))
-            parts.append(f'${name}own using 1:2 with points pointtype {i + 1} title "{quoted}" noenhanced')
+            parts.append(f'${name}own using 1:2 with points pointtype {i + 1} title {label} noenhanced')
             if marks:
                 letter = chr(ord("a") + i % 26)
-                parts.append(f'${name}marks using 1:2:("{letter}") with labels title "{letter} = {MARKED[field].format(run=quoted)}" noenhanced')
+                parts.append(f'${name}marks using 1:2:("{letter}") with labels title {quoted(f"{letter} = {MARKED[field].format(run=title)}")} noenhanced')
             continue
         if not terminal:
             parts.append(f'${name}points using 1:2 with points pointtype 7 pointsize 0.25 linecolor {i + 1} notitle')
-        parts.append(f'${name}line using 1:2 with lines linewidth {width:.1f} linecolor {i + 1} title "{quoted}" noenhanced')
+        parts.append(f'${name}line using 1:2 with lines linewidth {width:.1f} linecolor {i + 1} title {label} noenhanced')
         if marks:
             parts.append(f'${name}marks using 1:2 with points pointtype 7 pointsize {0.5 + 0.35 * width:.2f} linecolor {i + 1} '
-                         f'title "{MARKED[field].format(run=quoted)}" noenhanced')
-    return data, f'set ylabel "{"" if terminal else NAMES.get(field, field)}" noenhanced\n' + ("" if not terminal else f'set title "{NAMES.get(field, field)}" noenhanced\n') \
+                         f'title {quoted(MARKED[field].format(run=title))} noenhanced')
+    name = quoted(NAMES.get(field, field))
+    return data, f"set ylabel {quoted('') if terminal else name} noenhanced\n" + (f"set title {name} noenhanced\n" if terminal else "") \
         + "plot " + ", ".join(parts) + "\n"
 
 
 def program_of(runs, fields, terminal):
     data, plots = zip(*(curves_of(runs, field, terminal) for field in fields))
-    return "".join(data) + 'set xlabel "' + TRANSLATION.pgettext("of a training", "step") + '"\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
+    return "".join(data) + 'set xlabel ' + quoted(TRANSLATION.pgettext("of a training", "step")) + '\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
         + (f"set multiplot layout {len(fields)},1\n" if len(fields) > 1 and not terminal else "") + "".join(plots)
 
 
@@ -123,8 +125,8 @@ def main():
         give_up(_("METRICS is missing"), _('make plot METRICS="run.jsonl other.jsonl"; make train METRICS=run.jsonl writes one'))
     if out and os.path.splitext(out)[1] not in gnuplot.TERMINALS:
         give_up(_("a picture cannot be named '{name}'").format(name=out), _("a name that ends with {endings}").format(endings=_(" or ").join(gnuplot.TERMINALS)))
-    if out and not os.path.isdir(os.path.dirname(out) or "."):
-        give_up(_("there is no folder {folder}").format(folder=os.path.dirname(out)), _("create it with mkdir"))
+    if out:
+        gnuplot.output.make_room(out, gnuplot.PICTURE)
     runs = dict(zip(titles_of(paths), map(read, paths)))
     if out:
         gnuplot.draw(out, program_of(runs, fields, False), 900, 120 + 360 * len(fields))

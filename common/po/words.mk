@@ -14,7 +14,7 @@ SAID_IN_C = $(sort $(filter-out $(wildcard common/tests/* common/*/tests/* commo
               $(wildcard common/*/*.[ch] common/*/*.cc common/*/*/*.[ch] common/*/*/*.cu \
               $(addprefix grader/,judge/*.c judge/*/*.c judge/report/formats/*.c \
               labs/*.[ch] runner/*.c gradebook/*.c))))
-SAID_IN_PYTHON = $(sort $(wildcard common/base/language.py data/archive_to_csv.py \
+SAID_IN_PYTHON = $(sort $(wildcard common/base/*.py data/archive_to_csv.py \
                    $(addsuffix /*.py,grader grader/loop common/page common/plot)))
 SAID_IN_PAGES = $(wildcard common/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard $(addsuffix /*.sh, \

@@ -118,6 +118,8 @@ static bool put_weights(const SavedModel *saved, SafetensorsWriter *writer, Prob
 
 static SafetensorsWriter *begin_merged(const SavedModel *saved, const char *path, Problem *problem)
 {
+    static const OutputKind merged = {.name = N_("a merged checkpoint"),
+                                      .mark = "{\"format\":\"pt\",\"step\":"};
     char step[32];
     snprintf(step, sizeof step, "%" PRId64, saved->index.step);
     const char *const metadata[] = {"format", "pt", "step", step, NULL};
@@ -126,7 +128,7 @@ static SafetensorsWriter *begin_merged(const SavedModel *saved, const char *path
         tensors[i] = (SafeTensor){.name = saved->index.parameters[i].name,
                                   .shape = saved->index.parameters[i].shape};
     SafetensorsWriter *writer =
-        safetensors_begin(path, tensors, saved->index.count, metadata, problem);
+        safetensors_begin(path, tensors, saved->index.count, metadata, &merged, problem);
     free(tensors);
     return writer;
 }

@@ -11,6 +11,9 @@
 
 /* ---- config.json --------------------------------------------------------------------------------------- */
 
+static const OutputKind config = {.name = N_("the config.json of a merged checkpoint"),
+                                  .mark = "\"written_by\": \"Balise\""};
+
 /* The names of the classes, from which their library derives the number of classes. */
 static json_t *labels(int classes)
 {
@@ -52,12 +55,13 @@ static bool write_config(const HuggingFaceModel *model, const TransformerConfig 
 {
     const char *hint = N_("free some space; what was written before is intact"),
                *what = N_("config.json cannot be written: %s");
-    Replacement *file = replacement_begin(path_in(folder, "config.json").text, hint, what, problem);
+    Replacement *file =
+        replacement_begin(path_in(folder, "config.json").text, &config, hint, what, problem);
     if (!file)
         return false;
-    json_t *all =
-        json_pack("{s:[s], s:s, s:s, s:i}", "architectures", model->library_class, "model_type",
-                  model->type, "torch_dtype", "float32", "vocab_size", c->vocabulary);
+    json_t *all = json_pack("{s:s, s:[s], s:s, s:s, s:i}", "written_by", "Balise", "architectures",
+                            model->library_class, "model_type", model->type, "torch_dtype",
+                            "float32", "vocab_size", c->vocabulary);
     if (strcmp(model->type, "bert"))
         json_object_set_new(all, "tie_word_embeddings", json_boolean(!c->own_head));
     json_t *sizes = sizes_of(model, c);
@@ -189,12 +193,14 @@ static bool each_tensor(Export *e)
 static bool write_tensors(Export *e, const char *folder)
 {
     enum { MOST_NAMES = 20 }; /* in a block, and outside of the blocks */
+    static const OutputKind merged = {.name = N_("a merged checkpoint"),
+                                      .mark = "{\"format\":\"pt\",\"" SAFETENSORS_CHECKSUM};
     const char *const metadata[] = {"format", "pt", NULL};
     e->tensors = calloc((size_t)(e->config.layers + 1) * MOST_NAMES, sizeof *e->tensors);
     each_tensor(e);
     const int count = e->count;
     e->writer = safetensors_begin(path_in(folder, "model.safetensors").text, e->tensors, count,
-                                  metadata, e->problem);
+                                  metadata, &merged, e->problem);
     bool good = e->writer && each_tensor(e);
     if (good)
         good = safetensors_end(e->writer, e->problem);
@@ -220,6 +226,8 @@ bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *pr
         return false;
     if (e.config.positions == 0)
         e.config.positions = (int)saved->index.fitting[FIT_SEQ];
+    if (!output_may_replace(path_in(folder, "config.json").text, &config, problem))
+        return false;
     if (mkdir(folder, 0777) && errno != EEXIST)
         return problem_set(problem, folder, "name a folder inside an existing, writable one",
                            "the folder cannot be created: %s", strerror(errno));

@@ -141,7 +141,7 @@ static bool write_shard(const Trainer *t, const CheckpointIndex *index, const Ch
                     (SafeTensor){.name = saved_name(state, p->name), .shape = p->value->shape};
     SafetensorsWriter *writer =
         writes ? safetensors_begin(shard_path(folder, index, t->mesh.pp_rank, t->mesh.tp_rank).text,
-                                   tensors, count, metadata, problem)
+                                   tensors, count, metadata, NULL, problem)
                : NULL;
     for (int state = 0; state < states; state++)
         for (const Parameter *p = t->model->parameters; p; p = p->next)

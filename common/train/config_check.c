@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/language.h"
+#include "train/report.h"
 #include "train/trace.h"
 
 /* Does the file's disk have room? Reserving room does not change the file's size, even if several
@@ -24,6 +25,8 @@ static bool has_room(int fd)
 
 static bool can_write(const char *path, Problem *problem)
 {
+    if (!output_may_replace(path, &metrics_kind, problem))
+        return false;
     const bool existed = access(path, F_OK) == 0;
     /* Without O_NONBLOCK, opening a FIFO would wait for a reader. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -38,6 +41,15 @@ static bool can_write(const char *path, Problem *problem)
                                    ? N_("free some space, or name a file on another disk")
                                    : N_("name a file in an existing, writable folder"),
                                "the metrics cannot be written: %s", strerror(reason));
+}
+
+static bool check_outputs(const TrainConfig *config, Problem *problem)
+{
+    if (config->metrics && config->trace && is_same_output(config->metrics, config->trace))
+        return problem_set(problem, config->trace, "name two files",
+                           "METRICS and TRACE name the same file");
+    return (!config->metrics || can_write(config->metrics, problem)) &&
+           (!config->trace || trace_can_be_written(config->trace, problem));
 }
 
 static bool check_saving(const TrainConfig *config, Problem *problem)
@@ -195,8 +207,7 @@ bool train_config_check(TrainConfig *config, int ranks, Problem *problem)
            check_average(config, problem) && check_zero(config, problem) &&
            check_batch(config, problem) && transformer_check(&config->model, config->tp, problem) &&
            check_positions(config, problem) && check_saving(config, problem) &&
-           (!config->metrics || can_write(config->metrics, problem)) &&
-           (!config->trace || trace_can_be_written(config->trace, problem));
+           check_outputs(config, problem);
 }
 
 static bool can_read(const char *path, Problem *problem)

@@ -13,6 +13,9 @@
 #include "base/language.h"
 #include "base/replacement.h"
 
+/* Each file of metrics has this field in its first lines, of a step or of the ranks. */
+const OutputKind metrics_kind = {.name = N_("a file of metrics"), .mark = "\"comm_bytes\":"};
+
 struct Report {
     FILE *metrics;
     bool terminal;
@@ -286,7 +289,7 @@ bool metrics_keep(const char *path, int64_t step, int64_t steps_an_epoch, Proble
         return errno == ENOENT ||
                problem_set(problem, path, N_("name a file that can be read and written"), what,
                            strerror(errno));
-    Replacement *to = replacement_begin(path, hint, what, problem);
+    Replacement *to = replacement_begin(path, &metrics_kind, hint, what, problem);
     while (to && getline(&line, &room, from) > 0)
         if (is_kept(line, step, steps_an_epoch))
             replacement_put(to, line, strlen(line));

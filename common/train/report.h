@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/replacement.h"
 #include "base/spans.h"
 #include "comm/comm.h"
 #include "tensor/pool.h"
@@ -99,6 +100,9 @@ void report_tables(const RankReport *ranks, int count, bool is_language);
 /** Prints tokens and operations per second of `count` ranks, and the share of the peak (MFU) if it
  *  is known. */
 void report_speed(const StepCost *step, int count);
+
+/** A file of metrics, which replaces only one of an earlier run. */
+extern const OutputKind metrics_kind;
 
 /** Removes the lines that a run that resumes after `step` will write again: later steps and
  * evaluations, summaries, and a truncated line. Replaces the file atomically. A missing file stays

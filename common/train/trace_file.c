@@ -191,12 +191,13 @@ static void put_all(Replacement *file, const Trace *t, int64_t first)
     free(text);
 }
 
+static const OutputKind kind = {.name = N_("a trace"), .mark = "\"written by\":\"Balise\""};
 static const char hint[] = N_("TRACE must name a file in an existing, writable folder"),
                   what[] = N_("the trace cannot be written: %s");
 
 bool trace_can_be_written(const char *path, Problem *problem)
 {
-    Replacement *file = replacement_begin(path, hint, what, problem);
+    Replacement *file = replacement_begin(path, &kind, hint, what, problem);
     if (file)
         replacement_drop(file);
     return file;
@@ -206,7 +207,7 @@ bool trace_write(const char *path, int64_t first, Problem *problem)
 {
     const Trace *t = trace_compared();
     const bool mine = group_rank(t->mesh->world) == 0;
-    Replacement *file = mine ? replacement_begin(path, hint, what, problem) : NULL;
+    Replacement *file = mine ? replacement_begin(path, &kind, hint, what, problem) : NULL;
     if (file)
         put_head(file->stream, t);
     put_all(file, t, first);

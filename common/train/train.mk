@@ -32,7 +32,8 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	$(RELEASE)
 	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
 	$(if $(REPORT),mkdir -p $(BUILD)/report && rm -f $(BUILD)/report/metrics.jsonl $(BUILD)/report/trace.json)
-	$(if $(REPORT),$(MAKE_PAGE)training.py begin $(call PAGE,train))
+	$(if $(REPORT),$(MAKE_PAGE)training.py begin \
+	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
 	$(if $(filter sbatch,$@),$(ON_SLURM) train,common/train/launch.sh) $(call quoted,$(NTASKS)) \
 	    $(or $(STACK),solutions) $(call stack,stage) $(TRAIN) $(TRAIN_OPTIONS)
 	$(if $(REPORT),$(MAKE_PAGE)training.py \

@@ -137,7 +137,7 @@ static void set_aliases(Book *book)
     json_t *aliases = aliases_of(book);
     char *text = json_dumps(aliases, JSON_INDENT(1));
     place_in(book->state, place, "aliases.json");
-    write_or_give_up(place, text);
+    write_or_give_up(place, NULL, text);
     free(text);
     json_decref(aliases);
 }
@@ -200,7 +200,7 @@ void write_board(Book *book)
     json_t *board = json_pack("{s:o, s:o, s:o}", "labs", labs, "submissions", submissions,
                               "reference", training_of(book, reference));
     char *text = json_dumps(board, JSON_INDENT(1));
-    write_or_give_up(book->out, text);
+    write_or_give_up(book->out, NULL, text);
     free(text);
     json_decref(board);
 }

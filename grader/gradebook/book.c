@@ -92,10 +92,10 @@ int64_t put_contents(FILE *out, const char *path)
     return count;
 }
 
-void write_or_give_up(const char *path, const char *text)
+void write_or_give_up(const char *path, const OutputKind *kind, const char *text)
 {
     Problem problem;
-    if (!write_file(path, text, &problem))
+    if (!write_file(path, kind, text, &problem))
         give_up_on(&problem);
 }
 
@@ -138,7 +138,7 @@ static void settle_seed(Book *book)
     else if (!book->has_seed && getrandom(&book->seed, sizeof book->seed, 0) == sizeof book->seed)
         book->seed %= 1000000;
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)book->seed);
-    write_or_give_up(place, text);
+    write_or_give_up(place, NULL, text);
 }
 
 /* One work folder per OUT, however its path is written. */
@@ -163,6 +163,9 @@ void open_book(Book *book)
     if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode))
         give_up(book->out, N_("OUT is the name of a CSV file"),
                 N_("the table cannot be written there"));
+    Problem problem;
+    if (!output_may_replace(book->out, book->board ? NULL : &table_kind, &problem))
+        give_up_on(&problem);
     const char *ending = book->board ? ".json" : ".csv";
     if (length > strlen(ending) && !strcmp(book->out + length - strlen(ending), ending))
         length -= strlen(ending);

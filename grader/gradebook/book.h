@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "balise.h"
+#include "base/replacement.h"
 #include "grader/gradebook/manifest.h"
 
 enum {
@@ -94,7 +95,7 @@ void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ..
  *  read. */
 int64_t put_contents(FILE *out, const char *path);
 /** Writes the file, or gives up. */
-void write_or_give_up(const char *path, const char *text);
+void write_or_give_up(const char *path, const OutputKind *kind, const char *text);
 
 /** Removes a folder and its contents. */
 void remove_tree(const char *path);
@@ -140,6 +141,8 @@ void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */
 void write_table(const Book *book);
+/** Such a table, which replaces only an earlier one. */
+extern const OutputKind table_kind;
 /** Writes a submission's report, as make grade would print it. */
 void write_report(const Book *book, int submission);
 /** Removes reports of submissions that no longer exist. */

@@ -169,16 +169,28 @@ static void put_manifest(HandIn *h)
     json_decref(json);
 }
 
+static bool is_hand_in(const char *path)
+{
+    static Files files;
+    Problem problem;
+    bool found = false;
+    if (read_files(path, false, &files, &problem))
+        for (int i = 0; i < files.count; i++)
+            found |= !strcmp(files.file[i].path, MANIFEST_NAME);
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     language_begin();
     setlocale(LC_CTYPE, "C.UTF-8");
+    const OutputKind kind = {N_("a hand-in"), "\x1f\x8b", is_hand_in};
     HandIn h = options_of(argc, argv);
     Problem problem;
     h.files = json_array();
     h.not_started = json_array();
     h.missing = json_array();
-    h.file = replacement_begin(h.out, where_to, not_written, &problem);
+    h.file = replacement_begin(h.out, &kind, where_to, not_written, &problem);
     if (!h.file)
         give_up(&h, &problem);
     h.archive = archive_write_new();

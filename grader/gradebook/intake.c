@@ -147,7 +147,7 @@ static _Noreturn void examine_alone(const Book *book, int submission, const char
     limit(RLIMIT_CORE, 0);
     json_t *json = examine(book, submission);
     char *text = json ? json_dumps(json, 0) : NULL;
-    _exit(text && write_file(result, text, &problem) ? 0 : 3);
+    _exit(text && write_file(result, NULL, text, &problem) ? 0 : 3);
 }
 
 /* ---- */

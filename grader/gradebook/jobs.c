@@ -84,7 +84,7 @@ typedef struct Job {
 static int64_t copy_file(const char *from, const char *to)
 {
     Problem problem;
-    Replacement *copy = replacement_begin(to, "", "%s", &problem);
+    Replacement *copy = replacement_begin(to, NULL, "", "%s", &problem);
     if (!copy)
         return -1;
     const int64_t bytes = put_contents(copy->stream, from);

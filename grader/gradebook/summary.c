@@ -182,7 +182,7 @@ void write_summary(const Book *book)
     put_isolation(book, out);
     fclose(out);
     snprintf(place, sizeof place, "%.3000s/summary", book->reports);
-    write_or_give_up(place, text);
+    write_or_give_up(place, NULL, text);
     printf("\n%s", text);
     free(text);
 }

@@ -126,13 +126,16 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     fputs("\r\n", out);
 }
 
+#define FIRST_COLUMNS "student,submission,created"
+const OutputKind table_kind = {.name = N_("a table of grades"), .mark = FIRST_COLUMNS};
+
 void write_table(const Book *book)
 {
     char *text = NULL;
     size_t size = 0;
     int of = 0;
     FILE *out = open_memstream(&text, &size);
-    fprintf(out, "student,submission,created");
+    fputs(FIRST_COLUMNS, out);
     for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++) {
         for (int check = 0; check < CHECKS; check++)
             of += lab_points(lab_at(lab), (Check)check);
@@ -142,7 +145,7 @@ void write_table(const Book *book)
     for (int i = 0; i < book->count; i++)
         put_row(book, out, &book->submissions[i], of);
     fclose(out);
-    write_or_give_up(book->out, text);
+    write_or_give_up(book->out, &table_kind, text);
     free(text);
 }
 
@@ -217,7 +220,7 @@ void write_report(const Book *book, int number)
     fclose(out);
     report_name(book, number, file);
     snprintf(place, sizeof place, "%.3000s/%s", book->reports, file);
-    write_or_give_up(place, text);
+    write_or_give_up(place, NULL, text);
     free(text);
 }
 
@@ -252,6 +255,6 @@ void remove_old_reports(const Book *book)
         fprintf(out, "%s\n", name);
     }
     fclose(out);
-    write_or_give_up(list, text);
+    write_or_give_up(list, NULL, text);
     free(text);
 }

@@ -45,7 +45,7 @@ put_runtime() {
     put data/reviews/* data/stories/*.txt data/stories/*/* data/download.sh data/archive_to_csv.py Makefile
     install -m 644 grader/handout/README.md "$stage/README.md"
     install -m 644 grader/handout/README.fr.md "$stage/README.fr.md"
-    put common/po/* common/base/language.py common/tensor/tensor_gdb.py labs/GLOSSARY.md
+    put common/po/* common/base/{language,output}.py common/tensor/tensor_gdb.py labs/GLOSSARY.md
     [ -z "$independent" ] || sed -i 's/^A lab builds on your own earlier ones: 2, 3, 4 and 6 on 1; 5 on 1 and 2; 7 on 1, 4 and 6;$/The kit has f and g, compiled: you can do labs 2, 3, 4 and 6 before 1. The others build on your own earlier ones: 5 on 2; 7 on 4 and 6;/' "$stage/README.md"
     [ -z "$independent" ] || sed -i 's/^Une balise repose sur les précédentes : 2, 3, 4 et 6 sur 1 ; 5 sur 1 et 2 ; 7 sur 1, 4 et 6 ;$/f et g sont déjà dans le kit, compilés : les balises 2, 3, 4 et 6 peuvent se faire avant la 1. Les autres reposent sur vos balises précédentes : 5 sur 2 ; 7 sur 4 et 6 ;/' "$stage/README.fr.md"
     put .gitignore .vscode/* .devcontainer/*

@@ -190,7 +190,7 @@ static Options options_of(int argc, char **argv)
     return o;
 }
 
-static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUTS])
+static void must_have_outputs(const Options *o, const Format *formats[MAX_OUTPUTS])
 {
     Problem problem;
     if (o->formats != o->outs)
@@ -198,20 +198,20 @@ static void must_have_outputs(const Options *o, FormatWriter *writers[MAX_OUTPUT
                      o->formats < o->outs ? _("OUT needs a FORMAT")
                                           : _("FORMAT needs the name of a file, OUT"));
     for (int i = 0; i < o->formats; i++)
-        if (!(writers[i] = format_of(o->format[i], &problem)))
+        if (!(formats[i] = format_of(o->format[i], &problem)))
             give_up(&problem);
 }
 
 /* Writes the files; call it before the first lab and after each lab. However the grader ends, they
  * then hold everything that was graded. */
-static void keep(FormatWriter *const writers[MAX_OUTPUTS], const Options *o, Verdict *verdict,
+static void keep(const Format *const formats[MAX_OUTPUTS], const Options *o, Verdict *verdict,
                  double begin)
 {
     Problem problem;
     verdict->seconds = clock_now() - begin;
     for (int i = 0; i < o->formats; i++) {
-        char *text = writers[i](verdict);
-        bool written = write_file(o->out[i], text, &problem);
+        char *text = formats[i]->writer(verdict);
+        bool written = write_file(o->out[i], &formats[i]->kind, text, &problem);
         free(text);
         if (!written)
             give_up(&problem);
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
     Options o = options_of(argc, argv);
     omp_set_num_threads(1); /* threads that spin before the next loop take cores from the ranks */
     keep_memory();
-    FormatWriter *writers[MAX_OUTPUTS];
+    const Format *formats[MAX_OUTPUTS];
     Problem problem;
     if (o.list || o.may_send) {
         if (o.list)
@@ -282,8 +282,8 @@ int main(int argc, char **argv)
     Verdict verdict = {results, choose_labs(results, &o), o.seed, o.author, 0, o.sandbox};
     for (int i = 0; i < verdict.count; i++)
         must_have_case(results[i].lab, &o);
-    must_have_outputs(&o, writers);
-    keep(writers, &o, &verdict, begin);
+    must_have_outputs(&o, formats);
+    keep(formats, &o, &verdict, begin);
     for (int i = 0; i < verdict.count; i++) {
         results[i].state = GRADED;
         grade_lab(&results[i], &o);
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
         if (o.margins)
             report_margins(stdout, &results[i]);
         fflush(stdout);
-        keep(writers, &o, &verdict, begin);
+        keep(formats, &o, &verdict, begin);
     }
     printf("%s%s %llu", verdict.count > 1 ? "\n" : "", _("seed"), (unsigned long long)o.seed);
     if (o.cases)

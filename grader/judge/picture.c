@@ -234,7 +234,7 @@ int picture_lab(const Options *o)
     judge_case(&result, c, index, outcome);
     clean_result(&result);
     char *text = json_file(case_json(o, &result, c, index, outcome));
-    const bool written = write_file(o->picture, text, &problem);
+    const bool written = write_file(o->picture, NULL, text, &problem);
     free(text);
     runs_free(runs);
     if (!written)

@@ -44,7 +44,7 @@ static void write_result(const Options *o, double tokens_per_second, double loss
                                       "loss", isfinite(loss) ? json_real(loss) : json_null()),
                             JSON_INDENT(1));
     for (int i = 0; i < o->outs; i++)
-        if (!write_file(o->out[i], text, &problem))
+        if (!write_file(o->out[i], NULL, text, &problem))
             give_up(&problem);
     free(text);
 }

@@ -103,7 +103,7 @@ check "what is refused leaves the page as it was" cmp -s before.html "$page"
 if unshare -rm true 2> /dev/null; then
     # shellcheck disable=SC2016 # the inner shell expands it
     unshare -rm bash -c 'mount -t tmpfs -o size=8k none none && make --silent board DIR=class OUT=none/board.html; ls -A none' > out 2>&1
-    check "a full disk is one error, and leaves no half-written page" [ "$(grep -c '^error: the page none/board.html cannot be written' out) $(grep -cE '^board.html' out)" = "1 0" ]
+    check "a full disk is one error, and leaves no half-written page" [ "$(grep -c '^error: none/board.html cannot be written' out) $(grep -cE '^board.html' out)" = "1 0" ]
 else
     echo "skip - a full disk is one error: this user may mount nothing (unshare -rm)"
 fi

@@ -53,6 +53,15 @@ refused "OUT alone is refused" "FORMAT" --out x
 refused "an OUT without a name is refused" "it has no name" --format json --out ''
 refused "an OUT that is a folder is refused before grading" "it is a folder" --format json --out build
 refused "an OUT in a folder that does not exist is refused before grading" "No such file" --format json --out none/x
+cp "$(lab_file 1)" lab.kept
+ln -s "$(lab_file 1)" link
+for format in json junit tap gradescope autolab github; do
+    refused "a lab's file is not replaced by a result for $format" "the file exists, and is not a result in this format" --format $format --out "$(lab_file 1)"
+    refused "nor is a result for another platform" "is not a result in this format" --format $format --out "full.$([ $format = tap ] && echo json || echo tap)"
+done
+refused "nor is a lab's file behind a link" "is not a result in this format" --format tap --out link
+check "the lab is as it was" cmp -s lab.kept "$(lab_file 1)"
+check "earlier results are replaced" written full 0 --lab 1
 refused "an OUT that is a device is refused before grading" "not a file" --format json --out /dev/null
 refused "sizes that no lab can have are refused" "do not determine how much it may send: ' n=0'" --may-send "B=8 n=0"
 # shellcheck disable=SC2016 # for the judge

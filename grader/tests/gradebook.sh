@@ -41,6 +41,14 @@ tar xzf zoë.tar.gz -C damaged
 echo "/* later */" >> damaged/labs/01-*/collectives.c
 mkdir -p odd/09-grouped-collectives && mkfifo odd/09-grouped-collectives/grouped-collectives.c
 refused "a FIFO in place of a lab is refused" "it cannot be read: it is not a file" timeout 20 build/hand-in --name x --labs odd --out x.tar.gz
+cp "$(lab_file 1)" lab.kept
+tar czf other.tar.gz lab.kept
+for name in "$(lab_file 1)" other.tar.gz; do
+    refused "a hand-in does not replace ${name##*/}" "the file exists, and is not a hand-in" build/hand-in --name x --out "$name"
+done
+check "the lab is as it was" cmp -s lab.kept "$(lab_file 1)"
+build/hand-in --name "Zoë d'Été-天" --out zoë.tar.gz > out 2>&1
+check "an earlier hand-in is replaced" [ $? = 0 ]
 refused "an OUT that cannot be written is refused" "cannot be written" build/hand-in --name x --out none/x.tar.gz
 
 # ---- grading many
@@ -50,6 +58,7 @@ refused "a DIR that does not exist is refused" "cannot be read" build/gradebook 
 check "a refused gradebook leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -name 'none*')" ]
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
+refused "a table does not replace a submission" "the file exists, and is not a table of grades" build/gradebook --dir many --out zoë.tar.gz
 refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
 refused "a SEED that is not a number is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999

@@ -74,7 +74,7 @@ static void after(void)
 static bool replace(const char *text)
 {
     Problem problem;
-    Replacement *file = replacement_begin(path, "", "%s", &problem);
+    Replacement *file = replacement_begin(path, NULL, "", "%s", &problem);
     ck_assert_ptr_nonnull(file);
     replacement_put(file, text, strlen(text));
     return replacement_end(file, "", "%s", &problem);
@@ -108,7 +108,7 @@ START_TEST(a_file_that_is_dropped_leaves_nothing)
 {
     Problem problem;
     has_only_named_files = _i == 1;
-    Replacement *file = replacement_begin(path, "", "%s", &problem);
+    Replacement *file = replacement_begin(path, NULL, "", "%s", &problem);
     ck_assert_ptr_nonnull(file);
     replacement_drop(file);
     ck_assert_int_eq(files(false), 0);
@@ -151,16 +151,62 @@ START_TEST(where_files_need_names_the_next_write_replaces_what_a_killed_process_
 }
 END_TEST
 
+static bool is_short(const char *name)
+{
+    struct stat found;
+    return stat(name, &found) == 0 && found.st_size < 20;
+}
+
+START_TEST(an_output_replaces_nothing_an_empty_file_or_an_earlier_output_of_its_kind)
+{
+    const OutputKind kind = {"a note", "note: ", is_short};
+    char link[128];
+    Problem problem = {0};
+    snprintf(link, sizeof link, "%s/link", folder);
+    ck_assert_int_eq(symlink("file", link), 0);
+    for (int through_link = 0; through_link < 2; through_link++) {
+        const char *name = through_link ? link : path;
+        unlink(path);
+        ck_assert(output_may_replace(name, &kind, &problem));
+        ck_assert(replace(""));
+        ck_assert(output_may_replace(name, &kind, &problem));
+        ck_assert(replace("a note: 1"));
+        ck_assert(output_may_replace(name, &kind, &problem));
+        ck_assert(replace("another text"));
+        ck_assert_ptr_null(replacement_begin(name, &kind, "", "%s", &problem));
+        ck_assert_str_eq(problem.what, "the file exists, and is not a note");
+        ck_assert_str_eq(problem.where, name);
+        ck_assert(replace("a note: 1, which is_one() finds too long"));
+        ck_assert_ptr_null(replacement_begin(name, &kind, "", "%s", &problem));
+    }
+    ck_assert(output_may_replace("/dev/null", &kind, &problem));
+}
+END_TEST
+
+START_TEST(two_paths_of_one_file_are_the_same_output_also_before_it_exists)
+{
+    char other[128];
+    snprintf(other, sizeof other, "%s/./file", folder);
+    for (int exists = 0; exists < 2; exists++) {
+        ck_assert(is_same_output(path, other));
+        ck_assert(!is_same_output(path, folder));
+        ck_assert(!is_same_output("file", path));
+        ck_assert(!is_same_output("/no/such/file", "/no/such/file"));
+        ck_assert(replace("first"));
+    }
+}
+END_TEST
+
 START_TEST(each_of_two_writers_at_once_replaces_the_whole_file)
 {
     Problem problem;
     has_only_named_files = _i == 1;
-    Replacement *first = replacement_begin(path, "", "%s", &problem);
-    Replacement *second = replacement_begin(path, "", "%s", &problem);
+    Replacement *first = replacement_begin(path, NULL, "", "%s", &problem);
+    Replacement *second = replacement_begin(path, NULL, "", "%s", &problem);
     replacement_put(first, "first", 5);
     replacement_put(second, "other", 5);
     ck_assert(replacement_end(first, "", "%s", &problem));
-    Replacement *third = replacement_begin(path, "", "%s", &problem);
+    Replacement *third = replacement_begin(path, NULL, "", "%s", &problem);
     replacement_drop(third);
     ck_assert(replacement_end(second, "", "%s", &problem));
     is("other");
@@ -177,6 +223,8 @@ Suite *suite(void)
     tcase_add_test(c, a_process_killed_while_it_writes_leaves_the_old_file_alone);
     tcase_add_test(c, where_files_need_names_the_next_write_replaces_what_a_killed_process_left);
     tcase_add_loop_test(c, each_of_two_writers_at_once_replaces_the_whole_file, 0, 2);
+    tcase_add_test(c, an_output_replaces_nothing_an_empty_file_or_an_earlier_output_of_its_kind);
+    tcase_add_test(c, two_paths_of_one_file_are_the_same_output_also_before_it_exists);
     suite_add_tcase(s, c);
     return s;
 }

@@ -78,7 +78,8 @@ static void write_rank(const CheckpointIndex *index, int stage, int rank)
     Problem problem;
     const Path path = shard_path(folder, index, stage, rank);
     const char *const metadata[] = {"step", "3", NULL};
-    SafetensorsWriter *writer = safetensors_begin(path.text, tensors, count, metadata, &problem);
+    SafetensorsWriter *writer =
+        safetensors_begin(path.text, tensors, count, metadata, NULL, &problem);
     for (int i = 0; i < count; i++) {
         safetensors_put(writer, values[i], shape_count(tensors[i].shape));
         free((char *)tensors[i].name);

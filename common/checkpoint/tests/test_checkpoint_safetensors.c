@@ -18,7 +18,7 @@ static void write_with(const char *step)
                                   {.name = "row", .shape = SHAPE(2)}};
     const char *const metadata[] = {"step", step, NULL};
     Problem problem;
-    SafetensorsWriter *writer = safetensors_begin(path, tensors, 3, metadata, &problem);
+    SafetensorsWriter *writer = safetensors_begin(path, tensors, 3, metadata, NULL, &problem);
     ck_assert_ptr_nonnull(writer);
     safetensors_put(writer, numbers, 6);
     safetensors_put(writer, numbers, 0);
@@ -298,7 +298,7 @@ START_TEST(a_part_is_read_with_and_without_checksums)
     assert_reads_a_part(file);
     safetensors_close(file);
     SafetensorsWriter *writer =
-        safetensors_begin(path, &tensor, 1, (const char *const[]){NULL}, &problem);
+        safetensors_begin(path, &tensor, 1, (const char *const[]){NULL}, NULL, &problem);
     safetensors_put(writer, matrix_numbers, 12);
     ck_assert(safetensors_end(writer, &problem));
     file = opened();
@@ -435,11 +435,12 @@ START_TEST(fifos_folders_and_missing_paths_are_refused)
     unlink(path);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     assert_refused("it is not a file");
-    ck_assert_ptr_null(safetensors_begin(path, NULL, 0, (const char *const[]){NULL}, &problem));
+    ck_assert_ptr_null(
+        safetensors_begin(path, NULL, 0, (const char *const[]){NULL}, NULL, &problem));
     ck_assert_ptr_null(safetensors_open("/tmp/no/such/file", &problem));
     ck_assert_ptr_null(safetensors_open("/tmp", &problem));
-    ck_assert_ptr_null(
-        safetensors_begin("/tmp/no/such/file", NULL, 0, (const char *const[]){NULL}, &problem));
+    ck_assert_ptr_null(safetensors_begin("/tmp/no/such/file", NULL, 0, (const char *const[]){NULL},
+                                         NULL, &problem));
 }
 END_TEST
 

@@ -58,7 +58,7 @@ static void put_tensors(const char *model, const char *from, const char *to)
     }
     SafetensorsWriter *writer =
         safetensors_begin(path_in(folder, "model.safetensors").text, tensors, count,
-                          (const char *const[]){NULL}, &problem);
+                          (const char *const[]){NULL}, NULL, &problem);
     for (int i = 0; i < count; i++) {
         safetensors_put(writer, numbers[i], shape_count(tensors[i].shape));
         free(numbers[i]);

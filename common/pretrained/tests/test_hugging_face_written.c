@@ -46,7 +46,7 @@ static void save(const TransformerConfig *config, const Model *model)
     ck_assert(checkpoint_index_write(&index, folder, &problem));
     SafetensorsWriter *writer =
         safetensors_begin(shard_path(folder, &index, 0, 0).text, tensors, index.count,
-                          (const char *const[]){"step", "0", NULL}, &problem);
+                          (const char *const[]){"step", "0", NULL}, NULL, &problem);
     int i = 0;
     for (const Parameter *p = model->parameters; p; p = p->next) {
         safetensors_put(writer, reals(p->value), tensor_count(p->value));

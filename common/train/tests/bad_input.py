@@ -92,9 +92,18 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                              capture_output=True, text=True, check=False)
         check(dry.returncode == 2 and "No space left" in dry.stdout and "free some space" in dry.stdout and dry.stdout.endswith("\nall\n"),
               "a metrics file on a full disk is refused before training, and removed", dry.stdout + dry.stderr)
-    kept = file_with(folder, "kept.jsonl", b"x" * 10)
+    earlier = b'{"step":1,"comm_bytes":0}\n'
+    kept = file_with(folder, "kept.jsonl", earlier)
     subprocess.run([f"{BUILD}/train", "--dry", "1", "--metrics", kept], cwd=ROOT, check=False)
-    check(os.path.getsize(kept) == 10, "an existing metrics file is kept until training begins", str(os.path.getsize(kept)))
+    check(os.path.getsize(kept) == len(earlier), "an existing metrics file is kept until training begins", str(os.path.getsize(kept)))
+    os.symlink("kept.jsonl", f"{folder}/link")
+    for option, name, words in ("metrics", "huge.csv", "is not a file of metrics"), ("trace", "kept.jsonl", "is not a trace"), ("trace", "link", "is not a trace"):
+        refused(f"--{option} does not replace {name}", [words, "name another file"], 2, "--tp", 2, f"--{option}", f"{folder}/{name}")
+    check(os.path.getsize(kept) == len(earlier) and os.path.islink(f"{folder}/link"), "the files are as they were", str(os.listdir(folder)))
+    for one in "new", "kept.jsonl":
+        refused(f"METRICS={one} and TRACE=./{one} are one file", ["METRICS and TRACE name the same file"], 2, "--tp", 2, "--metrics", f"{folder}/{one}", "--trace",
+                f"{folder}/./{one}")
+    check(not os.path.exists(f"{folder}/new"), "a refused run creates no metrics")
     refused("a cache that cannot be written is refused", ["cache"], 2, "--tp", 2, "--cache", "/proc/nowhere")
     refused("a run that does not fit in MEM is refused, with what the memory holds",
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",

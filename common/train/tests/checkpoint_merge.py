@@ -57,6 +57,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         keys = {"format", "step", *(f"xxh3:{name}" for name in tensors)}
         check(tensors == undivided(newest(saved), "weight") and len(tensors) == 23 and metadata["format"] == "pt" and metadata["step"] == "2" and set(metadata) == keys,
               f"the merged weights of {ranks} ranks equal those of the shards", done.stderr)
+        shard = f"{newest(saved)}/rank-0-of-{ranks}.safetensors"
+        over, again = tool("merge", saved, shard), tool("merge", saved, merged)
+        check(over.returncode == 2 and "is not a merged checkpoint" in over.stderr and tool("info", saved).returncode == 0, "a shard is not replaced by the merged weights",
+              over.stdout + over.stderr)
+        check(again.returncode == 0 and read_file(merged) == (tensors, metadata), "an earlier merged file is replaced", again.stderr)
         check(not [name for name in os.listdir(temporary) if name.startswith(f"merged{ranks}.")], "no temporary file is left beside the merged file")
     peer_reads("Python's safetensors reads the merged file", merged, tensors)
     shard = os.path.join(newest(saved), "rank-1-of-4.safetensors")

@@ -4,10 +4,12 @@ errors."""
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
 import xml.dom.minidom
+import xml.etree.ElementTree
 
 from runs import ROOT, check, command
 
@@ -104,11 +106,27 @@ def main(folder):
     check(sorted(os.listdir(folder)) == sorted([*before, "taken.svg"]), "and leaves nothing half-written", str(os.listdir(folder)))
     kept, words = os.path.join(folder, "kept.svg"), "ulimit -f 4; trap '' XFSZ; exec make -C \"$0\" --silent plot METRICS=\"$1\" OUT=\"$2\""
     with open(kept, "w", encoding="utf-8") as file:
-        file.write("<svg/>")
+        file.write("<svg/><!-- drawn by Balise -->")
     full = subprocess.run(["bash", "-c", words, ROOT, falls, kept], capture_output=True, text=True, check=False)
     with open(kept, encoding="utf-8") as file:
-        check(full.returncode == 2 and full.stderr.startswith("error: ") and "File too large" in full.stderr and full.stderr.count("HINT: ") == 1 and file.read() == "<svg/>" and not [name for name in os.listdir(folder) if name.startswith("kept.svg.")],
+        check(full.returncode == 2 and full.stderr.startswith("error: ") and "File too large" in full.stderr and full.stderr.count("HINT: ") == 1 and file.read() == "<svg/><!-- drawn by Balise -->" and not [name for name in os.listdir(folder) if name.startswith("kept.svg.")],
               "a full disk is one error, and leaves the earlier picture", full.stdout + full.stderr)
+    for name in ("kept.svg", "kept.png"):
+        picture, content = os.path.join(folder, name), b"\x89PNG, of another program"
+        with open(picture, "wb") as file:
+            file.write(content)
+        refused(folder, f"a picture over {name} of another program", "is not a picture of make plot", METRICS=falls, OUT=picture)
+        with open(picture, "rb") as file:
+            check(file.read() == content, "and that file stays")
+        os.unlink(picture)
+        check(plot(folder, METRICS=falls, OUT=picture).returncode == 0 == plot(folder, METRICS=f"{falls} {rises}", OUT=picture).returncode, f"a picture replaces an earlier one, {name}")
+    input_svg = shutil.copy(falls, os.path.join(folder, "metrics.svg"))
+    refused(folder, "a picture over its own metrics", "is not a picture of make plot", METRICS=input_svg, OUT=input_svg)
+    for name in "`touch owned`$(touch owned)", "it's", 'a "curve"', "ends in \\\\", "two\nlines; system('touch owned')":
+        titled, owned, picture = shutil.copy(falls, os.path.join(folder, f"{name}.jsonl")), os.path.join(ROOT, "owned"), os.path.join(folder, "titles.svg")
+        done = subprocess.run(["python3", "common/plot/plot.py"], cwd=ROOT, env={**os.environ, "METRICS": shlex.quote(titled), "OUT": picture, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False)
+        texts = ["".join(text.itertext()).strip() for text in xml.etree.ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
+        check(done.returncode == 0 and not os.path.exists(owned) and name.replace("\n", " ") in texts, f"the title of a curve is its file's name, {name!r}", f"{done.stderr}{texts}")
     odd = os.path.join(folder, "it's a \"curve\".svg")
     check(plot(folder, METRICS=falls, OUT=odd).returncode == 0 and os.path.getsize(odd) > 1000, "a picture's name may contain quotes")
 

@@ -76,6 +76,16 @@ try:
     check("a file that cannot be written is an error", False, "nothing was said")
 except SystemExit as end:
     check("a file that cannot be written is an error", end.code == 2 and os.listdir(work) == ["kept.json"], os.listdir(work))
+with open(os.path.join(work, "notes"), "w", encoding="utf-8") as file:
+    file.write("notes")
+for wrong, others in ("notes", []), ("kept.json", [("COMPARE", f"{work}/./kept.json")]):
+    try:
+        rows.output.make_room(os.path.join(work, wrong), rows.SAVED, others)
+        check(f"SAVE={wrong} is refused", False, "nothing was said")
+    except SystemExit as end:
+        check(f"SAVE={wrong} is refused", end.code == 2)
+rows.output.make_room(kept, rows.SAVED)
+os.unlink(os.path.join(work, "notes"))
 with open(kept, encoding="utf-8") as file:
     check("SAVE keeps every value", json.load(file)["rows"][2]["values"] == [10, 15])
 

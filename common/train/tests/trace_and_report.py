@@ -305,6 +305,10 @@ def main(folder):
     done = make(folder, "NTASKS=1", f"OUT={folder}/precious.html")
     check(done.returncode == 2 and "is not a page" in done.stderr and "step 1/" not in done.stdout and os.path.getsize(f"{folder}/precious.html") > 100,
           "a page does not replace another file", done.stdout + done.stderr)
+    for setting in "METRICS", "TRACE":
+        done = make(folder, "NTASKS=1", f"OUT={folder}/one", f"{setting}={folder}/./one")
+        refused(f"a page that would be written over {setting} is refused before training", [f"is also the file of {setting}"], done)
+    check(not os.path.exists(f"{folder}/one"), "and nothing is written")
     done = make(folder, "NTASKS=1", f"OUT={folder}/none/page.html")
     check(done.returncode == 2 and "there is no folder" in done.stderr and "step 1/" not in done.stdout, "a page in a missing folder is refused before training", done.stderr)
     words = ("import resource, signal, sys; sys.path.insert(0, 'common/page'); import page; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "

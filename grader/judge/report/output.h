@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "base/problem.h"
+#include "base/replacement.h"
 
-/** Replaces the file by one with `text`. On failure returns false with `problem`, and the old file
+/** Replaces the file, an earlier output of this kind, by one with `text`. On failure returns false with `problem`, and the old file
  *  stays. */
-bool write_file(const char *path, const char *text, Problem *problem);
+bool write_file(const char *path, const OutputKind *kind, const char *text, Problem *problem);

@@ -7,18 +7,23 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-static const struct {
-    const char *name;
-    FormatWriter *writer;
-} formats[] = {{"json", json_text},       {"junit", junit_text},
-               {"tap", tap_text},         {"gradescope", gradescope_text},
-               {"autolab", autolab_text}, {"github", github_text}};
+#define OF(mark)                                                                                   \
+    {                                                                                              \
+        N_("a result in this format"), mark, NULL                                                  \
+    }
+static const Format formats[] = {
+    {"json", json_text, OF("\"format\": \"balise verdict\"")},
+    {"junit", junit_text, OF("<testsuites name=\"Balise\"")},
+    {"tap", tap_text, OF("TAP version 14\n1..")},
+    {"gradescope", gradescope_text, OF("{\n  \"score\": ")},
+    {"autolab", autolab_text, OF("Balise, seed ")},
+    {"github", github_text, OF("{\n  \"version\": 1,\n  \"status\": ")}};
 
-FormatWriter *format_of(const char *name, Problem *problem)
+const Format *format_of(const char *name, Problem *problem)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (!strcmp(name, formats[i].name))
-            return formats[i].writer;
+            return &formats[i];
     problem_set(problem, NULL, "FORMAT is one of json, junit, tap, gradescope, autolab, github",
                 "there is no format '%.60s'", name);
     return NULL;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/replacement.h"
 #include "grader/judge/report/verdict.h"
 
 /** Returns the whole text of a file; the caller frees it. */
@@ -13,8 +14,15 @@ typedef char *FormatWriter(const Verdict *verdict);
 /** The writers of all formats. */
 FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, github_text;
 
-/** The writer of the format with this name, or NULL with `problem`. */
-FormatWriter *format_of(const char *name, Problem *problem);
+/** A format. */
+typedef struct Format {
+    const char *name;     /**< as in FORMAT */
+    FormatWriter *writer; /**< makes its text */
+    OutputKind kind;      /**< what its files replace */
+} Format;
+
+/** The format with this name, or NULL with `problem`. */
+const Format *format_of(const char *name, Problem *problem);
 
 /* ---- shared by several formats ------------------------------------------------------------------------- */
 

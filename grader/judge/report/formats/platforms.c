@@ -90,12 +90,13 @@ char *autolab_text(const Verdict *verdict)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     json_t *scores = json_object();
+    fprintf(out, "Balise, seed %llu\n\n", (unsigned long long)verdict->seed);
     for (int i = 0; i < verdict->count; i++) {
         report_lab(out, verdict, &verdict->labs[i], plain_page);
         snprintf(name, sizeof name, "lab%d", verdict->labs[i].lab->number);
         json_object_set_new(scores, name, json_integer(verdict->labs[i].points));
     }
-    fprintf(out, "\nseed %llu\n", (unsigned long long)verdict->seed);
+    putc('\n', out);
     report_total(out, verdict, plain_page);
     json_t *line = json_pack("{s:o}", "scores", scores);
     char *last = json_dumps(line, 0);
