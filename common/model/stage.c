@@ -238,20 +238,15 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
         misuse(
             "when mesh->pp_degree is 1, the stage is both first and last: it neither sends nor receives",
             "%s: there is only one stage, so there is no other stage to exchange with", function);
-    if (mesh->pp_rank == 0 && other == -1)
-        misuse(
-            "the first stage neither receives an input nor sends a gradient: test mesh->pp_rank == 0, since several ranks of the world may be in it",
-            "%s: there is no stage -1, but stage 0 has called this function, and it is the first",
-            function);
-    if (mesh->pp_rank == mesh->pp_degree - 1 && other == mesh->pp_degree)
-        misuse(
-            "the last stage neither sends its output nor receives a gradient: test mesh->pp_rank == mesh->pp_degree - 1, since several ranks of the world may be in it",
-            "%s: there is no stage %d, but stage %d has called this function, and it is the last",
-            function, other, mesh->pp_rank);
     if (other < 0 || other >= mesh->pp_degree)
         misuse(
-            "the stage before this one is mesh->pp_rank - 1 (the first has none), the next is mesh->pp_rank + 1 (the last has none)",
-            "%s: there is no stage %d, only 0 to %d", function, other, mesh->pp_degree - 1);
+            mesh->pp_rank == 0 && other == -1
+                ? N_("the first stage neither receives an input nor sends a gradient: test mesh->pp_rank == 0, since several ranks of the world may be in it")
+            : mesh->pp_rank == mesh->pp_degree - 1 && other == mesh->pp_degree
+                ? N_("the last stage neither sends its output nor receives a gradient: test mesh->pp_rank == mesh->pp_degree - 1, since several ranks of the world may be in it")
+                : N_("the stage before this one is mesh->pp_rank - 1 (the first has none), the next is mesh->pp_rank + 1 (the last has none)"),
+            "%s was called by stage %d: there is no stage %d, only 0 to %d", function,
+            mesh->pp_rank, other, mesh->pp_degree - 1);
     if (other == mesh->pp_rank)
         misuse(
             "exchange with the stage before, mesh->pp_rank - 1, or with the next, mesh->pp_rank + 1",

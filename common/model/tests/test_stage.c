@@ -211,7 +211,8 @@ START_TEST(a_stage_that_does_not_exist_is_refused)
     ASSERT_MISUSE(stage_send(stage, x, 0), "cannot exchange with itself");
     ASSERT_MISUSE(stage_send(stage, NULL, 1), "stage_send: x is NULL");
     ASSERT_MISUSE(stage_send_blocking(stage, NULL, 1), "stage_send_blocking: x is NULL");
-    ASSERT_MISUSE(stage_send_start(stage, x, 2), "stage_send_start: there is no stage 2");
+    ASSERT_MISUSE(stage_send_start(stage, x, 2),
+                  "stage_send_start was called by stage 0: there is no stage 2");
     ASSERT_MISUSE(stage_sends_finish(NULL), "the stage is NULL");
     ASSERT_MISUSE(stage_micros(NULL), "the stage is NULL");
     ck_assert_int_eq(stage_micros(stage), 1);
@@ -223,7 +224,8 @@ START_TEST(a_stage_that_does_not_exist_is_refused)
     stage_run(stage, 0, x);
     ASSERT_MISUSE(stage_receive_gradient(stage, 0, 3), "there is no stage 3");
     fill(stage, 0, 0, B);
-    ASSERT_MISUSE(stage_receive(stage, 0, -1), "there is no stage -1, but stage 0 has called");
+    ASSERT_MISUSE(stage_receive(stage, 0, -1),
+                  "stage_receive was called by stage 0: there is no stage -1");
     stage_down();
     stage_up(0, 1);
     ASSERT_MISUSE(stage_send(stage, stage_embed(stage, 0), 1), "there is only one stage");

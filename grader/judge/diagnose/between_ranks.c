@@ -19,7 +19,7 @@ bool right_on_first_rank(const Evidence *e)
     if (e->trial->rank == 0 || !first ||
         !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
-    return says(e, _("the result is right on the first rank only"));
+    return first_ones_right(e) || says(e, _("the result is right on the first rank only"));
 }
 
 static bool calls_scan(const Calls *calls)

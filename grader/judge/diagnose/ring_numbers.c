@@ -129,6 +129,19 @@ static bool ends_at_other_chunk(const Ring *r)
     return false;
 }
 
+/* Has this rank received a message in this call? */
+static bool has_received(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const Label where = ring_label(ITSELF, e->want->label.index, e->want->label.step);
+    for (int64_t i = 0; calls && i < calls->rank[e->trial->rank].count; i++) {
+        const Call *call = &calls->rank[e->trial->rank].call[i];
+        if (call->rule == MESSAGE && call->from >= 0 && label_equal(&call->where, &where))
+            return true;
+    }
+    return false;
+}
+
 enum { MOST_TIMES = 3 }; /* 0, 1 or 2 times */
 
 /* Is the chunk a sum in which rank k is counted times[k] times? */
@@ -154,7 +167,11 @@ static bool says_times(const Ring *r, const int times[])
         twice = times[k] == 2 ? k : twice;
     }
     if (missing == n - 1 && times[r->place] == 1)
-        return says(r->e, _("its chunk holds this rank's own contribution only"));
+        return says(r->e, "%s",
+                    has_received(r->e)
+                        ? _("its chunk holds this rank's own contribution only: what "
+                            "arrived was not added to it")
+                        : _("its chunk holds this rank's own contribution only"));
     if (twice >= 0)
         return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),
                     rank_at(r, twice));

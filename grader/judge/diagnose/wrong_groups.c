@@ -1,9 +1,7 @@
 /* Labs 8, 10 and 14: explains a wrong group. */
+#include "grader/judge/diagnose/wrong_groups.h"
 
-#include "grader/judge/diagnose/trial.h"
-#include "grader/labs/groups.h"
-
-static bool are(const Entry *got, Members m)
+bool are(const Entry *got, Members m)
 {
     if (got->count != m.count)
         return false;
@@ -13,7 +11,7 @@ static bool are(const Entry *got, Members m)
     return true;
 }
 
-static bool same_set(const Entry *got, const Entry *want)
+bool same_set(const Entry *got, const Entry *want)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < got->count; i++)
@@ -87,19 +85,6 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
     return _("the group is not made of the ranks that hold the same piece of the weights");
 }
 
-/* Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
- * cause if it gives the numbers of all ranks. */
-typedef enum Taken {
-    IN_WORLD,
-    IN_TP,
-    REPLICA,
-    BY_GROUPS,
-    OVER_GROUPS,
-    ALL_RANKS,
-    GROUPS_MADE,
-    TAKEN
-} Taken;
-
 static int taken(const Case *c, int rank, Taken what)
 {
     int groups = c->world / c->tp;
@@ -108,7 +93,7 @@ static int taken(const Case *c, int rank, Taken what)
     return values[what];
 }
 
-static bool all_are(const Trial *t, Label label, Taken what)
+bool all_are(const Trial *t, Label label, Taken what)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, VALUES, label);
@@ -140,198 +125,6 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
         return _("this is the number of groups, not of the ranks in one");
     return is_rank ? _("it is not this rank's place in the group")
                    : _("it is not the size of the group");
-}
-
-/* ---- lab 14 -------------------------------------------------------------------------------------------------- */
-
-/* Orders of the axes, each from the one that changes fastest from rank to rank; the right order first. */
-typedef GroupName AxisOrder[AXES];
-static const AxisOrder orders[] = {{TP, DP, PP}, {TP, PP, DP}, {DP, TP, PP},
-                                   {DP, PP, TP}, {PP, TP, DP}, {PP, DP, TP}};
-enum { ORDERS = sizeof orders / sizeof *orders, RIGHT_ORDER = 0 };
-
-static int degree_of(const Case *c, GroupName axis)
-{
-    return axis == TP ? c->tp : axis == DP ? replicas_of(c) : c->pp;
-}
-
-static Members members_in(const Case *c, const AxisOrder order, GroupName axis, int rank)
-{
-    int stride = 1;
-    for (int i = 0; order[i] != axis; i++)
-        stride *= degree_of(c, order[i]);
-    return (Members){rank - rank / stride % degree_of(c, axis) * stride, stride,
-                     degree_of(c, axis)};
-}
-
-/* On all ranks, does this label's axis have the groups, or the places in them, that axis `as` has
- * in a grid of this order? */
-static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder order)
-{
-    for (int rank = 0; rank < t->c->world; rank++) {
-        const Members m = members_in(t->c, order, as, rank);
-        const Entry *got = entry_of_rank(t, rank, VALUES, label);
-        if (!got || !(label.what == MEMBERS_OF
-                          ? are(got, m)
-                          : got->count == 1 && numbers_of(got)[0] == place_in(m, rank)))
-            return false;
-    }
-    return true;
-}
-
-/* The order of a grid in which this axis is right and, with `all`, the other axes too; or NULL. */
-static const GroupName *order_found(const Trial *t, Label label, bool all)
-{
-    for (int i = 0; i < ORDERS; i++) {
-        bool fits = true;
-        for (GroupName axis = TP; axis < AXES; axis++) {
-            Label one = label;
-            one.index = (int)axis;
-            fits = fits && ((!all && one.index != label.index) || is_axis(t, one, axis, orders[i]));
-        }
-        if (fits)
-            return orders[i];
-    }
-    return NULL;
-}
-
-/* "pp first, then along dp" */
-static void write_order(const Case *c, const AxisOrder order, char *text, size_t size)
-{
-    text[0] = 0;
-    for (int i = 0, before = 0; i < AXES; i++)
-        if (degree_of(c, order[i]) > 1)
-            append(text, size, "%s%s",
-                   before++ == 0 ? ""
-                   : before == 2 ? _(" first, then along ")
-                                 : _(", then along "),
-                   group_names[order[i]]);
-}
-
-static const char *of_another_order(const Trial *t, Label label, bool all)
-{
-    static char text[300];
-    char is[80], right[80];
-    const GroupName *order = order_found(t, label, all);
-    if (!order)
-        return NULL;
-    write_order(t->c, order, is, sizeof is);
-    write_order(t->c, orders[RIGHT_ORDER], right, sizeof right);
-    snprintf(text, sizeof text,
-             label.what == MEMBERS_OF
-                 ? _("this is the %s group of a grid whose ranks are numbered along %s; here they "
-                     "are numbered along %s")
-                 : _("this is the %s_rank of a grid whose ranks are numbered along %s; here they "
-                     "are numbered along %s"),
-             group_names[label.index], is, right);
-    return text;
-}
-
-/* The other axis to which these groups, or places, belong; or AXES. */
-static GroupName another_axis(const Trial *t, Label label)
-{
-    GroupName axis = TP;
-    while (axis < AXES &&
-           (axis == (GroupName)label.index || !is_axis(t, label, axis, orders[RIGHT_ORDER])))
-        axis++;
-    return axis;
-}
-
-/* Names the other axes along which the members differ. */
-static const char *mixed_group(const Case *c, GroupName of, int rank, const Entry *got)
-{
-    static const char *const others[AXES] = {N_("ranks that hold different pieces of the weights"),
-                                             N_("ranks of other replicas"),
-                                             N_("ranks of other stages")};
-    static char text[400];
-    char found[240] = "";
-    for (GroupName axis = TP; axis < AXES; axis++) {
-        bool differs = false;
-        for (int64_t i = 0; i < got->count && axis != of; i++) {
-            const int member = (int)numbers_of(got)[i];
-            differs = differs || place_in(group_members(c, axis, member), member) !=
-                                     place_in(group_members(c, axis, rank), rank);
-        }
-        if (differs)
-            append(found, sizeof found, "%s%s", found[0] ? _(" and ") : "", _(others[axis]));
-    }
-    if (!found[0])
-        return _("members are missing: all ranks of a group must give the same color");
-    snprintf(text, sizeof text,
-             got->count == c->world
-                 ? _("the group is the world: it also contains %s; the color must tell them apart")
-                 : _("the group also contains %s: the color must tell them apart"),
-             found);
-    return text;
-}
-
-static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want)
-{
-    static char text[100];
-    if (same_set(got, want))
-        return _("the members are right, but in a different order: the key decides the order");
-    const char *order = of_another_order(t, want->label, true);
-    if (order)
-        return order;
-    if (got->count == 1)
-        return _("the group has a single member: the color differs on every rank");
-    if (want->count > 1 && got->count < t->c->world) {
-        const GroupName other = another_axis(t, want->label);
-        snprintf(text, sizeof text, _("this is the %s group"),
-                 group_names[other < AXES ? other : TP]);
-        order = other < AXES ? text : of_another_order(t, want->label, false);
-    }
-    return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
-}
-
-/* The number that all ranks wrote, or -1 if they differ. */
-static double on_all_ranks(const Trial *t, Label label)
-{
-    double number = -1;
-    for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *got = entry_of_rank(t, rank, VALUES, label);
-        if (!got || got->count != 1 || (rank > 0 && numbers_of(got)[0] != number))
-            return -1;
-        number = numbers_of(got)[0];
-    }
-    return number;
-}
-
-static const char *wrong_degree_of_grid(const Trial *t, Label label)
-{
-    static char text[100];
-    const Case *c = t->c;
-    const double is = on_all_ranks(t, label);
-    for (GroupName axis = TP; axis < AXES; axis++)
-        if (is == degree_of(c, axis) && is > 1) {
-            snprintf(text, sizeof text, _("this is the %s_degree"), group_names[axis]);
-            return text;
-        }
-    if (is == 1)
-        return _("it is 1 on every rank, as before mesh_init_3d");
-    const int replicas = c->world / c->tp;
-    if (label.index == DP && is == replicas)
-        return _("it counts the replicas of every stage: divide the world by tp and by pp");
-    return is == c->world ? _("this is the degree of the world, not of the group that was made")
-                          : _("it is not the size of the group");
-}
-
-static const char *wrong_rank_of_grid(const Trial *t, Label label)
-{
-    static char text[100];
-    if (on_all_ranks(t, label) == 0)
-        return _("it is 0 on every rank, as before mesh_init_3d");
-    const GroupName other = another_axis(t, label);
-    if (other < AXES) {
-        snprintf(text, sizeof text, _("this is the %s_rank"), group_names[other]);
-        return text;
-    }
-    if (label.index == DP && all_are(t, label, REPLICA))
-        return _("the numbers continue from stage to stage: take them modulo dp");
-    if (all_are(t, label, IN_WORLD))
-        return _("this is the rank's number in the world: it exceeds the size of its group");
-    const char *order = of_another_order(t, label, false);
-    return order ? order : _("it is not this rank's place in the group");
 }
 
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want)

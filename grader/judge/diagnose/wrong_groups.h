@@ -1,0 +1,35 @@
+/** @file
+ * What the explanations of wrong groups in labs 8, 10 and 14 have in common.
+ */
+#pragma once
+
+#include "grader/judge/diagnose/trial.h"
+#include "grader/labs/groups.h"
+
+/** Are these the members, in this order? */
+bool are(const Entry *got, Members m);
+/** Has the group the right members, in any order? */
+bool same_set(const Entry *got, const Entry *want);
+
+/** Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
+ *  cause if it gives the numbers of all ranks. */
+typedef enum Taken {
+    IN_WORLD,    /**< the rank in the world */
+    IN_TP,       /**< rank % tp */
+    REPLICA,     /**< rank / tp */
+    BY_GROUPS,   /**< rank % number of groups */
+    OVER_GROUPS, /**< rank / number of groups */
+    ALL_RANKS,   /**< the size of the world */
+    GROUPS_MADE, /**< number of groups */
+    TAKEN        /**< number of formulas */
+} Taken;
+
+/** Has each rank the number that this formula gives? */
+bool all_are(const Trial *t, Label label, Taken what);
+
+/** Lab 14: what a wrong group of the grid most likely is. */
+const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want);
+/** Lab 14: what a wrong degree of the grid most likely is. */
+const char *wrong_degree_of_grid(const Trial *t, Label label);
+/** Lab 14: what a wrong rank in the grid most likely is. */
+const char *wrong_rank_of_grid(const Trial *t, Label label);
