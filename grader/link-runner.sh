@@ -26,8 +26,8 @@ leave_empty() {
 # guard. Moves a reference lab out of the labs' section, so that messages name the student's lines.
 guarded() {
     local options=() name
-    for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup asprintf vasprintf \
-        free exit _exit _Exit quick_exit abort; do
+    for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup \
+        asprintf vasprintf __asprintf_chk __vasprintf_chk free exit _exit _Exit quick_exit abort; do
         options+=("--redefine-sym=$name=graded_$name")
     done
     case $1 in
