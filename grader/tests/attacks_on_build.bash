@@ -32,6 +32,12 @@ builds() {
     check "a thread-local variable with an alignment of 16 MB is refused" fails_saying "has 16385 KB of thread-local variables"
     attack 'own[0]++;' 'static _Thread_local volatile char own[1020 << 10];'
     check "thread-local variables of 1020 KB are allowed" test "$status" = 0
+    for name in '.section .text.s\\@' '.globl s\\@\ns\\@ = 1'; do
+        attack '' "__asm__(\".macro many\n$name\n.endm\n.rept 60000\nmany\n.endr\n.text\");"
+        check "60000 sections or symbols are refused" fails_saying "has an object that takes too long to examine"
+    done
+    attack '' '__asm__(".macro many\n.type s\\@, %object\ns\\@: .byte 1\n.endm\n.data\n.rept 40000\nmany\n.endr\n.text");'
+    check "a lab with 40000 static variables has a verdict" test "$status" = 0
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
