@@ -171,7 +171,7 @@ foreign_file() {
 # denied_file: the existing file that the enclosed compiler or assembler could not read, or nothing.
 denied_file() {
     local file
-    file=$(sed -nE 's/.*: fatal error: (.*): Permission denied$/\1/p; s/.*: Error: file not found: (.*)$/\1/p' "$object".messages* | head -1)
+    file=$(sed -nE 's/.*: fatal error: (.*): Permission denied$/\1/p; s/.*: Error: file not found: (.*)$/\1/p' "$object".messages* | sed -n 1p)
     [ ! -e "$file" ] || realpath -- "$file"
 }
 

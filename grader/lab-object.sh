@@ -43,6 +43,7 @@ list_object() {
         esac
     done < <(allowed_calls | LC_ALL=C awk -v exports=" $exports " -v patterns="^($patterns)$" '
         FILENAME == "-" { allowed[$1]; next }
+        FNR > 50000 { exit } # a lab has a hundred sections and symbols
         $0 == "complete" { print; next }
         match($0, /^ *\[ *[1-9][0-9]*\] /) {
             $0 = substr($0, RLENGTH + 1)
@@ -67,7 +68,11 @@ list_object() {
         name == "" { next }
         name ~ /[^A-Za-z0-9_.$\200-\377]/ { if (!strangers++) print "strange", name; next }
         place !~ /^(UND|ABS|[0-9]+)$/ || binding !~ /^(LOCAL|GLOBAL|WEAK)$/ { if (!sharers++) print "shared", name; next }
-        place == "UND" { if (!(name in allowed) && name !~ patterns && foreign++ < 3) print "undefined", name; next }
+        place == "UND" {
+            fortified = name ~ /^__.*_chk$/ && substr(name, 3, length(name) - 6) ~ patterns
+            if (!(name in allowed) && name !~ patterns && !fortified && foreign++ < 3) print "undefined", name
+            next
+        }
         binding != "LOCAL" && index(exports, " " name " ") { print "defined", name }' - <(bounded readelf -SW --syms "$object.raw" && echo complete))
     [ -n "$complete" ] || too_large
 }

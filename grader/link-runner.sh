@@ -26,8 +26,8 @@ leave_empty() {
 # guard. Moves a reference lab out of the labs' section, so that messages name the student's lines.
 guarded() {
     local options=() name
-    for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup asprintf vasprintf \
-        free exit _exit _Exit quick_exit abort; do
+    for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup \
+        asprintf vasprintf __asprintf_chk __vasprintf_chk free exit _exit _Exit quick_exit abort; do
         options+=("--redefine-sym=$name=graded_$name")
     done
     case $1 in
@@ -53,7 +53,7 @@ keep_guarded() {
 first_three() {
     local lines
     mapfile -t lines
-    [ ${#lines[@]} = 0 ] || printf '%s\n' "${lines[@]}" | sort -u | head -3
+    [ ${#lines[@]} = 0 ] || printf '%s\n' "${lines[@]}" | sort -u | sed -n 1,3p
 }
 
 # variables: reads the symbols of an object; the names of the lab's static and file-scope variables,
@@ -180,7 +180,7 @@ if [ "$status" != 0 ]; then
         rm -f "${copies[@]}"
         exit 2
     fi
-    undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | head -3)
+    undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | sed -n 1,3p)
     tell_failed "$status" > "$out.failed"
     rm -f "${copies[@]}"
     leave_empty

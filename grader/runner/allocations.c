@@ -190,6 +190,23 @@ __attribute__((format(printf, 2, 3))) GRADED(int, asprintf, char **out, const ch
     return length;
 }
 
+/* With _FORTIFY_SOURCE, headers call these instead. */
+__attribute__((format(printf, 3, 0)))
+GRADED(int, __vasprintf_chk, char **out, int flag, const char *format, va_list args)
+{
+    return graded_vasprintf(out, format, args);
+}
+
+__attribute__((format(printf, 3, 4)))
+GRADED(int, __asprintf_chk, char **out, int flag, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = graded_vasprintf(out, format, args);
+    va_end(args);
+    return length;
+}
+
 GRADED(void, free, void *block)
 {
     given_back(block);

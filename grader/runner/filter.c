@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -93,6 +94,7 @@ static const struct {
     {SYS_ioctl, {{1, WHOLE, TIOCSTI}}, 1},
     {SYS_ioctl, {{1, WHOLE, TIOCSIG}}, 1},
     {SYS_ioctl, {{1, WHOLE, TIOCVHANGUP}}, 1},
+    {SYS_rt_sigaction, {{0, WHOLE, SIGSYS}}, 1}, /* the signal of this filter */
     {SYS_prctl, {{0, WHOLE, PR_SCHED_CORE}}, 1}, /* it delays the processes that it separates */
 };
 

@@ -132,6 +132,8 @@ signals() {
         attack "if (mesh->tp_rank == 1) { int mpirun = (int)ASK(SYS_getppid, 0), owner[] = {1, mpirun}; (void)owner; ASK($call); }"
         check "a file that signals mpirun fails the case: $call" refused
     done
+    attack 'struct { void (*handler)(int); unsigned long rest[3]; } none = {SIG_IGN, {0}}; ASK(SYS_rt_sigaction, SIGSYS, &none, 0, 8);'
+    check "a lab that handles the signal of the filter itself fails the case" refused
     attack 'int f[2]; ASK(SYS_pipe2, f, 0); if (ASK(SYS_fcntl, f[0], F_SETFL, O_NONBLOCK) || ASK(SYS_fcntl, f[0], F_GETOWN) || ASK(SYS_fcntl, f[0], F_DUPFD, 8) < 8) puts("LEAK");'
     check "a lab that changes its own files otherwise keeps its points" quiet
     attack 'if (mesh->tp_rank == 1) kill(1, SIGKILL);'
@@ -211,7 +213,7 @@ endings() {
     attack 'if (mesh->tp_rank == 1) ASK(SYS_exit_group, 0);'
     check "an exit that bypasses the C library fails the case" fails_saying "The program ended before the check was complete"
     attack 'struct { void (*handler)(int); unsigned long rest[3]; } none = {SIG_IGN, {0}};
-    for (int i = 1; i < 32; i++) ASK(SYS_rt_sigaction, i, &none, 0, 8); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
+    for (int i = 1; i < SIGSYS; i++) ASK(SYS_rt_sigaction, i, &none, 0, 8); if (mesh->tp_rank == 1) for (volatile int go = 1; go;);'
     check "an endless loop that ignores every signal is stopped" fails_saying "Rank 1 did not return within the time limit"
     check "an endless loop leaves nothing behind" nothing_is_left
     attack 'if (mesh->tp_rank == 1) for (;;) puts("Score: 100/100");'

@@ -32,6 +32,12 @@ builds() {
     check "a thread-local variable with an alignment of 16 MB is refused" fails_saying "has 16385 KB of thread-local variables"
     attack 'own[0]++;' 'static _Thread_local volatile char own[1020 << 10];'
     check "thread-local variables of 1020 KB are allowed" test "$status" = 0
+    for name in '.section .text.s\\@' '.globl s\\@\ns\\@ = 1'; do
+        attack '' "__asm__(\".macro many\n$name\n.endm\n.rept 60000\nmany\n.endr\n.text\");"
+        check "60000 sections or symbols are refused" fails_saying "has an object that takes too long to examine"
+    done
+    attack '' '__asm__(".macro many\n.type s\\@, %object\ns\\@: .byte 1\n.endm\n.data\n.rept 40000\nmany\n.endr\n.text");'
+    check "a lab with 40000 static variables has a verdict" test "$status" = 0
     attack '' 'char big[1L << 30] = {1};'
     check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
 }
@@ -66,7 +72,7 @@ names() {
         attack "off();" "void off(void) __asm__(\"$name\");"
         check "a function of the grader, $name, is refused under an assembler name" fails_saying "lab 1 calls an undefined function: $name ("
     done
-    for name in mprotect pthread_create atexit signal write getppid; do
+    for name in mprotect pthread_create atexit signal write getppid sscanf __read_chk __longjmp_chk; do
         attack "call();" "void call(void) __asm__(\"$name\");"
         check "a lab that calls $name is refused, with the line" fails_saying "lab 1 calls $name ("
     done
@@ -98,7 +104,9 @@ int x = ;'
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
     check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
     attack 'call();' 'int call(void) __asm__("__nobody_chk");'
-    check "an undefined name that matches the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
+    check "an undefined name that looks like one of the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
+    attack 'static char *volatile kept; char *text; if (call(&text, 1, "%d", 1) > 0) kept = text; (void)kept;' 'extern int call(char **, int, const char *, ...) __asm__("__asprintf_chk");'
+    check "memory that asprintf takes under the name of _FORTIFY_SOURCE is a leak" fails_saying "never freed: each call leaks more"
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
     check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'
