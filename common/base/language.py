@@ -1,6 +1,7 @@
 """Messages in the reader's language, for scripts, as in common/base/language.h; LANGUAGE is the
 language's code."""
 import gettext
+import io
 import os
 import sys
 
@@ -25,3 +26,28 @@ def give_up(what, hint, where=""):
     """Prints an error and its hint; ends the program with status 2."""
     print(_("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint, file=sys.stderr)
     sys.exit(2)
+
+
+class Output(io.TextIOWrapper):
+    """The standard output. Ends the program with an error if it cannot be written; without one if its
+    reader has gone, as in make progress | head."""
+
+    def _all_of(self, write, *arguments):
+        try:
+            return write(*arguments)
+        except BrokenPipeError:
+            os._exit(0)
+        except OSError:
+            print(_("error: ") + _("the output could not be written completely") + "\n" + _("  HINT: ") + _("free some space, then run the command again"), file=sys.stderr, flush=True)
+            os._exit(2)
+
+    def write(self, text):
+        return self._all_of(super().write, text)
+
+    def flush(self):
+        self._all_of(super().flush)
+
+
+if isinstance(sys.stdout, io.TextIOWrapper):  # not in a test that reads the output
+    form = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors, "line_buffering": sys.stdout.line_buffering}
+    sys.stdout = sys.__stdout__ = Output(sys.stdout.detach(), **form)  # the second, for shutil.get_terminal_size()

@@ -2,6 +2,8 @@
 #include "base/problem.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/language.h"
 
@@ -25,4 +27,20 @@ void problem_print(FILE *stream, const Problem *problem)
              problem->hint);
     fputs(text, stream);
     fflush(stream);
+}
+
+static void check_output(void)
+{
+    Problem problem;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    problem_set(&problem, _("standard output"), N_("free some space, then run the command again"),
+                N_("the output could not be written completely"));
+    problem_print(stderr, &problem);
+    _exit(2);
+}
+
+void problem_if_output_is_lost(void)
+{
+    atexit(check_output);
 }

@@ -27,6 +27,10 @@ typedef struct Problem {
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/** Call this once, in main. If the program ends without having written all of its standard output,
+ *  it reports that and exits with 2. */
+void problem_if_output_is_lost(void);
+
 /** Prints `problem` as `error: what`, `  at where` (unless it is empty), `  HINT: hint`, with one
  *  write. */
 void problem_print(FILE *stream, const Problem *problem);

@@ -25,7 +25,7 @@ said() {
 
 # tell FORMAT ARGUMENTS...: the same, as a line.
 tell() {
-    printf '%s\n' "$(said "$@")"
+    printf '%s\n' "$(said "$@")" 2> /dev/null || output_is_lost
 }
 
 # complain SENTENCE HINT [WHERE]: prints an error on stderr. give_up takes the same arguments and
@@ -38,6 +38,11 @@ complain() {
 give_up() {
     complain "$@"
     exit 2
+}
+
+# output_is_lost: ends the script because its output could not be written.
+output_is_lost() {
+    give_up "$(say 'the output could not be written completely')" "$(say 'free some space, then run the command again')"
 }
 
 # stop_make SENTENCE HINT: prints an error on stderr, and on stdout the words with which make's

@@ -155,15 +155,13 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
     if (ok && ferror(stdin))
         ok = problem_set(problem, _("standard input"), USAGE, "the texts cannot be read: %s",
                          strerror(errno));
-    if ((fflush(stdout) != 0 || ferror(stdout)) && ok)
-        ok = problem_set(problem, _("standard output"), "free some space",
-                         "the ids cannot be written: %s", strerror(errno));
     return ok;
 }
 
 int main(int argc, char **argv)
 {
     language_begin();
+    problem_if_output_is_lost();
     Options options;
     Problem problem;
     Tokenizer *tokenizer = NULL;

@@ -209,6 +209,7 @@ static bool compare(const char *folder_a, const char *folder_b, Problem *problem
 int main(int argc, char **argv)
 {
     language_begin();
+    problem_if_output_is_lost();
     Problem problem = {0};
     bool good;
     signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit must only fail the write */

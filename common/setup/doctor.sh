@@ -198,7 +198,7 @@ main() {
     trap "rm -rf '$folder'" EXIT
     read_packages core test docs
     probe_all
-    printf '%s\n' "$(say 'Needed for the labs')"
+    tell 'Needed for the labs'
     dependency_table core
     check_mpi "$folder"
     if [[ -d $setup_folder/tests ]]; then # not in the handout

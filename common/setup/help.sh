@@ -10,4 +10,5 @@ topics=$(sed -n 's/^== //p' "$file" | paste -sd ' ')
 [[ $# = 0 || ($# = 1 && " $topics " == *" $1 "*) ]] ||
     give_up "$(said "there is no help on '%s'" "$*")" "$(said 'make help alone, or with one of: %s' "$topics")"
 awk -v asked="${1:-}" '/^== / { topic = $2; next } topic == asked { lines[++count] = $0 }
-    END { while (lines[count] == "") count--; for (i = 1; i <= count; i++) print lines[i] }' "$file"
+    END { while (lines[count] == "") count--; for (i = 1; i <= count; i++) print lines[i] }' "$file" 2> /dev/null ||
+    output_is_lost

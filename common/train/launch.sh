@@ -72,14 +72,24 @@ without_banners() {
         }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
 }
 
+# Passes the output on. If it cannot be written, the run still goes on to its end.
+pass_on() {
+    cat 2> /dev/null || [ $? = 141 ] || { # SIGPIPE: its reader has gone
+        : > "$session/lost"
+        cat > /dev/null
+    }
+}
+
 # Starts the job in its own process group, so Ctrl-C reaches only this script.
 set -m
 exec 3> >(without_banners)
 filter=$!
+exec 4> >(pass_on)
+output=$!
 "${dies_with_parent[@]}" mpirun -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
-    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null 2>&3 3>&- &
+    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null >&4 2>&3 3>&- 4>&- &
 job=$!
-exec 3>&-
+exec 3>&- 4>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
 trap 'printf "\n%s\n" "$ends_soon" >&2
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
@@ -90,9 +100,11 @@ while kill -0 "$job" 2> /dev/null; do
 done
 wait "$job" && status=0 || status=$?
 wait "$filter" || true
+wait "$output" || true
 # Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
         "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"
 fi
+[ ! -e "$session/lost" ] || output_is_lost
 exit "$status"

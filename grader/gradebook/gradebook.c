@@ -157,6 +157,7 @@ static bool all_graded(const Book *book)
 int main(int argc, char **argv)
 {
     language_begin();
+    problem_if_output_is_lost();
     setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
     Book book = options_of(argc, argv);
     read_kit(&book);

@@ -183,6 +183,7 @@ static bool is_hand_in(const char *path)
 int main(int argc, char **argv)
 {
     language_begin();
+    problem_if_output_is_lost();
     setlocale(LC_CTYPE, "C.UTF-8");
     const OutputKind kind = {N_("a hand-in"), "\x1f\x8b", is_hand_in};
     HandIn h = options_of(argc, argv);

@@ -249,6 +249,7 @@ static void keep_memory(void)
 int main(int argc, char **argv)
 {
     language_begin();
+    problem_if_output_is_lost();
     Options o = options_of(argc, argv);
     omp_set_num_threads(1); /* threads that spin before the next loop take cores from the ranks */
     keep_memory();

@@ -1,6 +1,5 @@
 """Data for the student's commands: the labs, and the result of each lab's last grading (make grade
 writes it below BUILD/verdicts, as FORMAT=json)."""
-import atexit
 import errno
 import functools
 import glob
@@ -14,21 +13,8 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 from language import LANGUAGE, _, give_up  # pylint: disable=wrong-import-position
 
 
-def end_quietly_where_nobody_reads():
-    """Ends without an error if the reader of the output has gone, as in make progress | head."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os._exit(0)
-
-
-atexit.register(end_quietly_where_nobody_reads)
-
-
 def in_one_sentence(kind, what, where):
     """Reports an OSError, such as a full disk, as an error for the user, without a traceback."""
-    if kind is BrokenPipeError:
-        os._exit(0)
     if not issubclass(kind, OSError):
         sys.__excepthook__(kind, what, where)
         return

@@ -77,7 +77,7 @@ printf 'film\ncaf\351\n' | refused "invalid UTF-8 is refused with its line" "lin
 check "the lines before an invalid one are printed" "$cls $film $sep" "$(cat "$folder/output")"
 if [ -w /dev/full ]; then
     echo film | "$BUILD/tokenize" --vocab "$vocabulary" >/dev/full 2>"$folder/errors"
-    check "output that cannot be written is an error" "2 1" "$? $(grep -c 'cannot be written' "$folder/errors")"
+    check "output that cannot be written is an error" "2 1" "$? $(grep -c 'could not be written completely' "$folder/errors")"
 else
     echo "skip - output that cannot be written is an error: there is no /dev/full"
 fi
