@@ -72,15 +72,6 @@ static double sum_at(const Addends *a, int64_t at)
     return sum;
 }
 
-/* The gradient of a layer's input without the layer's part of it; NULL for other entries. */
-static const double *past_the_layer(Trial *t, const Entry *want)
-{
-    const Entry *past = NULL;
-    if (want->check == INPUT_GRADIENT && kind_of_case(t->c)->mistakes & IN_INPUT_GRADIENTS)
-        past = find_entry(expected_with(t, GRADIENT_MISSING)->all, VALUES, want->label);
-    return past ? numbers_of(past) : NULL;
-}
-
 /* Is a number of these entries wrong? */
 static bool has_wrong(const Addends *a, const Entry *want, double tolerance)
 {

@@ -23,9 +23,6 @@ typedef enum Mistake {
     OVER_THE_WORLD,
     OVER_THE_WORLD_BY_DP,
     ONE_REPLICA,
-    GRADIENT_TIMES_RANKS,
-    GRADIENT_TWICE_TIMES_RANKS,
-    GRADIENT_OVER_RANKS,
     GRADIENT_MISSING,
     FACTOR_HIDDEN,
     FACTOR_SHARE, /* first: may equal the next one, which also fails on one rank */

@@ -40,13 +40,7 @@ int mistake_now(const Case **c)
 
 Tensor *into_layer(Scenario *run, Tensor *x)
 {
-    const double ranks = now.c ? now.c->tp : 1;
-    if (now.kind < GRADIENT_TIMES_RANKS || now.kind > GRADIENT_MISSING)
-        return x;
-    return with_gradient_times(x, now.kind == GRADIENT_TIMES_RANKS         ? ranks
-                                  : now.kind == GRADIENT_TWICE_TIMES_RANKS ? ranks * ranks
-                                  : now.kind == GRADIENT_OVER_RANKS        ? 1 / ranks
-                                                                           : 0);
+    return now.kind == GRADIENT_MISSING ? with_gradient_times(x, 0) : x;
 }
 
 WRAPPED(Tensor *, attention, Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads,

@@ -117,6 +117,17 @@ static bool counts_from_first_step(const Trial *t)
     return true;
 }
 
+/* Does this rank take every average of the case `early` steps before it is due? */
+static bool takes_all_early(const Trial *t, int early)
+{
+    for (int which = 0; which < AVERAGES_RUNS; which++)
+        for (int step = averages_first_step(which); step <= AVERAGES_STEPS; step++)
+            if (took_average(t, which, step) !=
+                ((step + early) % t->c->every == 0 || averages_is_last(which, step)))
+                return false;
+    return true;
+}
+
 /* The sentence that says where the lab seems to start counting steps, or "". */
 static const char *where_count_begins(const Trial *t, int which, int step, char text[200])
 {
@@ -124,9 +135,17 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
     while (before > 0 && !took_average(t, which, before))
         before--;
     text[0] = '\0';
-    if (step % t->c->every != 0)
+    if (takes_all_early(t, 1) || takes_all_early(t, -1))
+        snprintf(
+            text, 200, "%s",
+            takes_all_early(t, 1)
+                ? _(". All that are due by `every` come one step early: `step` steps are done, "
+                    "with the one just made")
+                : _(". All that are due by `every` come one step late: `step` steps are done, "
+                    "with the one just made"));
+    else if (step % t->c->every != 0)
         return text;
-    if (before > 0 && before % t->c->every != 0)
+    else if (before > 0 && before % t->c->every != 0)
         snprintf(text, 200,
                  _(". The last average followed step %d, where `last` was set: count from 0, not "
                    "from there"),
@@ -214,19 +233,25 @@ bool averaged_at_wrong_step(const Evidence *e)
     return says(e, "%s%s", why, where_count_begins(e->trial, weights.index, step, begins));
 }
 
-/* The rows on which all replicas have trained since the last average. */
-static double rows_of_average(const Evidence *e)
+double rows_of_replica(const Evidence *e, int replica)
 {
     const Scenario run = {.c = *e->c};
     const int which = e->want->label.index;
     double rows = 0;
     int step = e->want->label.step + 1;
     do {
-        for (int replica = 0; replica < replicas_of(e->c); replica++)
-            rows += averages_rows(&run, replica, which, step);
+        rows += averages_rows(&run, replica, which, step);
         step--;
     } while (step >= averages_first_step(which) && step % e->c->every != 0 &&
              !averages_is_last(which, step));
+    return rows;
+}
+
+double rows_of_average(const Evidence *e)
+{
+    double rows = 0;
+    for (int replica = 0; replica < replicas_of(e->c); replica++)
+        rows += rows_of_replica(e, replica);
     return rows;
 }
 

@@ -127,7 +127,7 @@ bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
     int right = 0, wrong = -1;
-    if (e->want->check == GRADIENT || e->got->placement_kind == SHARD || tp == 1 ||
+    if (e->want->check != FORWARD || e->got->placement_kind == SHARD || tp == 1 ||
         mine * tp != columns || kind_of_case(e->c)->mistakes & IN_PROJECTIONS)
         return false;
     for (int64_t k = 0; k < tp; k++) {
@@ -142,8 +142,8 @@ bool parts_of_some_ranks(const Evidence *e)
         return false;
     return says(
         e,
-        _("only some columns are wrong, those of rank %d among them: this rank used a value that "
-          "should be the same on every rank but is not, or drew its own random numbers"),
+        _("only some columns are wrong, those of rank %d among them: that rank may use a value of "
+          "its own that should be the same on every rank, or draw its own random numbers"),
         wrong);
 }
 

@@ -1,4 +1,4 @@
-/* Labs 1, 9, 11 and 17: determines how the result is composed of the ranks' contributions. */
+/* Labs 1, 9, 11, 16 and 17: determines how the result is composed of the ranks' contributions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -309,4 +309,38 @@ bool made_of_contributions(const Evidence *e)
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;
+}
+
+/* Finds the share of each replica in the first mean of a run, and tells the one that differs
+ * most from its share of the rows. */
+bool rows_do_not_give_shares(const Evidence *e)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    Brought own = {.ranks = e->c->world, .share = 1};
+    double shares[MAX_RANKS], most = 1e-3;
+    int worst = -1;
+    if (e->want->label.of != THE_WEIGHTS || e->zeros == e->count)
+        return false;
+    for (int rank = 0; rank < own.ranks; rank++) {
+        Expected alone = expect(e->c, rank, WEIGHTS_OWN, 0);
+        own.numbers[rank] = malloc((size_t)e->count * sizeof(double) + 1);
+        memcpy(own.numbers[rank], numbers_of(find_entry(alone.all, VALUES, e->want->label)),
+               (size_t)e->count * sizeof(double));
+        expected_free(&alone);
+    }
+    const bool found = times_of_ranks(e, &own, shares);
+    for (int k = 0; found && k < dp.count; k++) {
+        const double off =
+            fabs(shares[dp.first + k * dp.stride] - rows_of_replica(e, k) / rows_of_average(e));
+        worst = off > most ? k : worst;
+        most = fmax(off, most);
+    }
+    for (int rank = 0; rank < own.ranks; rank++)
+        free(own.numbers[rank]);
+    return worst >= 0 &&
+           says(e,
+                _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
+                  "rows, a share of %.4g"),
+                worst, shares[dp.first + worst * dp.stride], rows_of_replica(e, worst),
+                rows_of_average(e), rows_of_replica(e, worst) / rows_of_average(e));
 }

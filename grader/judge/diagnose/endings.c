@@ -59,13 +59,16 @@ static int passes_before(Entries wrote, const Entry *last)
     return passes;
 }
 
-/* Writes "rank 3" and, for a ring of some ranks of the world, its rank in the group. */
+/* Writes "rank 3" and, for a ring of some ranks of the world or for replicas, its rank in the group. */
 static void write_rank(const Case *c, int rank, char text[100])
 {
-    const int place = place_in(tp_group(c, rank), rank);
+    const bool of_replicas = lab_of(c->lab)->over_replicas;
+    const int place = of_replicas ? replica_of_rank(c, rank) : place_in(tp_group(c, rank), rank);
     snprintf(text, 100,
-             lab_of(c->lab)->sizes == SIZE_N && place != rank ? _("rank %d, in its group rank %d")
-                                                              : _("rank %d"),
+             place == rank                     ? _("rank %d")
+             : of_replicas                     ? _("rank %d, mesh->dp_rank %d")
+             : lab_of(c->lab)->sizes == SIZE_N ? _("rank %d, in its group rank %d")
+                                               : _("rank %d"),
              rank, place);
 }
 

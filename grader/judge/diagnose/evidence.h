@@ -58,7 +58,13 @@ Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple
     shares_do_not_add_up, ring_is_wrong, sent_beyond_group, multiplied_by_calls,
     no_backward_of_segment, squares_are_wrong, weights_are_stale, shards_in_other_group,
     gradients_are_elsewhere, only_own_part_is_right, norms_summed_wrongly,
-    positions_of_another_rank, summed_elsewhere, uses_another_parameter, gathered_in_other_group;
+    positions_of_another_rank, layer_gradient_is_scaled, after_wrong_forward,
+    rows_do_not_give_shares, summed_elsewhere, uses_another_parameter, gathered_in_other_group;
+
+/** Lab 16: the rows on which a replica has trained since the average before this one. */
+double rows_of_replica(const Evidence *e, int replica);
+/** Lab 16: those of all replicas. */
+double rows_of_average(const Evidence *e);
 
 /** Is this a parameter after a step with a wrong gradient? */
 bool follows_wrong_gradient(const Trial *t, const Entry *want);
@@ -79,5 +85,7 @@ extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
 Suspect suspect(int mistake);
 /** The entries that the rank would write with this mistake. */
 Expected *expected_with(Trial *t, int mistake);
+/** The gradient of a layer's input without the layer's part of it; NULL for other entries. */
+const double *past_the_layer(Trial *t, const Entry *want);
 /** Frees what expected_with() has kept. */
 void forget_suspects(Trial *t);

@@ -147,6 +147,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      micros_in_other_order,
                                      received_is_wrong,
                                      gradient_received_is_wrong,
+                                     layer_gradient_is_scaled,
                                      suspected,
                                      added_up_over_ranks,
                                      rest_is_not_shared,
@@ -166,25 +167,26 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      scaled,
                                      step_of_wrong_gradient,
                                      NULL};
-    static Finder *const signs[] = {
-        same_numbers_elsewhere, right_in_step_1, nearly_right,     not_on_tape, ranks_differ,
-        parts_of_some_ranks,    dropout_differs, first_ones_right, NULL};
+    static Finder *const signs[] = {step_of_wrong_gradient,
+                                    after_wrong_forward,
+                                    same_numbers_elsewhere,
+                                    right_in_step_1,
+                                    nearly_right,
+                                    not_on_tape,
+                                    ranks_differ,
+                                    parts_of_some_ranks,
+                                    dropout_differs,
+                                    first_ones_right,
+                                    NULL};
     /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
-    static Finder *const of_sums[] = {sent_beyond_group,
-                                      ring_is_wrong,
-                                      divided_by_bucket_count,
-                                      averaged_at_wrong_step,
-                                      squares_are_wrong,
-                                      weights_are_stale,
-                                      shards_in_other_group,
-                                      gradients_are_elsewhere,
-                                      only_own_part_is_right,
-                                      suspected,
-                                      sum_is_divided,
-                                      shares_do_not_add_up,
-                                      made_of_contributions,
-                                      gathered_in_other_group,
-                                      NULL};
+    static Finder *const of_sums[] = {sent_beyond_group,       ring_is_wrong,
+                                      divided_by_bucket_count, averaged_at_wrong_step,
+                                      squares_are_wrong,       weights_are_stale,
+                                      shards_in_other_group,   gradients_are_elsewhere,
+                                      only_own_part_is_right,  suspected,
+                                      sum_is_divided,          shares_do_not_add_up,
+                                      rows_do_not_give_shares, made_of_contributions,
+                                      gathered_in_other_group, NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));

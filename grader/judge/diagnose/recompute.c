@@ -88,8 +88,19 @@ bool no_backward_of_segment(const Evidence *e)
                 "segment_run used"));
 }
 
+/* How many calls this gradient has passed, if it has passed them one after the other; else 0. */
+static int calls_passed(const Evidence *e)
+{
+    const Label *l = &e->want->label;
+    int call = l->index;
+    const bool of_call = l->of == A_SEGMENT && call >= 0;
+    if (e->c->kind != SEGMENT_BLOCKS || (!of_call && sscanf(l->name, "blocks.%d.", &call) != 1))
+        return 0;
+    return segment_calls(e->c) - call;
+}
+
 /* If each call scales the gradient wrongly, the factor grows with the number of calls that the
- * gradient has passed. */
+ * gradient has passed. A wrong factor in one call alone is for multiple(). */
 bool multiplied_by_calls(const Evidence *e)
 {
     const Case *c = e->c;
@@ -104,12 +115,13 @@ bool multiplied_by_calls(const Evidence *e)
         {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
         {1.0 / c->tp, N_("it is %g times the expected one: each call that it went through divides "
                          "it by the number of ranks")},
-        {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)
         return false;
+    /* A parameter's gradient leaves its own call before that scales the gradient of x. */
+    const int last = calls_passed(e), first = e->want->label.of == A_SEGMENT ? last : last - 1;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        for (int calls = 1; factors[i].factor != 1 && calls <= segment_calls(c) + 1; calls++) {
+        for (int calls = first > 2 ? first : 2; calls <= last; calls++) {
             const double factor = pow(factors[i].factor, calls);
             if (factor != 1 && close_to(e->is, e->right, factor, e->count, e->tolerance))
                 return says(e, _(factors[i].says), factor);

@@ -157,6 +157,8 @@ static bool some_norm_is_right(const Evidence *e)
 static bool tell_norms(const Evidence *e, const NormStep *step)
 {
     const double dp = replicas_of(e->c), tp = e->c->tp;
+    const char *mean = N_("the norms' gradients are divided once too often: they are sums over all "
+                          "positions, and the same on all replicas");
     const struct {
         const double *of;
         double factor;
@@ -169,9 +171,8 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              : N_("the norms' gradients are summed over the world, and so over the replicas once "
                   "more: the group is mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
-        {step->is, 1 / tp,
-         N_("the norms' gradients are divided by the number of ranks: they must be sums over all "
-            "positions, not means")},
+        {step->is, 1 / tp, mean},
+        {step->is, 1 / dp, mean},
         {step->is, 2, N_("the norms' gradients are counted twice")},
         {step->is, 0, N_("the norms' gradients are zero")},
         {step->is, -1, N_("the sign of the norms' gradients is wrong")},

@@ -1,4 +1,4 @@
-/* Lab 17: checks how the weights are cut into parts, and explains wrong squares. */
+/* Lab 17: checks how the weights are cut into parts and which ranks exchange, and explains wrong squares. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -182,7 +182,8 @@ static bool made_otherwise(const Evidence *e, Members dp)
     if (is_number(e->is[0], e->right[1]) && is_number(e->is[1], e->right[0]))
         return says(e, _("the two sums are swapped"));
     for (int i = 0; i < 2; i++)
-        if (e->is[1 - i] == 0 && is_number(e->is[i], e->right[0] + e->right[1]))
+        if ((e->is[1 - i] == 0 || is_number(e->is[1 - i], e->right[1 - i])) &&
+            is_number(e->is[i], e->right[0] + e->right[1]))
             return says(e, _("the two sums are added up: keep them apart, since gradient_norm sums "
                              "*shards over mesh->tp, but not *whole"));
     return fabs(e->is[0] - e->right[0]) <= 1e-6 * e->right[0] &&
@@ -235,5 +236,40 @@ bool squares_are_wrong(const Evidence *e)
         return says(
             e, _("a number next to *shards or *whole has changed: the two need not be adjacent in "
                  "memory, so sum each of them as one number, or copy both into an array first"));
-    return summed_otherwise(e, dp) || made_otherwise(e, dp);
+    const bool shards = is_number(e->is[0], e->right[0]), whole = is_number(e->is[1], e->right[1]);
+    char why[600];
+    Evidence one = *e;
+    one.text = why;
+    one.size = sizeof why;
+    return (summed_otherwise(&one, dp) || made_otherwise(&one, dp)) &&
+           says(e, "%s%s",
+                shards == whole ? ""
+                : shards        ? _("*shards is right, but not *whole: ")
+                                : _("*whole is right, but not *shards: "),
+                why);
+}
+
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
+
+/* Does this function exchange in a group other than the replicas'? */
+bool shards_in_other_group(const Evidence *e)
+{
+    const Label l = e->want->label;
+    const Calls *calls = e->trial->outcome->calls;
+    const int rank = e->trial->rank;
+    const Members dp = group_members(e->c, DP, rank);
+    const Label call_of = sharded_label(CALL_OF, l.index, l.detail, l.step);
+    uint64_t replicas = 0;
+    for (int i = 0; i < dp.count; i++)
+        replicas |= UINT64_C(1) << (dp.first + i * dp.stride);
+    for (int64_t i = 0; l.of == OF_SHARDS && calls && i < calls->rank[rank].count; i++) {
+        const Call *call = &calls->rank[rank].call[i];
+        if (label_equal(&call->where, &call_of) && call->members != replicas &&
+            (call->rule == REDUCTION || call->rule == EXCHANGE))
+            return says(e,
+                        _("%s does not exchange with exactly the ranks that hold the same weights: "
+                          "use the group mesh->dp"),
+                        sharded_functions[l.index]);
+    }
+    return false;
 }

@@ -87,8 +87,7 @@ static bool wrong_ones_are_own(const Evidence *e, double factor)
 static bool divided_by_rank(const Evidence *e)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);
-    double first = NAN;
-    bool differ = false;
+    double first = NAN, other = NAN;
     for (int i = 0; i < dp.count; i++) {
         const Entry *part = part_of(e, dp.first + i * dp.stride);
         if (!part || part->count != part->end - part->begin)
@@ -99,11 +98,14 @@ static bool divided_by_rank(const Evidence *e)
         const double factor = is[0] / right[0];
         if (!close_to(is, right, factor, part->count, fmax(1, factor) * e->tolerance))
             return false;
-        differ = differ || fabs(factor - first) > 1e-3;
+        other = fabs(factor - first) > 1e-3 ? factor : other;
         first = isnan(first) ? factor : first;
     }
-    return differ && says(e, _("it is the sum over the replicas, but each replica divides it by a "
-                               "different number: the divisor is mesh->dp_degree on all of them"));
+    return !isnan(other) &&
+           says(e,
+                _("it is the sum over the replicas, divided by %.4g on one replica and by %.4g on "
+                  "another: each divides its own part, that of mesh->dp_rank, by mesh->dp_degree"),
+                replicas_of(e->c) / first, replicas_of(e->c) / other);
 }
 
 bool gradients_are_elsewhere(const Evidence *e)
@@ -127,30 +129,7 @@ bool gradients_are_elsewhere(const Evidence *e)
                      "beginning of its receive buffer; group_all_reduce returns it"));
 }
 
-/* ---- groups, and parts ------------------------------------------------------------------------------------------- */
-
-/* Does this function exchange in a group other than the replicas'? */
-bool shards_in_other_group(const Evidence *e)
-{
-    const Label l = e->want->label;
-    const Calls *calls = e->trial->outcome->calls;
-    const int rank = e->trial->rank;
-    const Members dp = group_members(e->c, DP, rank);
-    const Label call_of = sharded_label(CALL_OF, l.index, l.detail, l.step);
-    uint64_t replicas = 0;
-    for (int i = 0; i < dp.count; i++)
-        replicas |= UINT64_C(1) << (dp.first + i * dp.stride);
-    for (int64_t i = 0; l.of == OF_SHARDS && calls && i < calls->rank[rank].count; i++) {
-        const Call *call = &calls->rank[rank].call[i];
-        if (label_equal(&call->where, &call_of) && call->members != replicas &&
-            (call->rule == REDUCTION || call->rule == EXCHANGE))
-            return says(e,
-                        _("%s does not exchange with exactly the ranks that hold the same weights: "
-                          "use the group mesh->dp"),
-                        sharded_functions[l.index]);
-    }
-    return false;
-}
+/* ---- parts ---------------------------------------------------------------------------------------------------- */
 
 /* Are the weights right in this replica's part, and only there? */
 bool only_own_part_is_right(const Evidence *e)
@@ -212,11 +191,36 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
                 missing);
 }
 
+/* Does a replica itself hold its own part as it was before the step? */
+static bool own_part_is_stale(const Evidence *e, const double *before)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    for (int k = 0; k < dp.count; k++) {
+        const int rank = dp.first + k * dp.stride;
+        const Entry *part = part_of(e, rank),
+                    *weights = entry_of_rank(e->trial, rank, VALUES, e->want->label);
+        if (!part || part->begin == part->end || !weights || weights->count != e->count)
+            continue;
+        Evidence there = *e;
+        there.is = numbers_of(weights);
+        if (stale(&there, before, part->begin, part->end) == part->end - part->begin)
+            return says(
+                e,
+                _("replica %d still has its own part, %lld to %lld, as it was before the "
+                  "step: it has stepped another part than that of mesh->dp_rank, or what it "
+                  "has received has overwritten its own"),
+                k, (long long)part->begin, (long long)part->end);
+    }
+    return false;
+}
+
 static bool says_stale(const Evidence *e, const double *before)
 {
     if (stale(e, before, 0, e->count) < e->wrong)
         return false;
     const Entry *own = part_of(e, e->trial->rank);
+    if (e->wrong < e->count && own_part_is_stale(e, before))
+        return true;
     if (e->wrong == e->count && own && own->begin == own->end)
         return says(e, _("this replica's part is empty, and it has not received the new weights of "
                          "the others: it must take part in the gather, too"));
@@ -224,7 +228,7 @@ static bool says_stale(const Evidence *e, const double *before)
         return says(
             e,
             _("all weights still have their values from before the step: optimizer_update changes "
-              "the numbers of the tensor that it is given, so give it a slice, not a copy"));
+              "its first argument, which must be a slice of `weights`, not a copy"));
     if (!is_exchanged(e))
         return says(e, _("outside this replica's part, the weights still have their values from "
                          "before the step: each replica must give its new weights to all others, "

@@ -80,14 +80,6 @@ const Suspect suspects_of_layers[MISTAKES] = {
         {IN_INNER_LAYERS,
          N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
             "held the first columns. Mark the tensor as a shard: placed(x, shard(LAST))")},
-    [GRADIENT_TIMES_RANKS] =
-        {IN_INPUT_GRADIENTS,
-         N_("the gradient of x is too large by a factor of the number of ranks: it is summed over "
-            "the ranks twice, or was already complete")},
-    [GRADIENT_TWICE_TIMES_RANKS] =
-        {IN_INPUT_GRADIENTS, N_("the gradient of x is summed over the ranks two times too many")},
-    [GRADIENT_OVER_RANKS] = {IN_INPUT_GRADIENTS,
-                             N_("the gradient of x is divided by the number of ranks")},
     [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,
                           N_("no gradient flowed back through the layer. A "
                              "group_... function gives values only, and so does tensor_copy(); "

@@ -87,21 +87,40 @@ static bool is_reported(const LabResult *lab, int check)
     return lab->check[check].failed && lab_points(lab->lab, (Check)check);
 }
 
-/* The length in bytes of the whole lines that two texts have in common at the start. */
-static size_t common_lines(const char *a, const char *b)
+/* The length in bytes of the number that begins here, unless it is a line of the lab; else 0. */
+static size_t number_at(const char *text, size_t i)
 {
-    size_t common = 0, i = 0;
-    for (; a[i] && a[i] == b[i]; i++)
+    return i > 0 && strchr(":0123456789", text[i - 1]) ? 0 : strspn(text + i, "0123456789");
+}
+
+/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases of
+ * different sizes can hang at the same lines of the lab: with `numbers_differ`, only these count. */
+static size_t common_lines(const char *a, const char *b, bool numbers_differ)
+{
+    size_t common = 0, i = 0, k = 0;
+    while (a[i]) {
+        const size_t of_a = numbers_differ ? number_at(a, i) : 0, of_b = number_at(b, k);
+        if (!(of_a && of_b) && a[i] != b[k])
+            break;
         if (a[i] == '\n')
             common = i + 1;
-    return !a[i] && !b[i] ? i : common;
+        i += of_a && of_b ? of_a : 1;
+        k += of_a && of_b ? of_b : 1;
+    }
+    return !strcmp(a, b) ? i : common;
+}
+
+/* The length in bytes of what two checks say in common at the start. */
+static size_t told_in_common(const LabResult *lab, int check, int first)
+{
+    const CheckResult *r = &lab->check[check], *before = &lab->check[first];
+    return common_lines(r->reason, before->reason, r->ending == HUNG && before->ending == HUNG);
 }
 
 Check cause_of(const LabResult *lab, Check check)
 {
     for (int first = 0; first < (int)check; first++)
-        if (is_reported(lab, first) &&
-            common_lines(lab->check[check].reason, lab->check[first].reason) > 0)
+        if (is_reported(lab, first) && told_in_common(lab, (int)check, first) > 0)
             return (Check)first;
     return check;
 }
@@ -110,7 +129,7 @@ const char *own_reason(const LabResult *lab, Check check)
 {
     const Check first = cause_of(lab, check);
     const char *reason = lab->check[check].reason;
-    return first == check ? reason : reason + common_lines(reason, lab->check[first].reason);
+    return first == check ? reason : reason + told_in_common(lab, (int)check, (int)first);
 }
 
 int check_score(const LabResult *lab, Check check)
