@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 import clusters
 import cost
 import gpu
+import pace
 import steps
 import stories
 from clusters import show_parts
@@ -117,7 +118,7 @@ def link_here(build):
 
     small = seconds("all_reduce", SMALL)
     # The program counts what a rank contributes, which is half of the gathered tensor.
-    return cost.Link(small / 2, LARGE / max(seconds("all_reduce", LARGE) - small, 1e-9), gathers=LARGE / max(seconds("all_gather", LARGE) - small / 2, 1e-9),
+    return pace.Link(small / 2, LARGE / max(seconds("all_reduce", LARGE) - small, 1e-9), gathers=LARGE / max(seconds("all_gather", LARGE) - small / 2, 1e-9),
                      scatters=LARGE / 2 / max(seconds("reduce_scatter", LARGE) - small / 2, 1e-9))
 
 
@@ -127,7 +128,7 @@ def this_machine(build, work, model):
     cores = gpu.count_of() if on_gpu() else steps.cores()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
-    return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
+    return {busy: pace.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
                                cores=cores, state=state)
             for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
 
@@ -143,7 +144,7 @@ def validate(build, work, model, machine):
             continue
         layout = tp, dp, pp, micro_batches(model, dp, pp)
         measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
-        predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
+        predicted = 1e3 * sum(pace.step(here(machine, tp * dp * pp), model, *layout).values())
         lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{round(100 * (predicted / measured - 1)):+} %"])
     table("prediction against measurement, ms per step", ["", "ranks", "predicted", "measured", "error"], lines)
 
@@ -175,7 +176,7 @@ def show_layouts(model, ranks, cluster_for):
     lines = []
     for layout in found:
         cluster = cluster_for(ranks)
-        parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
+        parts, held = pace.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
         whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
         lines.append((held > cluster.memory, whole, layout, parts, [
             number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9),
