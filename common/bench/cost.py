@@ -263,12 +263,12 @@ class Model:
     loss_sums = 0  # numbers per token that the loss sums over tp
 
 
-def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
+def memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule="1f1b"):
     """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
     activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
-    holds the activations of as many micro-batches as there are stages from this one to the last.
-    Until the step ends, it also holds the tensors that it has sent."""
-    rows, alive = model.batch / dp / micro, min(micro, pp - stage)
+    holds the activations of as many micro-batches as there are stages from this one to the last;
+    with GPipe, those of all. Until the step ends, it also holds the tensors that it has sent."""
+    rows, alive = model.batch / dp / micro, micro if schedule == "gpipe" else min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
     work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
@@ -278,9 +278,9 @@ def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     return cluster.state * held - others + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
 
 
-def memory(cluster, model, tp, dp, pp=1, micro=1):
+def memory(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
     """The largest memory_of_stage() of all stages."""
-    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage) for stage in range(pp))
+    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule) for stage in range(pp))
 
 
 def sent(cluster, model, tp, dp, pp=1, stage=0):

@@ -42,6 +42,7 @@ refused("a GPT-2 of hidden tokens is refused", "MODEL=gpt2", TASK="mlm", MODEL="
 refused("the weak scaling of a LLaMA is refused", "WEAK=1", MODEL="llama", WEAK="1")
 refused("a LLaMA whose feed-forward layers cannot be split is refused", "columns of the feed-forward", NTASKS="3", TP="3", MODEL="llama", HEADS="6",
         HIDDEN_DIM="96", CLUSTER="dgx-2h")
+refused("an unknown schedule is refused", "SCHEDULE cannot be 'gpip'", SCHEDULE="gpip")
 refused("an AVERAGE of no steps is refused", "AVERAGE cannot be '0'", AVERAGE="0")
 refused("averages with a sharded optimiser are refused", "ZERO=1 cannot be combined with AVERAGE=4", ZERO="1", AVERAGE="4")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
@@ -65,7 +66,9 @@ for tp in (1, 2, 4):
           (held, small.parameters(tp)))
 
 for pp in (2, 3):
-    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp)
+    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp, "--micro", 4, "--schedule", "gpipe")
+    peaks = [(rank["peak_bytes"], cost.memory_of_stage(pace.UNIT, small, 1, 1, pp, 4, stage, "gpipe")) for stage, rank in enumerate(lines[-1]["ranks"])]
+    check(f"at pp={pp} with GPipe, the peak of each stage is within 1 % of the predicted one", all(abs(paper / peak - 1) < 0.01 for peak, paper in peaks), peaks)
     held = max(rank["parameters"] for rank in lines[-1]["ranks"])
     check(f"at pp={pp} the largest stage holds as many parameters as predicted, up to the arena's padding", 0 <= held - small.parameters(1, pp) < 16 * 40,
           (held, small.parameters(1, pp)))
