@@ -15,7 +15,7 @@ import excerpts
 import formulas
 import matrices
 import recorded
-from formulas import STATE, WIDTH, cost
+from formulas import STATE, WIDTH, cost, pace
 import clusters  # in the folder that formulas has put on the path
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
@@ -120,13 +120,13 @@ def of_clusters():
     large = formulas.preset("large", SEQ, BATCH)
     per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
     size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden
-    shared = cost.Link(far.latency, far.bandwidth / cluster.node)
+    shared = pace.Link(far.latency, far.bandwidth / cluster.node)
     found.update({"links.size": short(size / 1e6),
-                  "links.near.ms": short(1e3 * cost.all_reduce(near, 8, size)),
-                  "links.far.ms": short(1e3 * cost.all_reduce(shared, 8, size)),
+                  "links.near.ms": short(1e3 * pace.all_reduce(near, 8, size)),
+                  "links.far.ms": short(1e3 * pace.all_reduce(shared, 8, size)),
                   "plan.ranks": RANKS, "plan.B": BATCH, "plan.S": SEQ})
     for tp in (1, 2, 4, 8, 16):
-        dp, parts = RANKS // tp, cost.step(cluster, large, tp, RANKS // tp)
+        dp, parts = RANKS // tp, pace.step(cluster, large, tp, RANKS // tp)
         found.update({f"plan.{tp}.dp": dp, f"plan.{tp}.step": short(1e3 * sum(parts.values())),
                       f"plan.{tp}.compute": short(1e3 * (parts["compute"] + parts["element-wise"] + parts["optimiser"])),
                       f"plan.{tp}.tp": short(1e3 * parts["over tp"]), f"plan.{tp}.dp.ms": short(1e3 * parts["over dp"]),

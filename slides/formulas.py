@@ -1,7 +1,7 @@
 """The slides' numbers of bytes, operations and memory: the kit's own formulas, evaluated.
 
-Sizes and times come from common/bench/cost.py; traffic is the budget in grader/labs, which the
-grader enforces.
+Sizes and times come from common/bench (cost.py, pace.py); traffic is the budget in grader/labs,
+which the grader enforces.
 """
 import functools
 import json
@@ -13,12 +13,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRADE = os.path.join(os.environ.get("BUILD") or os.path.join(ROOT, "build"), "grade")
 sys.path.insert(0, os.path.join(ROOT, "common/bench"))
 import cost
+import pace
 from clusters import PRESETS
 from cost import VOCABULARY
 
 CLASSES = 2
-WIDTH = cost.Cluster.width  # bytes per number
-STATE = cost.Cluster.state  # bytes per parameter in training
+WIDTH = pace.Cluster.width  # bytes per number
+STATE = pace.Cluster.state  # bytes per parameter in training
 
 
 @functools.cache
@@ -76,7 +77,7 @@ def sent_over_pp(model, tp, dp, pp):
 
 
 def memory(model, tp, dp=1):
-    return cost.memory(cost.UNIT, model, tp, dp)
+    return cost.memory(pace.UNIT, model, tp, dp)
 
 
 def equal_at(model):

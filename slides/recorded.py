@@ -3,7 +3,7 @@ import math
 import re
 
 import record
-from formulas import cost
+from formulas import pace
 
 SHOWN = {"✓": r"\passed", "✗": r"\failed", "○": r"\heldback", "\u00a0": "~", "\u202f": "~", " ": "~", "\\": r"\textbackslash{}",
          "^": r"\textasciicircum{}", **{sign: rf"\{sign}" for sign in "{}#%&_$"}}
@@ -94,11 +94,11 @@ def all_reduces():
     (_, cores), *rows = (line.split() for line in record.read("all-reduce"))
     measured = {(int(ranks), int(size)): float(us) for ranks, size, us in rows}
     small, large = measured[2, 4 << 10], measured[2, 16 << 20]
-    link = cost.Link(small / 2e6, (16 << 20) / (1e-6 * (large - small)))
+    link = pace.Link(small / 2e6, (16 << 20) / (1e-6 * (large - small)))
     found = {}
     for (ranks, size), us in measured.items():
         crowd = max(1.0, ranks / int(cores))
-        found.setdefault(ranks, []).append((size, us, 1e6 * crowd * cost.all_reduce(link, ranks, size)))
+        found.setdefault(ranks, []).append((size, us, 1e6 * crowd * pace.all_reduce(link, ranks, size)))
     return found, link, int(cores)
 
 

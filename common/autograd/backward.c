@@ -104,8 +104,8 @@ static void tell(const Tape *tape, const Node *node)
         if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 &&
             watch->complete)
             watch->complete(watch->context, node->input[i]);
-    if (watch->between)
-        watch->between(watch->context);
+    if (tape->between)
+        tape->between(tape->mesh);
 }
 
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy)

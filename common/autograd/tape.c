@@ -193,6 +193,8 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
 {
     bool wanted = false;
     span_end(name, false);
+    if (tape->between)
+        tape->between(tape->mesh);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)

@@ -128,8 +128,7 @@ void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy);
 typedef struct GradientWatch {
     /** called when every operation that used the parameter has added its part */
     void (*complete)(void *context, Tensor *parameter);
-    void (*between)(void *context); /**< called after each operation; may be NULL */
-    void *context;                  /**< passed to the functions */
+    void *context; /**< passed to the function */
 } GradientWatch;
 
 /** Observes the result of each recorded operation, and later its gradient. Both functions may be
@@ -165,7 +164,9 @@ struct Tape {
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
-    Observer observer;         /**< observes this tape, if not zero */
+    void (*between)(
+        const Mesh *mesh); /**< called after each operation of either pass; may be NULL */
+    Observer observer;     /**< observes this tape, if not zero */
 };
 
 /** A point on the tape, for tape_release_since(). Valid until tape_reset(). */

@@ -35,6 +35,6 @@ bench: bench-programs
 .PHONY: model
 model: $(if $(ON_GPU),bench-programs,$(BUILD)/bench-collectives $(BUILD)/train)
 	$(RELEASE)
-	$(call as_environment,BACKEND TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
+	$(call as_environment,BACKEND TP PP MICRO SCHEDULE MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
 	    $(call as_environment,RECOMPUTE ZERO SP AVERAGE AMP CLUSTER WEAK) \
 	    NTASKS=$(if $(filter file,$(origin NTASKS)),,$(call quoted,$(NTASKS))) common/bench/model.py $(BUILD)

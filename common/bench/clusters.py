@@ -15,6 +15,7 @@ import os
 
 import cost
 import language_cost
+import pace
 from rows import fail, number, paragraph, table, whole_number, why_invalid
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
@@ -112,8 +113,8 @@ def read(name):
     try:
         with open(path, encoding="utf-8") as file:
             described = json.load(file)
-        links = {one: cost.Link(**checked(described[one], cost.Link)) for one in ("near", "far")}
-        cluster = cost.Cluster(**checked(described["rates"], cost.Cluster, links), **links)
+        links = {one: pace.Link(**checked(described[one], pace.Link)) for one in ("near", "far")}
+        cluster = pace.Cluster(**checked(described["rates"], pace.Cluster, links), **links)
         if "published" in described:
             published_of(described["published"])
         if not all(isinstance(text, str) for text in (described["source"], *described["assumed"])):
@@ -125,7 +126,7 @@ def read(name):
         why = why_invalid(error)
     there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))
     return fail(f"there is no cluster '{name}'" if path != name and not os.path.exists(path) else f"{path} describes no cluster: {why}",
-                f"CLUSTER is one of {there}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of cost.py")
+                f"CLUSTER is one of {there}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of pace.py")
 
 
 def show_assumptions(described, cluster):
@@ -151,18 +152,18 @@ def weak_scaling(described, cluster):
     """Yields (name, tp, dp, seconds of a step by kind, operations per second and rank, per cent of
     linear scaling, bytes per rank) for each model, alone and in replicas."""
     published = "published" in described
-    one = cost.rate(cluster, model_of(MEGATRON[0], published, 1), 1, 1)
+    one = pace.rate(cluster, model_of(MEGATRON[0], published, 1), 1, 1)
     for dp in (1, REPLICAS):
         for sizes in MEGATRON:
             model, tp = model_of(sizes, published, dp), sizes[1]
-            rate = cost.rate(cluster, model, tp, dp)
-            yield sizes[0], tp, dp, cost.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
+            rate = pace.rate(cluster, model, tp, dp)
+            yield sizes[0], tp, dp, pace.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
 
 
 def show_parts(title, heads, lines, cell):
     """Prints a table of the parts of a step's time.
 
-    @param lines (the first cells, the seconds of cost.step()) of each line
+    @param lines (the first cells, the seconds of pace.step()) of each line
     @param cell returns the cell for a part and the sum of all parts"""
     kinds = [kind.replace("-", "-\n").replace(" ", "\n") for kind in lines[0][1]]
     table(title, [*heads, *kinds], [[*first, *(cell(part, sum(parts.values())) for part in parts.values())] for first, parts in lines])
@@ -191,7 +192,7 @@ def show_weak_scaling(described, cluster):
 def main():
     name, model = os.environ["CLUSTER"], model_asked_for(PRESETS["base"], leaves_out=True)
     _, cluster = read(name)
-    parts = cost.step(cluster, model, 1, 1)
+    parts = pace.step(cluster, model, 1, 1)
     print(cluster.node, cluster.near.latency, cluster.near.bandwidth, cluster.far.latency, cluster.far.bandwidth / cluster.node,
           parts["compute"] + parts["element-wise"], model.batch * model.seq * model.hidden * cluster.width, model.reduced(1) * cluster.width,
           f"{os.path.basename(name)}, {sizes_text(model)}")

@@ -1,14 +1,11 @@
-"""Predicts the cost of a training step of the kit's BERT for a rank: arithmetic, memory traffic,
-communication. language_cost.py has the language models.
+"""What a training step of the kit's BERT needs of a rank: arithmetic, memory traffic, communication,
+memory. language_cost.py has the language models; pace.py has the time that all this takes.
 
-Times follow from rates. A collective takes the time of a ring or of a tree, whichever is faster,
-from the latency and bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). Counts are for one
-step of one rank (in a pipeline, a rank of the slowest stage); numbers are `Cluster.width` bytes
-wide. A pipeline runs one forward and one backward pass per micro-batch, in 1F1B order
-(Narayanan et al. 2021, section 2.2).
+Counts are for one step of one rank; numbers are `Cluster.width` bytes wide. A pipeline runs one
+forward and one backward pass per micro-batch, in 1F1B order (Narayanan et al. 2021, section 2.2).
 """
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
@@ -266,150 +263,12 @@ class Model:
     loss_sums = 0  # numbers per token that the loss sums over tp
 
 
-@dataclass
-class Link:
-    latency: float  # seconds
-    bandwidth: float  # bytes per second that a rank sends
-    # In memory that ranks share, gathers and reduce-scatters have other rates than sums; 0: the same.
-    gathers: float = 0.0
-    scatters: float = 0.0
-
-
-@dataclass
-class Cluster:
-    """Rates of a rank. `near` links the ranks of a node; `far` links nodes, and all ranks of a node
-    share its bandwidth."""
-
-    gemm: float  # floating-point operations per second
-    attention: float
-    stream: float  # bytes per second of element-wise operations
-    optimiser: float  # bytes per second of the optimiser
-    near: Link
-    far: Link
-    node: int = 1 << 30  # ranks of a node
-    cores: int = 1 << 30  # ranks that can compute at the same time
-    width: int = 4  # bytes per number, in arithmetic and on links
-    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
-    hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
-    memory: float = field(default=math.inf)  # bytes per rank
-    moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them
-    activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
-
-
-ALONE = Link(0.0, math.inf)  # for a rank that sends nothing
-UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # for results that do not depend on rates
-
-
-def all_reduce(link, ranks, size):
-    if ranks == 1:
-        return 0.0
-    ring = 2 * (ranks - 1) * (link.latency + size / ranks / link.bandwidth)
-    tree = 2 * math.ceil(math.log2(ranks)) * (link.latency + size / link.bandwidth)
-    return min(ring, tree)
-
-
-def all_gather(link, ranks, size):
-    """Seconds of a ring all-gather; `size` is the bytes of the gathered tensor."""
-    return (ranks - 1) * (link.latency + size / ranks / (link.gathers or link.bandwidth))
-
-
-def reduce_scatter(link, ranks, size):
-    """Seconds of a ring reduce-scatter; `size` is the bytes of the whole tensor."""
-    return (ranks - 1) * (link.latency + size / ranks / (link.scatters or link.bandwidth))
-
-
-def message(link, size):
-    return link.latency + size / link.bandwidth
-
-
-def link_of_tp(cluster, tp, ranks):
-    """The slowest link of a ring over the ranks of a tp group, which are consecutive. A ring leaves
-    a node once, so a group that fills whole nodes has their uplinks to itself. Two other groups
-    that span nodes can share an uplink."""
-    if ranks <= cluster.node or cluster.node % tp == 0:
-        return cluster.near
-    groups = 1 if tp % cluster.node == 0 else 2
-    return Link(cluster.far.latency, min(cluster.near.bandwidth, cluster.far.bandwidth / groups))
-
-
-def by_parts(link, ranks, size):
-    return reduce_scatter(link, ranks, size) + all_gather(link, ranks, size)
-
-
-def over_replicas(cluster, tp, dp, size, exchange=all_reduce):
-    """A sum over the replicas: first within a node, then among nodes. All groups of a node share
-    its uplink."""
-    inside = max(1, min(dp, cluster.node // tp))
-    outside = math.ceil(dp / inside)
-    share = Link(cluster.far.latency, cluster.far.bandwidth / min(tp, cluster.node))
-    return exchange(cluster.near, inside, size) + exchange(share, outside, size)
-
-
-def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
-    """The seconds of a stage for a step, without exchanges: products and attention, element-wise
-    operations, and the optimiser."""
-    tokens = model.batch / dp * model.seq
-    gemm, attention = (work / (tp * dp) / rate for work, rate in zip(model.work_of_stage(pp, stage), (cluster.gemm, cluster.attention)))
-    moved = micro * model.moved(tp, pp, stage, tokens / micro) * cluster.width / cluster.moves
-    rates = cluster.stream, cluster.activation or cluster.stream
-    stream = sum(tokens * numbers * cluster.width / rate for numbers, rate in zip(model.streamed(tp, pp, stage), rates))
-    stepped, idle = model.stepped(tp, dp, pp, stage)
-    # It reads everything, and writes all but the gradient.
-    bytes_moved = (2 * cluster.state - cluster.width) * stepped + 3 * cluster.width * idle
-    return gemm + moved + attention, stream, bytes_moved / cluster.optimiser
-
-
-def over_tp_of(cluster, model, tp, dp, pp, micro):
-    """The seconds of a step's exchanges over tp: in a stage's blocks, and at the ends of the model."""
-    tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
-    link, block, sums = link_of_tp(cluster, tp, tp * dp * pp), tokens * model.hidden * cluster.width, model.sums()
-    # The kit gathers the result of its embedding. A language model splits its embedding and its
-    # head by vocabulary, with an all-reduce each.
-    ends = all_gather(link, tp, block) if model.classifies else 2 * all_reduce(link, tp, block)
-    ends += model.loss_sums * all_reduce(link, tp, tokens * cluster.width)
-    if not model.sequence_parallel:
-        return layers * sums * micro * all_reduce(link, tp, block / micro), ends
-    ends += 2 * all_gather(link, tp, block) + all_reduce(link, tp, 4 * layers * model.hidden * cluster.width)
-    # The two gathers that the backward pass repeats have no reduce-scatter.
-    return layers * micro * ((sums + 1) * all_gather(link, tp, block / micro) + (sums - 1) * reduce_scatter(link, tp, block / micro)), ends
-
-
-def step(cluster, model, tp, dp, pp=1, micro=1):
-    """The seconds of a step, by kind of work, on a rank of the busiest stage. In the bubble, it waits
-    while the other stages run one micro-batch."""
-    tokens, layers = model.batch / dp * model.seq, model.blocks(pp)
-    passes = model.passes()[0]
-    slots = (micro + pp - 1) / micro  # length of the schedule, relative to a stage's work
-    crowd = max(1.0, tp * dp * pp / slots / cluster.cores)
-    stages = [stage_seconds(cluster, model, tp, dp, pp, stage, micro) for stage in range(pp)]
-    busiest = max(range(pp), key=lambda stage: sum(stages[stage][:2]))
-    compute, stream, _ = stages[busiest]
-    optimiser = max(one[2] for one in stages)
-    block = tokens * model.hidden * cluster.width
-    in_blocks, at_ends = over_tp_of(cluster, model, tp, dp, pp, micro)
-    over_tp = in_blocks + at_ends
-    # Stages are the outermost dimension. If two neighbours fit in a node, messages stay within it;
-    # otherwise all ranks of a node share its uplink.
-    border = cluster.near if 2 * tp * dp <= cluster.node else Link(cluster.far.latency, cluster.far.bandwidth / cluster.node)
-    over_pp = 2 * (micro + pp - 2) * message(border, model.whole(tp) * block / micro) if pp > 1 else 0.0
-    over_pp += 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
-    backward = (compute + stream) * (passes - 1) / passes * crowd
-    every = model.average or 1
-    reduction = over_replicas(cluster, tp, dp, every * model.reduced(tp, pp) * cluster.width, by_parts if model.zero else all_reduce) / every
-    hidden = 0.0 if model.zero or model.average else min(cluster.hides * backward, reduction * (1 - 1 / max(layers, 1)))
-    beside = max(model.beside_sums(tp, dp, pp, stage) for stage in range(pp)) * cluster.width / cluster.optimiser
-    others = sum(sum(one[:2]) for stage, one in enumerate(stages) if stage != busiest) + (pp - 1) * over_tp
-    return {"compute": compute * crowd, "element-wise": stream * crowd, "optimiser": optimiser * crowd,
-            "over tp": over_tp * crowd, "over dp": (reduction - hidden + beside) * crowd,
-            "over pp": over_pp * crowd, "bubble": others / micro * crowd}
-
-
-def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
+def memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule="1f1b"):
     """The peak of a rank of this stage in bytes: weights, gradients, two moments of AdamW,
     activations, and work space. With ZERO=1, it has only the moments of its part. With 1F1B, it
-    holds the activations of as many micro-batches as there are stages from this one to the last.
-    Until the step ends, it also holds the tensors that it has sent."""
-    rows, alive = model.batch / dp / micro, min(micro, pp - stage)
+    holds the activations of as many micro-batches as there are stages from this one to the last;
+    with GPipe, those of all. Until the step ends, it also holds the tensors that it has sent."""
+    rows, alive = model.batch / dp / micro, micro if schedule == "gpipe" else min(micro, pp - stage)
     sent = (micro - 1 + (micro - alive if 0 < stage < pp - 1 else 0)) * rows * model.seq * model.whole(tp) * model.hidden if pp > 1 else 0
     kept = alive * rows * model.seq * model.blocks_of(pp, stage) * model.kept(tp)
     work = max(model.working_again(tp, dp) or model.working(tp, dp), model.working_in_backward(tp, dp, pp, stage)) / micro
@@ -419,9 +278,9 @@ def memory_of_stage(cluster, model, tp, dp, pp, micro, stage):
     return cluster.state * held - others + cluster.width * max(kept + sent + work, model.tied(tp, pp) if stage in (0, pp - 1) else 0)
 
 
-def memory(cluster, model, tp, dp, pp=1, micro=1):
+def memory(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
     """The largest memory_of_stage() of all stages."""
-    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage) for stage in range(pp))
+    return max(memory_of_stage(cluster, model, tp, dp, pp, micro, stage, schedule) for stage in range(pp))
 
 
 def sent(cluster, model, tp, dp, pp=1, stage=0):
@@ -434,11 +293,6 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
               + (last + gathered if stage == pp - 1 else 0))
     over_pp = ((stage > 0) + (stage < pp - 1)) * model.whole(tp) * border + (model.tied(tp, pp) if stage in (0, pp - 1) else 0)
     return tuple(cluster.width * numbers for numbers in (2 * (tp - 1) / tp * summed, 2 * (dp - 1) / dp * model.summed(tp, pp, stage), over_pp))
-
-
-def rate(cluster, model, tp, dp):
-    """Operations per second and rank."""
-    return sum(model.work()) / (tp * dp) / sum(step(cluster, model, tp, dp).values())
 
 
 def layouts(ranks, model):

@@ -1,10 +1,11 @@
 """Measures how the cost of a step grows with each size of the model, on one rank, and compares it
-with the counts of cost.py."""
+with the counts of cost.py and the times of pace.py."""
 import math
 import os
 import sys
 
 import cost
+import pace
 import steps
 from rows import Row, fail, number, table
 
@@ -28,7 +29,7 @@ def run(build, work, model):
 
 def calibrated(model, profile):
     """A cluster of one rank, with the rates measured on the model BASE."""
-    return cost.Cluster(**steps.rates(model, steps.seconds_of(profile)), near=cost.ALONE, far=cost.ALONE)
+    return pace.Cluster(**steps.rates(model, steps.seconds_of(profile)), near=pace.ALONE, far=pace.ALONE)
 
 
 def slope(points, values):
@@ -59,7 +60,7 @@ def show(work, axis, middle, runs):
     times = [Row("growth", f"{axis}={size}, step", "ms", steps.times(runs[size])) for size in sizes]
     held = [runs[size][0]["tensor_bytes"] / 1e6 for size in sizes]
     models = [model_of({**BASE, axis: size}) for size in sizes]
-    expected = [1e3 * sum(cost.step(middle, model, 1, 1).values()) for model in models]
+    expected = [1e3 * sum(pace.step(middle, model, 1, 1).values()) for model in models]
     counted = [cost.memory(middle, model, 1, 1) / 1e6 for model in models]
     figures = [[row.best() for row in times], [row.median() for row in times],
                expected, held, counted]

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 
 import cost
+import pace
 import steps
 from rows import Row, fail, number, table
 
@@ -73,7 +74,7 @@ def measure(build, work, part):
     found = []
     for name, fields in SAVING.items():
         model = cost.Model(*sizes, steps.VOCABULARY, classifies=True, **fields)
-        predicted = cost.memory(cost.UNIT, model, TP, DP)
+        predicted = cost.memory(pace.UNIT, model, TP, DP)
         if TP * DP * predicted > available():
             print(f"memory    no row for {name}: {TP * DP} ranks need {number(TP * DP * predicted / 1e6)} MB, and {number(available() / 1e6)} are available")
             continue

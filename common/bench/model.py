@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
-    model.py BUILD     with NTASKS TP PP MICRO MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP AVERAGE BACKEND AMP CLUSTER WEAK in the
-                       environment
+    model.py BUILD     with NTASKS TP PP MICRO SCHEDULE MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP AVERAGE BACKEND AMP CLUSTER WEAK in
+                       the environment
 
 Without CLUSTER, first measures this machine (one rank alone, two at a time, an all-reduce by size),
 compares predictions and measurements for 1, 2 and 4 ranks, then predicts NTASKS ranks of this
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 import clusters
 import cost
 import gpu
+import pace
 import steps
 import stories
 from clusters import show_parts
@@ -37,6 +38,14 @@ def arithmetic():
     if amp not in amps:
         fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}")
     return amp
+
+
+def schedule():
+    """The order of a pipeline's passes."""
+    name = os.environ.get("SCHEDULE") or "1f1b"
+    if name not in ("1f1b", "gpipe"):
+        fail(f"SCHEDULE cannot be '{name}'", "SCHEDULE=1f1b or SCHEDULE=gpipe")
+    return name
 
 
 # ---- this machine ------------------------------------------------------------------------------------------------------
@@ -69,7 +78,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)
     data = f"{build}/bench-data"
     named_so, read = stories.options(data, model.kind) if isinstance(model, LanguageModel) else ((), steps.data_in(data))
-    more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro,
+    more = (*read, "--amp", arithmetic(), "--pp", pp, "--micro", micro, "--schedule", schedule(),
             *steps.options_of(dataclasses.replace(model, average=min(model.average, 2)), dp))
 
     def once(*profile, **environment):
@@ -118,7 +127,7 @@ def link_here(build):
 
     small = seconds("all_reduce", SMALL)
     # The program counts what a rank contributes, which is half of the gathered tensor.
-    return cost.Link(small / 2, LARGE / max(seconds("all_reduce", LARGE) - small, 1e-9), gathers=LARGE / max(seconds("all_gather", LARGE) - small / 2, 1e-9),
+    return pace.Link(small / 2, LARGE / max(seconds("all_reduce", LARGE) - small, 1e-9), gathers=LARGE / max(seconds("all_gather", LARGE) - small / 2, 1e-9),
                      scatters=LARGE / 2 / max(seconds("reduce_scatter", LARGE) - small / 2, 1e-9))
 
 
@@ -128,7 +137,7 @@ def this_machine(build, work, model):
     cores = gpu.count_of() if on_gpu() else steps.cores()
     link = link_here(build)
     state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
-    return {busy: cost.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
+    return {busy: pace.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
                                cores=cores, state=state)
             for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
 
@@ -144,7 +153,7 @@ def validate(build, work, model, machine):
             continue
         layout = tp, dp, pp, micro_batches(model, dp, pp)
         measured = time_of_step(model, run(build, f"{work}/0", model, *layout))
-        predicted = 1e3 * sum(cost.step(here(machine, tp * dp * pp), model, *layout).values())
+        predicted = 1e3 * sum(pace.step(here(machine, tp * dp * pp), model, *layout, schedule()).values())
         lines.append([named(*layout), tp * dp * pp, number(predicted), number(measured), f"{round(100 * (predicted / measured - 1)):+} %"])
     table("prediction against measurement, ms per step", ["", "ranks", "predicted", "measured", "error"], lines)
 
@@ -176,7 +185,7 @@ def show_layouts(model, ranks, cluster_for):
     lines = []
     for layout in found:
         cluster = cluster_for(ranks)
-        parts, held = cost.step(cluster, model, *layout), cost.memory(cluster, model, *layout)
+        parts, held = pace.step(cluster, model, *layout, schedule()), cost.memory(cluster, model, *layout, schedule())
         whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
         lines.append((held > cluster.memory, whole, layout, parts, [
             number(1e3 * whole), number(model.batch * model.seq / whole), number(model.useful() / whole / ranks / 1e9),
@@ -227,6 +236,7 @@ def main():
     model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts, languages=True)
     work = f"{sys.argv[1]}/bench-data"
     arithmetic()
+    schedule()
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
     if os.environ.get("WEAK") and isinstance(model, LanguageModel):

@@ -7,6 +7,7 @@ import sys
 
 import aims
 import cost
+import pace
 import peers
 from rows import Row, fail, number, said, show, table
 
@@ -156,20 +157,20 @@ def seconds_of(profile):
 
 
 def rates(model, seconds):
-    """The rates of one rank, as arguments for a cost.Cluster, from the result of seconds_of()."""
+    """The rates of one rank, as arguments for a pace.Cluster, from the result of seconds_of()."""
     linear, attention = model.work()
     tokens, (whole, parts) = model.batch * model.seq, model.streamed(1, 1, 0)
     return {"gemm": linear / seconds["GEMM"], "attention": attention / seconds["attention"],
-            "stream": cost.Cluster.width * tokens * whole / seconds["on x"],
-            "activation": cost.Cluster.width * tokens * parts / seconds["on parts"],
-            "optimiser": cost.step(cost.UNIT, model, 1, 1)["optimiser"] / seconds["optimiser"]}
+            "stream": pace.Cluster.width * tokens * whole / seconds["on x"],
+            "activation": pace.Cluster.width * tokens * parts / seconds["on parts"],
+            "optimiser": pace.step(pace.UNIT, model, 1, 1)["optimiser"] / seconds["optimiser"]}
 
 
 def rates_of_products(models, seconds):
     """The rates of products, from the seconds that they take in a step of two models that differ in
     their batch. With fewer rows, a product reads and writes just as many weights for fewer
     operations."""
-    (work, fewer), (moved, as_many) = zip(*((model.work()[0], cost.Cluster.width * model.moved(1, 1, 0, model.batch * model.seq)) for model in models))
+    (work, fewer), (moved, as_many) = zip(*((model.work()[0], pace.Cluster.width * model.moved(1, 1, 0, model.batch * model.seq)) for model in models))
     whole = work * as_many - fewer * moved
     multiplying, moving = (seconds[0] * as_many - seconds[1] * moved) / whole, (work * seconds[1] - fewer * seconds[0]) / whole
     if multiplying <= 0 or moving <= 0:  # too small a difference to measure

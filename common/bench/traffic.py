@@ -1,6 +1,7 @@
 """Compares the bytes that a step sends, summed over the ranks, with the prediction of cost.py, and
 measures the memory of a rank."""
 import cost
+import pace
 from rows import Row, table
 from steps import train
 
@@ -13,7 +14,7 @@ LAYERS, HIDDEN, HEADS, SEQ, WORDS = 2, 128, 4, 64, 968
 def on_paper(tp, dp, batch):
     """The bytes that a step sends over tp, over dp and over pp, summed over the ranks."""
     model = cost.Model(LAYERS, HIDDEN, HEADS, SEQ, batch, WORDS, classifies=True)
-    return [tp * dp * sent for sent in cost.sent(cost.UNIT, model, tp, dp)]
+    return [tp * dp * sent for sent in cost.sent(pace.UNIT, model, tp, dp)]
 
 
 def measure(build, work):

@@ -107,5 +107,6 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to)
  *  for each start. */
 void comm_wait(CommRequest *request);
 
-/** Makes progress with started sums and messages, which continue only inside calls. */
-void comm_poke(Group *group);
+/** Makes progress with the group's started sums and messages, which continue only inside calls.
+ *  Returns false if there are none. */
+bool comm_poke(Group *group);

@@ -46,6 +46,7 @@ struct Group {
     char name[32];                     /**< "tp", for tables and messages */
     Counter counter[OPERATIONS];       /**< by operation */
     Group *first_child, *next_sibling; /**< the list of groups split from it */
+    int under_way;                     /**< requests that comm_wait() has not freed yet */
     const Transport *transport;        /**< how it communicates */
     void *link;                        /**< the transport's own data */
 };

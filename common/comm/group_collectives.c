@@ -123,6 +123,7 @@ CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t numbers)
                                            : group->transport->all_reduce_start(group, x, numbers);
     request->group = group;
     request->operation = ALL_REDUCE;
+    group->under_way++;
     count(group, ALL_REDUCE, share_of_sum(group, numbers), begin);
     return request;
 }
@@ -133,6 +134,7 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t numbers, int t
     CommRequest *request = group->transport->send_start(group, x, numbers, to);
     request->group = group;
     request->operation = SEND;
+    group->under_way++;
     count(group, SEND, numbers, begin);
     return request;
 }
@@ -141,6 +143,7 @@ void comm_wait(CommRequest *request)
 {
     Counter *counter = &request->group->counter[request->operation];
     double begin = MPI_Wtime();
+    request->group->under_way--;
     if (is_alone(request->group))
         free(request);
     else
@@ -148,10 +151,12 @@ void comm_wait(CommRequest *request)
     counter->seconds += MPI_Wtime() - begin;
 }
 
-void comm_poke(Group *group)
+bool comm_poke(Group *group)
 {
-    if (!is_alone(group))
-        group->transport->poke(group);
+    if (is_alone(group) || group->under_way == 0)
+        return false;
+    group->transport->poke(group);
+    return true;
 }
 
 /* ---- host memory: through MPI, with any transport ---- */

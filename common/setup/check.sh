@@ -149,7 +149,7 @@ settings_of() {
     hand-in) echo OUT ;;
     gradebook) printf '%s\n' SEED SANDBOX ;;
     board) printf '%s\n' OUT JOBS SEED SANDBOX ;;
-    model) printf '%s\n' TP PP MICRO HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
+    model) printf '%s\n' TP PP MICRO SCHEDULE HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     doctor) printf '%s\n' NODES GPUS CPUS PARTITION ACCOUNT TIME QOS CONSTRAINT NAME ;;
     sbatch) settings_of train ;;
     esac

@@ -225,16 +225,6 @@ static void parameter_complete(void *context, Tensor *parameter)
         give_out(set, i, parameter);
 }
 
-static void between_operations(void *context)
-{
-    const BucketSet *set = context;
-    const Mesh *mesh = set->model->mesh;
-    if (mesh->dp && mesh->dp_degree > 1) {
-        comm_poke(mesh->dp);
-        span_end(REDUCTION_UNDER_WAY, true);
-    }
-}
-
 void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes)
 {
     set->pass = pass;
@@ -244,8 +234,7 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes)
         set->filling[i].gradients.tape = tape;
         set->bucket[i].pending = NULL;
     }
-    tape->watch =
-        (GradientWatch){parameter_complete, is_last_pass(set) ? between_operations : NULL, set};
+    tape->watch = (GradientWatch){parameter_complete, set};
 }
 
 double bucket_set_finish(BucketSet *set, Tape *tape)

@@ -103,8 +103,19 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
     host_view_end(&view);
 }
 
+/* Lets other ranks go on that wait for a message or a sum of this one. */
+static void between_operations(const Mesh *mesh)
+{
+    if (mesh->pp)
+        comm_poke(mesh->pp);
+    if (mesh->dp && comm_poke(mesh->dp))
+        span_end(REDUCTION_UNDER_WAY, true);
+}
+
 void trainer_watch_stage(Trainer *t)
 {
+    for (int i = 0; i < t->stage->micros; i++)
+        t->stage->micro[i].tape->between = between_operations;
     t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
 }
 

@@ -12,7 +12,7 @@ static const Pace pace = {.work = PER_PASS,
                           .over_replicas = 1};
 static const double takes = LATENCY + BYTE * SENT;
 
-/* As common/bench/cost.py predicts. */
+/* As common/bench/pace.py predicts. */
 static double with_messages(int p, int m)
 {
     return PER_PASS * (double)overlapped(p, m) + (p > 1 ? 2 * (m + p - 2) * takes : 0);

@@ -240,21 +240,28 @@ static void note_complete(void *context, Tensor *parameter)
     memcpy(told->gradient, reals(parameter->gradient), sizeof told->gradient);
 }
 
-static void note_operation(void *context)
+static Told told;
+
+static void note_operation(const Mesh *of)
 {
-    ((Told *)context)->operations++;
+    ck_assert_ptr_eq(of, &mesh);
+    told.operations++;
 }
 
 START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
 {
     model_clear_gradients(model);
     model_use_tape(model, tape);
-    Told told = {0};
-    tape->watch = (GradientWatch){note_complete, note_operation, &told};
+    told = (Told){0};
+    tape->watch = (GradientWatch){note_complete, &told};
+    tape->between = note_operation;
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *first = gelu(x);
     Tensor *y = add(linear(first, weight), linear(x, weight));
+    ck_assert_int_eq(told.operations, 4);
+    told.operations = 0;
     tape_backward(tape, y, upstream_of("dy", y));
     tape->watch = (GradientWatch){0};
+    tape->between = NULL;
     ck_assert_int_eq(told.complete, 1);
     ck_assert_int_eq(told.operations, 4);
     ck_assert_int_eq(told.operations_before,

@@ -127,6 +127,29 @@ START_TEST(sums_of_two_groups_may_be_waited_for_in_any_order)
 }
 END_TEST
 
+START_TEST(a_group_is_poked_only_while_something_is_under_way)
+{
+    Group *group = group_of_first(_i);
+    const int rank = group_rank(group), ranks = group_size(group);
+    real *x = numbers_of(0, MOST);
+    bool right = !comm_poke(group);
+    if (rank == 0 && ranks > 1) {
+        CommRequest *message = comm_send_start(group, x, MOST, 1);
+        right = right && comm_poke(group);
+        comm_wait(message);
+        right = right && !comm_poke(group);
+    }
+    if (rank == 1)
+        comm_receive(group, x, MOST, 0);
+    CommRequest *sum = comm_all_reduce_start(group, x, MOST);
+    right = right && comm_poke(group) == (ranks > 1);
+    comm_wait(sum);
+    right = right && !comm_poke(group);
+    give_back(x);
+    ck_assert(right);
+}
+END_TEST
+
 /* The other ranks send only after their sum, which needs this rank. */
 START_TEST(a_sum_continues_while_a_rank_waits_for_a_message)
 {
@@ -457,6 +480,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, all_max_takes_the_largest_number_on_every_rank, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, all_reduce_started_early_adds_too, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, sums_of_two_groups_may_be_waited_for_in_any_order, 1, GROUPS_TRIED);
+    tcase_add_loop_test(tcase, a_group_is_poked_only_while_something_is_under_way, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, a_sum_continues_while_a_rank_waits_for_a_message, 1, GROUPS_TRIED);
     tcase_add_loop_test(tcase, a_sum_continues_in_other_calls, 1, GROUPS_TRIED);
     tcase_add_test(tcase, a_rank_that_leaves_out_a_sum_is_reported);

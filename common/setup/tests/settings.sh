@@ -82,7 +82,7 @@ taken() { # taken SENTENCE COMMAND...: check.sh does not refuse the settings
 }
 taken "make grade ON=slurm takes a job's settings" grade LAB=1 ON=slurm PARTITION=x TIME=10 NODES=1
 taken "make sbatch takes a run's settings and a job's" sbatch NTASKS=2 TP=2 LR=1 PARTITION=x NAME=a METRICS=m SAVE=s
-taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 LAYERS=2 HEADS=4 AMP=bf16 WEAK=1 MODEL=llama TASK=mlm
+taken "make model takes a model's and a layout's" model NTASKS=4 TP=2 SCHEDULE=gpipe LAYERS=2 HEADS=4 AMP=bf16 WEAK=1 MODEL=llama TASK=mlm
 for command in grade trace tape report debug measure bench model train sbatch; do
     taken "make $command takes a backend" "$command" BACKEND=emulated
 done

@@ -12,6 +12,7 @@ from runs import check, losses_of, metrics_of, run
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
+import pace
 
 FP32 = 4
 SGD = [*SMALL, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0, "--check", 1]
@@ -80,7 +81,7 @@ for kind, vocabulary, *options in (("reviews", 968), ("mlm", 968, "--task", "mlm
     for tp in (1, 2):
         rank = metrics_of(2 * tp, *options, "--layers", 4, "--hidden-dim", 96, "--heads", 6, "--seq", 64, "--batch-size", 8, "--steps", 4, "--test", "",
                           "--threads", 1, "--check", 0, "--tp", tp, "--average", 2)[-1]["ranks"][0]
-        paper, sent = cost.memory(cost.UNIT, model, tp, 2), cost.sent(cost.UNIT, model, tp, 2)[1]
+        paper, sent = cost.memory(pace.UNIT, model, tp, 2), cost.sent(pace.UNIT, model, tp, 2)[1]
         check(abs(rank["peak_bytes"] / paper - 1) < 0.01 and rank["comm_bytes_dp"] / 4 == sent,
               f"{kind} at tp {tp}, dp 2, AVERAGE=2: a rank sends over dp in a step what make model says, and its peak is within 1 %",
               f"{rank['peak_bytes']} and {rank['comm_bytes_dp'] / 4}; on paper {paper:.0f} and {sent:.0f}")

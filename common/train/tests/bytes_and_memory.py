@@ -9,6 +9,7 @@ from runs import check, metrics_of
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
+import pace
 
 L, H, HEADS, S, CLASSES = 2, 96, 12, 32, 2  # parts are multiples of 16 numbers, so the arena has no padding
 SIZES = ["--layers", L, "--hidden-dim", H, "--heads", HEADS, "--seq", S, "--samples", 64, "--steps", 2, "--test", "",
@@ -83,8 +84,8 @@ for seq, tp in ((32, 1), (32, 2), (256, 1)):
     check(grown == 2 * kept(seq, tp), f"at {seq} positions, tp {tp}, a layer keeps what the formula says, and nothing that grows with the square of the positions",
           f"{grown / 2} bytes, {kept(seq, tp)} by formula")
 
-link = cost.Link(0.0, 1e9)
-rates = cost.Cluster(1.0, 1.0, 1.0, 1.0, link, link)
+link = pace.Link(0.0, 1e9)
+rates = pace.Cluster(1.0, 1.0, 1.0, 1.0, link, link)
 for tp, seq in ((1, 128), (2, 128), (4, 256)):
     lines = metrics_of(tp, "--layers", 2, "--hidden-dim", 256, "--heads", 4, "--seq", seq, "--samples", 64, "--steps", 1, "--test", "",
                        "--threads", 1, "--check", 0, "--batch-size", 8, "--tp", tp)

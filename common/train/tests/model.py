@@ -14,6 +14,7 @@ import clusters
 import cost
 import language_cost
 import model
+import pace
 import steps
 
 refused = functools.partial(measuring.refused, "common/bench/model.py", silent=False)
@@ -41,6 +42,7 @@ refused("a GPT-2 of hidden tokens is refused", "MODEL=gpt2", TASK="mlm", MODEL="
 refused("the weak scaling of a LLaMA is refused", "WEAK=1", MODEL="llama", WEAK="1")
 refused("a LLaMA whose feed-forward layers cannot be split is refused", "columns of the feed-forward", NTASKS="3", TP="3", MODEL="llama", HEADS="6",
         HIDDEN_DIM="96", CLUSTER="dgx-2h")
+refused("an unknown schedule is refused", "SCHEDULE cannot be 'gpip'", SCHEDULE="gpip")
 refused("an AVERAGE of no steps is refused", "AVERAGE cannot be '0'", AVERAGE="0")
 refused("averages with a sharded optimiser are refused", "ZERO=1 cannot be combined with AVERAGE=4", ZERO="1", AVERAGE="4")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
@@ -64,17 +66,19 @@ for tp in (1, 2, 4):
           (held, small.parameters(tp)))
 
 for pp in (2, 3):
-    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp)
+    lines = steps.train(BUILD, work, pp, 1, 1, (3, 96, 4, 16, 8, 1), *steps.data_in(work), "--pp", pp, "--micro", 4, "--schedule", "gpipe")
+    peaks = [(rank["peak_bytes"], cost.memory_of_stage(pace.UNIT, small, 1, 1, pp, 4, stage, "gpipe")) for stage, rank in enumerate(lines[-1]["ranks"])]
+    check(f"at pp={pp} with GPipe, the peak of each stage is within 1 % of the predicted one", all(abs(paper / peak - 1) < 0.01 for peak, paper in peaks), peaks)
     held = max(rank["parameters"] for rank in lines[-1]["ranks"])
     check(f"at pp={pp} the largest stage holds as many parameters as predicted, up to the arena's padding", 0 <= held - small.parameters(1, pp) < 16 * 40,
           (held, small.parameters(1, pp)))
 
-link = cost.Link(1e-5, 1e9)
-slow = cost.Cluster(1e12, 1e12, 1e11, 1e11, link, link)
-check("one rank exchanges nothing", cost.all_reduce(link, 1, 1e6) == 0 and cost.step(slow, small, 1, 1)["over tp"] == 0
-      and cost.step(slow, small, 1, 1)["over dp"] == 0)
+link = pace.Link(1e-5, 1e9)
+slow = pace.Cluster(1e12, 1e12, 1e11, 1e11, link, link)
+check("one rank exchanges nothing", pace.all_reduce(link, 1, 1e6) == 0 and pace.step(slow, small, 1, 1)["over tp"] == 0
+      and pace.step(slow, small, 1, 1)["over dp"] == 0)
 check("a large all-reduce takes 2 (n-1)/n of its size over the bandwidth, a small one its latencies",
-      abs(cost.all_reduce(link, 8, 1e12) / (2 * 7 / 8 * 1e3) - 1) < 1e-3 and abs(cost.all_reduce(link, 8, 4) / (2 * 3 * 1e-5) - 1) < 1e-3)
+      abs(pace.all_reduce(link, 8, 1e12) / (2 * 7 / 8 * 1e3) - 1) < 1e-3 and abs(pace.all_reduce(link, 8, 4) / (2 * 3 * 1e-5) - 1) < 1e-3)
 reader = dataclasses.replace(small, classifies=True)
 check("if only the first position is read, the last block's backward pass has only the products of keys and values",
       small.products() == (9, 9) and reader.products() == (7 + 4 / 12, 7), (small.products(), reader.products()))
@@ -84,15 +88,15 @@ check("replicas sum the used rows of a table, or all rows if half of them are us
       and small.reduced(1) == small.parameters(1), reader.reduced(1))
 apart = dataclasses.replace(small, average=4)
 check("an average of the weights after every fourth step takes a quarter of its time, and nothing hides it",
-      abs(4 * cost.step(dataclasses.replace(slow, hides=1.0), apart, 1, 4)["over dp"] / cost.all_reduce(link, 4, 4 * (small.parameters(1) + 2)) - 1) < 1e-9)
+      abs(4 * pace.step(dataclasses.replace(slow, hides=1.0), apart, 1, 4)["over dp"] / pace.all_reduce(link, 4, 4 * (small.parameters(1) + 2)) - 1) < 1e-9)
 table, summed, held = 4 * 30522 * 96, 4 * reader.reduced(1), 4 * reader.parameters(1)
 check("replicas divide their sums, and read a table's gradient to find its used rows; with ZERO=1, they divide a part, and set this gradient to zero", all(
-    abs(cost.step(slow, dataclasses.replace(reader, zero=zero), 1, 2)["over dp"] - sums - beside / 1e11) < 1e-12 for zero, sums, beside in
-    ((False, cost.all_reduce(link, 2, summed), 2 * summed + table), (True, 2 * cost.all_gather(link, 2, held), held + 2 * table))))
+    abs(pace.step(slow, dataclasses.replace(reader, zero=zero), 1, 2)["over dp"] - sums - beside / 1e11) < 1e-12 for zero, sums, beside in
+    ((False, pace.all_reduce(link, 2, summed), 2 * summed + table), (True, 2 * pace.all_gather(link, 2, held), held + 2 * table))))
 check("of rows that never had a gradient, AdamW reads gradient and weight, and writes the weight",
-      abs(cost.step(slow, reader, 1, 1)["optimiser"] * 1e11 - 28 * reader.reduced(1) - 12 * (30522 - 8 * 16) * 96) < 1)
+      abs(pace.step(slow, reader, 1, 1)["optimiser"] * 1e11 - 28 * reader.reduced(1) - 12 * (30522 - 8 * 16) * 96) < 1)
 check("the rates of products follow from those of two batches", all(abs(found / given - 1) < 1e-9 for found, given in zip(steps.rates_of_products(
-    (reader, dataclasses.replace(reader, batch=1)), [cost.stage_seconds(cost.Cluster(2e11, 1e99, 1.0, 1.0, link, link, moves=1e10), dataclasses.replace(reader, batch=rows), 1, 1, 1, 0, 1)[0] for rows in (8, 1)]).values(), (2e11, 1e10))))
+    (reader, dataclasses.replace(reader, batch=1)), [sum(pace.stage_seconds(pace.Cluster(2e11, 1e99, 1.0, 1.0, link, link, moves=1e10), dataclasses.replace(reader, batch=rows), 1, 1, 1, 0, 1).compute) for rows in (8, 1)]).values(), (2e11, 1e10))))
 check("if fewer rows take no less time, the rate of products is that of operations",
       steps.rates_of_products((reader, dataclasses.replace(reader, batch=1)), [1.0, 1.0]) == {"gemm": reader.work()[0]})
 check("steps with and without an average count as often as they occur",
@@ -105,41 +109,59 @@ check("a step of the course's LLaMA has the operations counted by hand", stories
 check("the last stage has the head's operations, the first none", stories.work_of_stage(2, 0)[0] == 6 * 1024 * 3 * (4 * 288 ** 2 + 3 * 288 * 768)
       and stories.work_of_stage(2, 0)[0] + stories.work_of_stage(2, 1)[0] == stories.work()[0])
 check("the first and the last stage hold the table", stories.held(2, 2, 0) + 288 == stories.held(2, 2, 1) == 16000 * 288 + 3 * stories.block(2) + 288)
-over_tp = cost.step(slow, stories, 2, 1)["over tp"]
+over_tp = pace.step(slow, stories, 2, 1)["over tp"]
 check("a LLaMA sums four tensors per block over tp, two at its ends, and three numbers per token in its loss", abs(
-    over_tp - 26 * cost.all_reduce(link, 2, 4 * 1024 * 288) - 3 * cost.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
-check("a LLaMA exchanges its table between the first and the last stage", cost.step(slow, stories, 1, 1, 2)["over pp"] > 2 * cost.message(link, 4 * 32000 * 288))
+    over_tp - 26 * pace.all_reduce(link, 2, 4 * 1024 * 288) - 3 * pace.all_reduce(link, 2, 4 * 1024)) < 1e-9, over_tp)
+check("a LLaMA exchanges its table between the first and the last stage", pace.step(slow, stories, 1, 1, 2)["over pp"] > 2 * pace.message(link, 4 * 32000 * 288))
 
-nodes = dataclasses.replace(slow, near=cost.Link(1e-6, 2e9), far=cost.Link(1e-5, 1e9), node=8)
+nodes = dataclasses.replace(slow, near=pace.Link(1e-6, 2e9), far=pace.Link(1e-5, 1e9), node=8)
 check("a tp group that fills whole nodes has their uplinks to itself, two groups share one that both cross, and one within a node uses none",
-      cost.link_of_tp(nodes, 16, 32) == nodes.far and cost.link_of_tp(nodes, 12, 24) == cost.Link(1e-5, 5e8)
-      and cost.link_of_tp(nodes, 8, 32) == cost.link_of_tp(nodes, 3, 6) == nodes.near != cost.link_of_tp(nodes, 3, 9))
-check("a tp group that fills nodes is no faster than the links inside a node", cost.link_of_tp(dataclasses.replace(nodes, far=cost.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
+      pace.link_of_tp(nodes, 16, 32) == nodes.far and pace.link_of_tp(nodes, 12, 24) == pace.Link(1e-5, 5e8)
+      and pace.link_of_tp(nodes, 8, 32) == pace.link_of_tp(nodes, 3, 6) == nodes.near != pace.link_of_tp(nodes, 3, 9))
+check("a tp group that fills nodes is no faster than the links inside a node", pace.link_of_tp(dataclasses.replace(nodes, far=pace.Link(1e-5, 9e9)), 16, 16).bandwidth == 2e9)
 
-split, whole = cost.step(slow, small, 4, 1), cost.step(slow, small, 1, 1)
+split, whole = pace.step(slow, small, 4, 1), pace.step(slow, small, 1, 1)
 check("tp divides the products, and leaves the norms whole", abs(4 * split["compute"] / whole["compute"] - 1) < 1e-9
       and split["element-wise"] > whole["element-wise"] / 4)
-check("replicas divide the batch, not the optimiser", abs(4 * cost.step(slow, small, 1, 4)["compute"] / whole["compute"] - 1) < 1e-9
-      and cost.step(slow, small, 1, 4)["optimiser"] == whole["optimiser"])
-piped = cost.step(slow, small, 1, 1, 3, 1)
+check("replicas divide the batch, not the optimiser", abs(4 * pace.step(slow, small, 1, 4)["compute"] / whole["compute"] - 1) < 1e-9
+      and pace.step(slow, small, 1, 4)["optimiser"] == whole["optimiser"])
+piped = pace.step(slow, small, 1, 1, 3, 1)
 check("a batch in one piece takes as long through three stages as on one rank, and crosses four boundaries",
       abs(sum(piped[kind] for kind in ("compute", "element-wise", "bubble")) / sum(whole[kind] for kind in ("compute", "element-wise")) - 1) < 1e-9
       and abs(piped["over pp"] / (4 * (1e-5 + 8 * 16 * 96 * 4 / 1e9)) - 1) < 1e-9, piped)
 equal = dataclasses.replace(small, classifies=True, leaves_out=False)
-piped = cost.step(slow, equal, 1, 1, 3, 8)
+piped = pace.step(slow, equal, 1, 1, 3, 8)
 check("with p stages and m micro-batches, the bubble is (p - 1)/m of the work", abs(piped["bubble"] / (piped["compute"] + piped["element-wise"]) - 2 / 8) < 1e-9, piped)
-first, last = cost.stage_seconds(slow, reader, 1, 1, 3, 0, 8), cost.stage_seconds(slow, reader, 1, 1, 3, 2, 8)
-piped = cost.step(slow, reader, 1, 1, 3, 8)
-check("if the last stage has less work, the step has that of the others, and waits for less",
-      last[0] < first[0] and piped["compute"] == first[0] and abs(piped["bubble"] - (sum(first[:2]) + sum(last[:2])) / 8) < 1e-12, piped)
+for passes, micro, message, schedule, times in (
+        # Stage 1 is faster: stage 0 never waits.
+        ([(2, 3), (1, 1)], 3, 0, "1f1b", [(0, 15), (2, 11)]), ([(2, 3), (1, 1)], 2, 0, "gpipe", [(0, 12), (2, 7)]),
+        # Stage 1 is slower: stage 0 waits from 4 to 8, from 12 to 14 and from 16 to 20.
+        ([(2, 2), (3, 3)], 3, 0, "1f1b", [(0, 22), (2, 20)]), ([(2, 2), (3, 3)], 3, 1, "1f1b", [(0, 26), (3, 23)])):
+    check(f"{schedule} with passes of {passes} and messages of {message} takes the time drawn by hand", pace.run(passes, micro, message, schedule) == times,
+          pace.run(passes, micro, message, schedule))
+check("equal stages take (m + p - 1)/m times their work, and GPipe 2 (m + p - 2) messages", all(
+    max(end for _, end in pace.run([(1, 2)] * p, m)) == 3 * (m + p - 1)
+    and max(end for _, end in pace.run([(1, 2)] * p, m, 0.25, "gpipe")) == 3 * (m + p - 1) + (p > 1) * (m + p - 2) / 2 for p in range(1, 5) for m in range(1, 9)))
+short, long = pace.StageSeconds([6, 9], [0, 0], [0, 0], 1, 0), pace.StageSeconds([3, 3], [0, 0], [0, 0], 20, 0)
+check("the last stage's optimiser decides a step if it takes longer than the first stage's backward passes",
+      pace.longest([short, long], 3, 0, "1f1b") == (29, 1) and pace.longest([short, short], 3, 0, "1f1b")[1] == 0, pace.longest([short, long], 3, 0, "1f1b"))
+first, last = (pace.stage_seconds(slow, reader, 1, 1, 3, stage, 8) for stage in (0, 2))
+piped = pace.step(slow, reader, 1, 1, 3, 8)
+check("if the last stage has less work, the step has that of the others, and waits for less", sum(last.compute) < sum(first.compute)
+      and piped["compute"] == sum(first.compute) and piped["bubble"] < sum(map(sum, (first.compute, first.stream))) * 2 / 8, piped)
+check("all but one block of the last stage has a forward and two backward passes", abs(first.compute[1] / first.compute[0] - 2) < 1e-9
+      and last.compute[1] < last.compute[0], (first, last))
+shared = dataclasses.replace(slow, cores=1, near=pace.ALONE, far=pace.ALONE)
+check("stages that share a core take the time of all their work", abs(sum(pace.step(shared, reader, 1, 1, 3, 8).values()) / sum(
+    8 * sum(one.passes(8)) + one.after() for one in (pace.stage_seconds(shared, reader, 1, 1, 3, stage, 8) for stage in range(3))) - 1) < 1e-9)
 check("one stage has no bubble", whole["bubble"] == whole["over pp"] == 0, whole)
 check("the first stage holds the activations of as many micro-batches as there are stages, of one block each, and all that it has sent",
       abs(cost.memory(slow, small, 1, 1, 3, 8) - 16 * small.parameters(1, 3) - 4 * (3 / 8 * small.activations(1, 1) / 3 + 7 * 16 * 96)
           - 4 * 16 * (2 * 96 + 2 * 4 * 96)) < 1, cost.memory(slow, small, 1, 1, 3, 8))
 crowded = dataclasses.replace(slow, cores=2)
-check("four ranks on two cores compute half as fast", cost.step(crowded, small, 4, 1)["compute"] == 2 * split["compute"])
+check("four ranks on two cores compute half as fast", pace.step(crowded, small, 4, 1)["compute"] == 2 * split["compute"])
 hidden = dataclasses.replace(slow, hides=1.0)
-check("a reduction that the backward pass hides costs less", cost.step(hidden, small, 1, 4)["over dp"] < cost.step(slow, small, 1, 4)["over dp"])
+check("a reduction that the backward pass hides costs less", pace.step(hidden, small, 1, 4)["over dp"] < pace.step(slow, small, 1, 4)["over dp"])
 
 # ---- files of clusters ---------------------------------------------------------------------------------------------------
 
@@ -183,23 +205,23 @@ check("a step of the paper's smallest model has the operations of Narayanan's fo
 # Each of eight ranks holds (51,200 · 3,072 + 72 · 12 · 3,072² + 3,072 · 3,074) / 8 + 72 · 4 · 3,072
 # of the 8.3 G parameters.
 check("an eighth of the largest model has the parameters counted by hand", paper[3].parameters(8) == 1_040_941_824, paper[3].parameters(8))
-plain = cost.Link(0.0, 1e9)
-counted = cost.Cluster(1e15, 1e15, 1e15, 1e15, near=plain, far=cost.Link(0.0, 8e9), node=16, width=2, state=18)
+plain = pace.Link(0.0, 1e9)
+counted = pace.Cluster(1e15, 1e15, 1e15, 1e15, near=plain, far=pace.Link(0.0, 8e9), node=16, width=2, state=18)
 # 54 layers with 6 all-reduces each, and one each for embedding and head, of 8 · 1,024 · 1,920
 # numbers of 2 bytes, at 1 GB/s over two ranks.
-check("the paper's pattern over two ranks takes the time counted by hand", abs(cost.step(counted, paper[1], 2, 64)["over tp"] - 326 * 0.03145728) < 1e-9,
-      cost.step(counted, paper[1], 2, 64))
+check("the paper's pattern over two ranks takes the time counted by hand", abs(pace.step(counted, paper[1], 2, 64)["over tp"] - 326 * 0.03145728) < 1e-9,
+      pace.step(counted, paper[1], 2, 64))
 # 54 layers with 4 all-reduces each, of 4 bytes per number; and a gather, half as long.
 wide = dataclasses.replace(counted, width=4)
-check("the kit's pattern over two ranks takes the time counted by hand", abs(cost.step(wide, kit[1], 2, 64)["over tp"] - 216.5 * 0.06291456) < 1e-9,
-      cost.step(wide, kit[1], 2, 64))
+check("the kit's pattern over two ranks takes the time counted by hand", abs(pace.step(wide, kit[1], 2, 64)["over tp"] - 216.5 * 0.06291456) < 1e-9,
+      pace.step(wide, kit[1], 2, 64))
 # There are 32 nodes, and each of eight groups has two ranks in each node and an eighth of the
 # node's uplink. A rank sends the bytes of its gradients 2 · 1/2 times within a node and 2 · 31/32 times
 # between nodes, and divides them by 64, at 10^15 bytes per second.
 check("sums over 64 replicas of eight ranks take the time counted by hand, first within nodes of 16, then among 32",
-      abs(cost.step(counted, paper[3], 8, 64)["over dp"] - 2.081883648 * (1 + 1.9375 + 2e-6)) < 1e-9, cost.step(counted, paper[3], 8, 64))
-free = cost.Link(0.0, 1e30)
-costless = cost.Cluster(1e12, 1e12, 1e30, 1e30, near=free, far=free, node=8)
+      abs(pace.step(counted, paper[3], 8, 64)["over dp"] - 2.081883648 * (1 + 1.9375 + 2e-6)) < 1e-9, pace.step(counted, paper[3], 8, 64))
+free = pace.Link(0.0, 1e30)
+costless = pace.Cluster(1e12, 1e12, 1e30, 1e30, near=free, far=free, node=8)
 check("if only products cost time, 512 GPUs scale linearly, in either pattern", all(
     abs(line[5] - 100) < 1e-6 for described in ({"published": {}}, {}) for line in clusters.weak_scaling(described, costless)))
 

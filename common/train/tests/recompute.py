@@ -11,6 +11,7 @@ from runs import check, losses_of, metrics_of, run
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
+import pace
 
 WHAT = ("block", "attention")
 MODELS = {"reviews": (), "masked tokens": ("--task", "mlm", "--positions", 1), "gpt2": ("--model", "gpt2"), "llama": ("--model", "llama")}
@@ -33,7 +34,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                       f"tp {tp}, dp {dp}, pp {pp}, {micro} micro-batches: RECOMPUTE={what} gives the same losses and weights, bit for bit ({name})",
                       f"{kept} and {again}, weights {apart} apart")
 
-H, RATES = 96, cost.Cluster(1.0, 1.0, 1.0, 1.0, cost.Link(0.0, 1e9), cost.Link(0.0, 1e9))
+H, RATES = 96, pace.Cluster(1.0, 1.0, 1.0, 1.0, pace.Link(0.0, 1e9), pace.Link(0.0, 1e9))
 for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 657, "--model", "gpt2"), ("mlm", 968, "--task", "mlm")):
     for what in WHAT:
         model = language_cost.LanguageModel(4, H, 6, 64, 8, vocabulary, kind=kind, recompute=what)

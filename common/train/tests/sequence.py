@@ -12,6 +12,7 @@ from runs import check, losses_of, metrics_of, run
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
+import pace
 
 LAYOUTS = ((2, 1, 1), (4, 1, 1), (2, 2, 1), (3, 2, 1), (2, 1, 2), (2, 2, 2))
 MODELS = {"reviews": (), "masked tokens": ("--task", "mlm", "--positions", 1)}
@@ -68,7 +69,7 @@ for tp in (2, 4):
     share = 4 * rows * (10 * 96 + 4 * 96 / 32 + 2 * 12 + 4) / tp
     check(abs(each / share - 1) < 0.01, f"over {tp} ranks, a block keeps 1/tp of what it keeps on one rank", f"{each} bytes, {share} expected")
 
-RATES = cost.Cluster(1.0, 1.0, 1.0, 1.0, cost.Link(0.0, 1e9), cost.Link(0.0, 1e9))
+RATES = pace.Cluster(1.0, 1.0, 1.0, 1.0, pace.Link(0.0, 1e9), pace.Link(0.0, 1e9))
 for what in ("", "block", "attention"):
     model = language_cost.LanguageModel(4, 96, 12, 64, 8, 968, kind="mlm", recompute=what, sequence_parallel=True)
     for tp in (1, 2, 4):

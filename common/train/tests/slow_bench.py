@@ -279,10 +279,10 @@ check("other losses, too few and NaN end the comparison", ended == [2, 2, 2] and
 
 # If the measured steps equal the predicted cost exactly, the fit returns that cost.
 middle = growth.model_of(growth.BASE)
-cluster = growth.cost.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.cost.Link(0, 1), far=growth.cost.Link(0, 1))
+cluster = growth.pace.Cluster(gemm=2e11, attention=1e11, stream=2e10, optimiser=3e10, near=growth.pace.Link(0, 1), far=growth.pace.Link(0, 1))
 tokens = middle.batch * middle.seq
 in_gemm, in_norms = middle.work()[0] / cluster.gemm, 4 * tokens * middle.streamed(1, 1, 0)[0] / cluster.stream
-parts = growth.cost.step(cluster, middle, 1, 1)
+parts = growth.pace.step(cluster, middle, 1, 1)
 fitted = growth.calibrated(middle, [{"what": what, "forward_ms": 1e3 * seconds, "backward_ms": 0} for what, seconds in
                                     (("linear", in_gemm), ("attention", parts["compute"] - in_gemm), ("optimiser", parts["optimiser"]),
                                      ("layer_norm", in_norms), ("gelu", parts["element-wise"] - in_norms))])

@@ -13,6 +13,7 @@ from runs import check, losses_of, metrics_of, run
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
 import language_cost
+import pace
 
 STEPS = [*SMALL, "--steps", 4, "--check", 1]
 RUNS = {
@@ -92,7 +93,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         ratio = sum(rank["comm_bytes_dp"] for rank in shared) / sum(rank["comm_bytes_dp"] for rank in plain)
         check(abs(ratio - 1) < 0.01, f"{dp} replicas with ZERO=1 send as much as without", f"{ratio}")
 
-RATES = cost.Cluster(1.0, 1.0, 1.0, 1.0, cost.Link(0.0, 1e9), cost.Link(0.0, 1e9))
+RATES = pace.Cluster(1.0, 1.0, 1.0, 1.0, pace.Link(0.0, 1e9), pace.Link(0.0, 1e9))
 for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 657, "--model", "gpt2"), ("mlm", 968, "--task", "mlm")):
     model = language_cost.LanguageModel(4, 96, 6, 64, 12, vocabulary, kind=kind, zero=True)
     for tp, dp in ((1, 2), (1, 3), (2, 2)):

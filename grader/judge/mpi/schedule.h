@@ -35,7 +35,7 @@ typedef struct Pace {
 /** The seconds of a message from rank to rank. */
 double message_takes(const Pace *pace, const Call *send, int from, int to);
 /** The seconds of a collective, once all of its ranks have called it. A sum takes the time of a
- *  ring or of a tree, whichever is faster, as in common/bench/cost.py. Other collectives take the
+ *  ring or of a tree, whichever is faster, as in common/bench/pace.py. Other collectives take the
  *  time of a ring. */
 double collective_takes(const Pace *pace, const Call *call);
 /** Are these at least two ranks that all hold the same shard, if `tp` ranks split a layer? */
