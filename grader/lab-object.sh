@@ -54,6 +54,7 @@ list_object() {
             if ($NF > 64) printf "%s %x\n", kind, $NF
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
+            else if ($1 ~ /^\.rela?\./ && $2 ~ /^RELA?$/ || $1 ~ /^\.(symtab|strtab|shstrtab|symtab_shndx)$/ && $2 ~ /^(SYM|STR)TAB$/ && !tables[$1]++) $1 = "a table"
             print "section", $1
             next
         }
@@ -87,7 +88,7 @@ check_sections() {
     local name
     for name in "${sections[@]}"; do
         case $name in
-        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | .rel* | .symtab* | .strtab | .shstrtab | \
+        .text* | .data* | .bss* | .rodata* | .tbss* | .tdata* | .comment | .note* | .eh_frame* | .debug* | .group | "a table" | \
             .llvm_addrsig | .llvm.call-graph-profile) ;; # the last two: what clang tells a linker
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
             [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \

@@ -128,6 +128,20 @@ tell_failed() { # STATUS
     fi
 }
 
+# cannot_link STATUS: says why the linker or objcopy failed, unless the disk is full, and ends.
+cannot_link() {
+    local full=
+    if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
+        full=yes
+    else
+        undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | sed -n 1,3p)
+        tell_failed "$1" > "$out.failed"
+    fi
+    rm -f "${copies[@]}"
+    [ -z "$full" ] || exit 2
+    leave_empty
+}
+
 rm -f "$out".{failed,variables}
 parts=() copies=() missing=()
 for object in "$@"; do
@@ -149,7 +163,8 @@ for object in "$@"; do
     case $object in
     */labs/* | */student/*)
         copy=$out.${object##*/}
-        guarded "$object" "$copy"
+        copies+=("$copy")
+        guarded "$object" "$copy" 2> "$out.messages" || cannot_link "$?"
         if [[ $object == */"$lab.o" ]]; then
             # Not nm, which loads the linkers' plugins, and so takes ten times as long.
             copies+=("$out.symbols")
@@ -157,13 +172,12 @@ for object in "$@"; do
             mapfile -t foreign < <(foreign_calls < "$out.symbols")
             if [ ${#foreign[@]} -gt 0 ]; then
                 tell_foreign "${foreign[@]}" > "$out.failed"
-                rm -f "$copy" "${copies[@]}"
+                rm -f "${copies[@]}"
                 leave_empty
             fi
             variables < "$out.symbols" > "$out.variables"
         fi
         parts+=("$copy")
-        copies+=("$copy")
         ;;
     *) parts+=("$object") ;;
     esac
@@ -175,15 +189,6 @@ fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
 bounded "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
-if [ "$status" != 0 ]; then
-    if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
-        rm -f "${copies[@]}"
-        exit 2
-    fi
-    undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | sed -n 1,3p)
-    tell_failed "$status" > "$out.failed"
-    rm -f "${copies[@]}"
-    leave_empty
-fi
+[ "$status" = 0 ] || cannot_link "$status"
 rm -f "$out.messages" "${copies[@]}"
 put

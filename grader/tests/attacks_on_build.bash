@@ -59,6 +59,8 @@ time_limits() {
         stuck "$program" '' attack ''
         check "a lab has a verdict even if $program never ends on it" fails_saying "has an object that takes too long to examine"
     done
+    stuck objcopy '[[ " $* " == *graded* ]] || exec /usr/bin/objcopy "$@"; exit 1' attack ''
+    check "a lab has a verdict even if objcopy rejects its object" fails_saying "lab 1 does not link"
     stuck gcc '[[ " $* " == *".new "* ]] || exec /usr/bin/gcc "$@"' attack ''
     check "a lab gets a verdict even if the linker hangs on it" fails_saying "lab 1 does not link: the linker was stopped"
     stuck gcc '' link_train
@@ -99,6 +101,10 @@ int x = ;'
     check "a lab whose assembler code includes a file does not compile" fails_saying "the assembler rejects"
     attack '' 'extern int f(void) __asm__("f\n.include \"/etc/passwd\"\n"); int g(void) { return f(); }'
     check "a file that an assembler name includes is not shown" not_says "nologin"
+    attack '' '__asm__(".section .rel.x, \"ax\", %progbits\nnop\n.text");'
+    check "code in a section that is named like relocations is refused" fails_saying "has a section .rel.x"
+    attack '' '__asm__(".section .symtab, \"a\", %4\n.quad 1, 2, 3\n.text");'
+    check "a second symbol table is refused" fails_saying "has a section .symtab"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
