@@ -50,8 +50,7 @@ static void on_field(void *field, size_t length, void *context)
         snprintf(sentence, sizeof sentence,
                  _("column %lld is not valid UTF-8: byte 0x%02X at byte %zu of the field"),
                  (long long)parse->fields + 1, ((unsigned char *)field)[valid], valid + 1);
-        fail(parse, N_("save the file as UTF-8, for example with iconv -f latin1 -t utf-8"),
-             sentence);
+        fail(parse, hint_to_convert(field, length), sentence);
         return;
     }
     const char *zero = memchr(field, 0, length);

@@ -79,6 +79,9 @@ const char *tokenizer_piece(const Tokenizer *tokenizer, int32_t before, int32_t 
 
 /** The number of bytes from the start of `text` that are valid UTF-8; `length` if all are. */
 size_t utf8_valid_length(const char *text, size_t length);
+/** The HINT for a text that is not UTF-8, by its first bytes: UTF-16, gzip, or another encoding. */
+const char *hint_to_convert(const char *text, size_t length);
+
 /** Is the text, which begins on this line of `path`, valid UTF-8? If not, returns false with
  *  `problem`, which names the line and the byte. */
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);

@@ -51,6 +51,15 @@ void skip_bom(const char **bytes, size_t *length)
     }
 }
 
+const char *hint_to_convert(const char *text, size_t length)
+{
+    if (length > 1 && (!memcmp(text, "\xFF\xFE", 2) || !memcmp(text, "\xFE\xFF", 2)))
+        return N_("the text is in UTF-16: convert it with iconv -f utf-16 -t utf-8");
+    if (length > 1 && !memcmp(text, "\x1F\x8B", 2))
+        return N_("the file is compressed: unpack it with gunzip");
+    return N_("convert the text to UTF-8, for example with iconv -f latin1 -t utf-8");
+}
+
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem)
 {
     const size_t valid = utf8_valid_length(text, length);
@@ -64,8 +73,7 @@ bool utf8_check(const char *path, int64_t line, const char *text, size_t length,
         }
     char place[PLACE_SIZE];
     place_in_file(place, path, 0, line);
-    return problem_set(problem, place,
-                       "convert the text, for example with iconv -f latin1 -t utf-8",
+    return problem_set(problem, place, hint_to_convert(text, length),
                        "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
                        (unsigned)(unsigned char)text[valid], valid - begin + 1);
 }

@@ -206,6 +206,20 @@ static FileKind kind_of(const FileBytes *file)
                                                                           : VOCABULARY_LINES;
 }
 
+/* Rejects what no tokenizer's text has: a zero byte, or the page of an error of a web server. */
+static bool check_text(const char *path, const FileBytes *file, Problem *problem)
+{
+    static const char page[] = "<!doctype html";
+    const char *zero = memchr(file->bytes, 0, file->length);
+    if (file->length > sizeof page && !strncasecmp(file->bytes, page, sizeof page - 1))
+        return problem_set(problem, path, N_("download the file itself"),
+                           "the tokenizer is a web page");
+    return !zero ||
+           problem_set(problem, path, N_("remove zero bytes, for example with tr -d '\\0'"),
+                       "the tokenizer has a zero byte at byte %zu",
+                       (size_t)(zero - file->bytes) + 1);
+}
+
 /* Makes the key depend on the contents of this file too. */
 static void add_to_key(Tokenizer *tokenizer, const FileBytes *file)
 {
@@ -227,7 +241,8 @@ static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bo
                                              "vocab.bpe")
                                         : N_("the merges' folder has no vocabulary: vocab.json or "
                                              "encoder.json"));
-    ok = ok && file_read(beside, N_("the tokenizer"), TOKENIZER_PATH_HINT, &other, problem);
+    ok = ok && file_read(beside, N_("the tokenizer"), TOKENIZER_PATH_HINT, &other, problem) &&
+         check_text(beside, &other, problem);
     if (ok) {
         const FileBytes *vocabulary = is_vocabulary ? &given : &other;
         const FileBytes *merges = is_vocabulary ? &other : &given;
@@ -247,6 +262,10 @@ static bool read_file(Tokenizer *tokenizer, const char *path, Problem *problem)
     if (!file_read(path, N_("the tokenizer"), TOKENIZER_PATH_HINT, &file, problem))
         return false;
     const FileKind kind = kind_of(&file);
+    if (kind != SENTENCEPIECE && !check_text(path, &file, problem)) {
+        free(file.bytes);
+        return false;
+    }
     if (kind == VOCABULARY_LINES || kind == SENTENCEPIECE)
         add_to_key(tokenizer, &file);
     if (kind == VOCABULARY_LINES)

@@ -3,6 +3,7 @@
 
 #include "base/run.h"
 #include "model/model.h"
+#include "model/names.h"
 
 /* Every Builder of balise.h is the first member of such a record. */
 typedef struct NamedBuilder {
@@ -71,7 +72,7 @@ Placement undecided(int balise)
     return (Placement){UNDECIDED, balise};
 }
 
-static void check_parameter(const Model *model, const char *name, Shape shape, Placement placement)
+static void check_parameter(Model *model, const char *name, Shape shape, Placement placement)
 {
     if (placement.kind == UNDECIDED)
         run_todo(placement.dim, name, callsite());
@@ -83,10 +84,9 @@ static void check_parameter(const Model *model, const char *name, Shape shape, P
         if (shape.size[i] < 1)
             misuse("give the full shape of the parameter", "parameter %s: its shape is %s", name,
                    SHAPE_TEXT(shape));
-    for (const Parameter *p = model->parameters; p; p = p->next)
-        if (!strcmp(p->name, name))
-            misuse("use within(b, \"...\") for each of several layers",
-                   "there are two parameters named %s", name);
+    if (!names_add(&model->names, name))
+        misuse("use within(b, \"...\") for each of several layers",
+               "there are two parameters named %s", name);
 }
 
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/host_view.h"
+#include "model/names.h"
 
 enum { PADDING = 16 };
 
@@ -45,6 +46,7 @@ void model_free(Model *model)
     buffer_release(model->gradients);
     for (State *s = model->states; s; s = s->next)
         buffer_release(s->tensor.buffer);
+    names_free(model->names);
     while (model->pieces) {
         Piece *p = model->pieces;
         model->pieces = p->next;

@@ -43,6 +43,7 @@ typedef struct Model {
     Builder *builder;            /**< for making layers; its names have no prefix */
     Parameter *parameters;       /**< the first parameter made, or NULL */
     Parameter **last;            /**< where to link the next one */
+    void *names;                 /**< of the parameters; see names.h */
     Buffer *weights, *gradients; /**< the arenas, from model_finish() on; same layout */
     /** numbers in each arena: the parameters one after the other, each padded to 64 bytes with
      *  zeros */

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Bad input ends with one error, printed once and not once per rank, with a HINT and exit status
 2."""
+import gzip
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -68,6 +70,20 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rest = [t for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "film") if t != token]
         refused(f"a vocabulary without {token} is refused", [token], 1, "--vocab",
                 file_with(folder, "vocab.txt", "\n".join(rest).encode()))
+    with open(f"{ROOT}/data/reviews/vocab.txt", "rb") as file:
+        words = file.read()
+    refused("a zero byte in a vocabulary is refused", ["a zero byte at byte"], 1, "--vocab", file_with(folder, "vocab.txt", words.replace(b"\nfilm\n", b"\nfi\0lm\n")))
+    refused("a web page in place of a tokenizer is refused", ["the tokenizer is a web page"], 1, "--model", "llama", "--vocab",
+            file_with(folder, "tokenizer.model", b"<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>\n"))
+    gpt2 = shutil.copytree(f"{ROOT}/data/stories/gpt2", f"{folder}/gpt2")
+    for name in "merges.txt", "vocab.json":
+        with open(f"{ROOT}/data/stories/gpt2/{name}", "rb") as file:
+            file_with(gpt2, name, file.read() + b"\0\n")
+        refused(f"a zero byte in {name} is refused", [name, "a zero byte at byte"], 1, "--model", "gpt2", "--vocab", gpt2)
+        shutil.copy(f"{ROOT}/data/stories/gpt2/{name}", gpt2)
+    rows = "review,label\na film,1\n"
+    for name, content, hint in ("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), ("rows.csv.gz", gzip.compress(rows.encode() * 9), "gunzip"):
+        refused(f"{name} is refused with a hint that helps", [name, hint], 1, "--data", file_with(folder, name, content))
     refused("SEQ below 2 is refused", ["SEQ", "'1'"], 2, "--tp", 2, "--seq", 1)
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
@@ -77,6 +93,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         refused(f"{amp} is refused: it needs a GPU", [f"AMP={amp}", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", amp)
     broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
     refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
+    refused("the largest sizes are refused, in seconds", ["do not fit"], 1, "--layers", 10000, "--hidden-dim", 1048576, "--heads", 1048576)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")
     refused("an option whose value is not a number is refused", ["'many'"], 1, "--epochs", "many")
     refused("a metrics file that cannot be written is refused before training", ["metrics"], 2, "--tp", 2, "--metrics",
