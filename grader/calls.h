@@ -109,6 +109,7 @@ typedef struct Call {
     int64_t multiplied;            /**< multiply-adds of its rank from work_begin() to this call */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
+    void *inner; /**< the same, in the function that made the call; see callsite_outermost() */
 } Call;
 
 /** A tensor that should be equal on every rank of a tp group. */

@@ -136,11 +136,12 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
                TENSOR_TEXT(x), TENSOR_TEXT(weight));
     if (bias && !shape_equal(bias->shape, shape_of_outputs(SHAPE(1), weight)))
         misuse("a bias has one number for each output",
-               "linear: the bias %s does not fit the weight %s", TENSOR_TEXT(bias),
+               "linear_with_bias: the bias %s does not fit the weight %s", TENSOR_TEXT(bias),
                TENSOR_TEXT(weight));
     if (bias && is_split_by_inputs(weight))
-        misuse("add it after the sum",
-               "linear: with a weight split by rows, the bias would be added once per rank");
+        misuse(
+            "add it after the sum",
+            "linear_with_bias: with a weight split by rows, the bias would be added once per rank");
 }
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)

@@ -65,8 +65,17 @@ static bool is_from_parameters(const Tensor *x)
     return found;
 }
 
+/* Has duplication (f) taken x before? */
+static bool is_duplicated(const Tape *tape, const Tensor *x)
+{
+    for (const Node *node = tape->last; node; node = node->previous)
+        if (node->input[0] == x && !strcmp(node->name, "duplication"))
+            return true;
+    return false;
+}
+
 /* In the result's shape, the weight's dimensions without the last one replace x's last one. */
-static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
+static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tensor *weight)
 {
     if (is(x, WHOLE))
         misplaced_with(
@@ -74,6 +83,8 @@ static Placement linear_of_columns(const Tensor *x, const Tensor *weight)
             has_joined_positions(x)
                 ? N_("gather positions with gather_sequence: its backward pass adds the "
                      "gradients of all ranks; all_gather's does not")
+            : is_duplicated(tape, x)
+                ? N_("read the result of duplication (f), as the other products do")
                 : N_("put it through duplication (f) first"),
             "linear: x %s and the weight %s: each rank computes only some outputs, so its "
             "gradient of x is only a partial sum",
@@ -111,7 +122,7 @@ Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
     if (!is_split(tape))
         return whole();
     if (is(weight, SHARD))
-        return is_last(weight) ? linear_of_rows(x, weight) : linear_of_columns(x, weight);
+        return is_last(weight) ? linear_of_rows(x, weight) : linear_of_columns(tape, x, weight);
     return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
 }
 

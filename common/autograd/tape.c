@@ -279,9 +279,9 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
 Tensor *ready(Tensor *x)
 {
     if (x->summing)
-        misuse_since(
-            x->summing, "call pending_wait() on the result of group_all_reduce_start first",
-            "a tensor was used while its sum was still in progress: wait for the sum first");
+        misuse_since(x->summing,
+                     "call pending_wait() on the result of group_all_reduce_start first",
+                     "a tensor was used while its sum was still in progress");
     if (x->buffer)
         return x;
     Node *producer = x->producer;

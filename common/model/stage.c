@@ -205,14 +205,22 @@ static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const T
         must_have_shape("stage_run_backward", "dy", dy, m->output->shape);
 }
 
+/* Checks that a backward pass of this micro-batch may begin. */
+static void must_have_run(const MicroBatch *m, int micro, const char *function, const char *hint)
+{
+    if (!m->output)
+        misuse(hint,
+               m->has_run_backward ? N_("%s: micro-batch %d has run backward already")
+                                   : N_("%s: micro-batch %d has not run forward"),
+               function, micro);
+}
+
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_run_backward");
-    if (!m->output)
-        misuse(
-            "each backward pass follows a forward pass of its micro-batch: pass on the `micro` that backward_step is given",
-            "stage_run_backward: micro-batch %d has not run forward, or has run backward already",
-            micro);
+    must_have_run(
+        m, micro, "stage_run_backward",
+        N_("each backward pass follows a forward pass of its micro-batch: pass on the `micro` that backward_step is given"));
     if (!m->tape->recording)
         misuse("an evaluation calls forward_step alone: run backward in backward_step",
                "stage_run_backward: an evaluation has no backward pass");
@@ -220,6 +228,7 @@ Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
     begin_pass(stage, micro, true);
     tape_backward(m->tape, m->output, stage->part.head ? gradient_of_loss(stage, m) : dy);
     m->output = NULL;
+    m->has_run_backward = true;
     if (!stage->part.embedding && (!m->input || !m->input->gradient))
         misuse("pass stage_run the tensor that stage_receive returned: a copy of it "
                "is not on the tape",
@@ -343,10 +352,8 @@ Tensor *stage_receive(Stage *stage, int micro, int from)
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
 {
     MicroBatch *m = micro_of(stage, micro, "stage_receive_gradient");
-    if (!m->output)
-        misuse(
-            "each micro-batch runs backward once, after its forward pass: pass on the `micro` that backward_step is given; stage_receive receives the input of this stage",
-            "stage_receive_gradient: micro-batch %d has not run forward, or has run backward already",
-            micro);
+    must_have_run(
+        m, micro, "stage_receive_gradient",
+        N_("each micro-batch runs backward once, after its forward pass: pass on the `micro` that backward_step is given; stage_receive receives the input of this stage"));
     return received(stage, m, "stage_receive_gradient", from, false);
 }

@@ -106,6 +106,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     snprintf(call->name, sizeof call->name, "%s", name);
     call->where = header->where;
     call->address = recorder.c.micros > 0 ? callsite_outermost() : callsite();
+    call->inner = callsite();
     recorder.current = call;
     if (comm == MPI_COMM_NULL)
         return call;

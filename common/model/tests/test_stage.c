@@ -184,7 +184,7 @@ START_TEST(passes_in_a_wrong_order_are_refused)
     ASSERT_MISUSE(stage_run(stage, 0, x), "has run forward already");
     ASSERT_MISUSE(stage_run_backward(stage, 0, NULL), "dy is NULL in stage 1 of 3");
     stage_run_backward(stage, 0, handed_over(stage, 0, y, false));
-    ASSERT_MISUSE(stage_run_backward(stage, 0, y), "has not run forward");
+    ASSERT_MISUSE(stage_run_backward(stage, 0, y), "has run backward already");
     ASSERT_MISUSE(stage_send(stage, y, 2), "x was released by stage_run_backward");
     stage_down();
 }

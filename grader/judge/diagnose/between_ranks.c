@@ -199,3 +199,51 @@ bool gathered_in_other_group(const Evidence *e)
                   "mesh->tp"),
                 other);
 }
+
+/* Has each rank the part whose number is its rank in the world, modulo the size of the group? */
+static bool is_part_of_world_rank(const Evidence *e)
+{
+    for (int rank = 0; rank < e->c->world; rank++) {
+        const Members group = tp_group(e->c, rank);
+        Expected other =
+            expect(e->c, group.first + rank % group.count * group.stride, NO_MISTAKE, 0);
+        const Entry *right = find_entry(other.all, VALUES, e->want->label),
+                    *got = entry_of_rank(e->trial, rank, VALUES, e->want->label);
+        const bool is = right && got && got->count == right->count &&
+                        close_to(numbers_of(got), numbers_of(right), 1, got->count, e->tolerance);
+        expected_free(&other);
+        if (!is)
+            return false;
+    }
+    return true;
+}
+
+bool of_another_rank(const Evidence *e)
+{
+    const Case *c = e->c;
+    for (int rank = 0; !alike_on_ranks(c) && rank < c->world; rank++) {
+        if (rank == e->trial->rank)
+            continue;
+        Expected other = expect(c, rank, NO_MISTAKE, 0);
+        const Entry *entry = find_entry(other.all, VALUES, e->want->label);
+        bool same = entry && entry->count == e->count &&
+                    close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
+        expected_free(&other);
+        if (same && (is_operation(e->want, READ_TWICE) || is_operation(e->want, WEIGHT_KEPT)))
+            return says(e,
+                        _("all_reduce altered its input, which now holds the numbers of rank %d; "
+                          "another operation still needs the old values"),
+                        rank);
+        if (same && c->apart && is_part_of_world_rank(e))
+            return says(e, _("the number of the part is the rank in the world modulo the size of "
+                             "the group: it must be mesh->tp_rank"));
+        if (same)
+            return says(e,
+                        tp_group(c, rank).first == tp_group(c, e->trial->rank).first
+                            ? _("it is the part of rank %d: each rank must take its own part")
+                            : _("it is what rank %d should have, which is in another replica: "
+                                "exchange within the group mesh->tp"),
+                        rank);
+    }
+    return false;
+}

@@ -16,10 +16,25 @@ static bool was_divided(const Entry *got, const Entry *want, int tp)
     return divided > 0 && other == 0;
 }
 
+/* Describes a wrong inner width of the two layers `up` [inner,in] and `down` [out,inner], or returns
+ * NULL. */
+static const char *wrong_inner_width(const Entry *got, const Entry *want)
+{
+    static char text[80];
+    const int inner = strstr(want->label.name, "up.weight") ? 0 : 1;
+    if ((inner && !strstr(want->label.name, "down.weight")) || got->shape.rank != 2 ||
+        got->shape.size[!inner] != want->shape.size[!inner])
+        return NULL;
+    snprintf(text, sizeof text, _("the inner width is %lld instead of %lld"),
+             (long long)got->shape.size[inner], (long long)want->shape.size[inner]);
+    return text;
+}
+
 static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
 {
     char a[64], b[64];
     bool divided = was_divided(got, want, t->c->tp), cut = got->placement_kind == SHARD;
+    const char *inner = wrong_inner_width(got, want);
     const bool stacked = got->shape.rank == want->shape.rank - 1 &&
                          shape_count(got->shape) == shape_count(want->shape);
     snprintf(text, size, _("parameter %.63s is declared as %s, but its full shape is %s: %s"),
@@ -31,7 +46,8 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
              : divided
                  ? _("all ranks hold the same numbers for their parts of it, so the assembled "
                      "matrix repeats itself: declare the full shape and shard(dimension)")
-                 : _("its size does not match the arguments of the ..._new function"));
+             : inner ? inner
+                     : _("check the sizes in the ..._new function"));
 }
 
 /* Fails the checks of a parameter whose numbers and part cannot be judged. */
@@ -41,17 +57,17 @@ static void fail_parameter(Trial *t, const char *why)
         fail(t, (Check)check, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
-bool misdeclared_parameter(const Trial *t, char *text, size_t size)
+const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         const Entry *got =
             want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
         if (got && !shape_equal(got->shape, want->shape)) {
             tell_shape(t, got, want, text, size);
-            return true;
+            return got;
         }
     }
-    return false;
+    return NULL;
 }
 
 static unsigned cut_of(const Entry *got)

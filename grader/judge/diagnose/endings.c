@@ -99,19 +99,6 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     return true;
 }
 
-/* The rank to which this rank waits to send, or NOBODY. */
-static int waits_to_send_to(const Calls *calls, int rank)
-{
-    const RankCalls *mine = &calls->rank[rank];
-    const Call *in = call_of_rank(calls, rank);
-    if (!in || in->rule != LOCAL)
-        return in && in->rule == MESSAGE && in->from == NOBODY ? in->to : NOBODY;
-    for (int64_t i = 0; i < mine->count; i++)
-        if (is_waited_for(&mine->call[i], mine->first + mine->count - 1) && mine->call[i].to >= 0)
-            return mine->call[i].to;
-    return NOBODY;
-}
-
 /* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
 static void append_stage_without(const Trial *t, char *text, size_t size)
 {
@@ -151,12 +138,12 @@ static void append_ring_of_sends(const Trial *t, char *text, size_t size)
             continue;
         append(text, size,
                call_of_rank(calls, first)->rule == LOCAL
-                   ? _("\nthe sends go around the ring: each of %d ranks waits until the next one "
+                   ? _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. Wait for the "
-                       "send (pending_wait) after the receive")
-                   : _("\nthe sends go around the ring: each of %d ranks waits until the next one "
+                       "send (pending_wait) after the receive\n")
+                   : _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. A send that is "
-                       "only started (group_send_start) does not wait"),
+                       "only started (group_send_start) does not wait\n"),
                length);
         return;
     }
@@ -179,12 +166,12 @@ static void append_crossing_sends(const Trial *t, char *text, size_t size)
             continue;
         const bool started = call_of_rank(calls, rank)->rule == LOCAL;
         append(text, size,
-               started ? _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, "
+               started ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                            "and each receives only after its own send has been received. Wait for "
-                           "the sends at the end of the step (stage_sends_finish)")
-                       : _("\nthe sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                           "the sends at the end of the step (stage_sends_finish)\n")
+                       : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                            "and each receives only after its own send has been received. A send "
-                           "that is only started (stage_send_start) does not wait"),
+                           "that is only started (stage_send_start) does not wait\n"),
                rank, other, rank);
         return;
     }
@@ -254,6 +241,7 @@ void ending_text(const Trial *t, char *text, size_t size)
                _("the sums over the stages are wrong already, so look at metrics first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
+    append_crossing_sends(t, text, size);
     append_left_out(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         if (miscut_parameter(t, cause, sizeof cause))
@@ -278,5 +266,4 @@ void ending_text(const Trial *t, char *text, size_t size)
         if (t->outcome->ending == CRASHED)
             append_variables(t, text, size);
     }
-    append_crossing_sends(t, text, size);
 }

@@ -273,33 +273,6 @@ bool added_up_over_ranks(const Evidence *e)
                            "elements of the whole"));
 }
 
-bool of_another_rank(const Evidence *e)
-{
-    const Case *c = e->c;
-    for (int rank = 0; !alike_on_ranks(c) && rank < c->world; rank++) {
-        if (rank == e->trial->rank)
-            continue;
-        Expected other = expect(c, rank, NO_MISTAKE, 0);
-        const Entry *entry = find_entry(other.all, VALUES, e->want->label);
-        bool same = entry && entry->count == e->count &&
-                    close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
-        expected_free(&other);
-        if (same && (is_operation(e->want, READ_TWICE) || is_operation(e->want, WEIGHT_KEPT)))
-            return says(e,
-                        _("all_reduce altered its input, which now holds the numbers of rank %d; "
-                          "another operation still needs the old values"),
-                        rank);
-        if (same)
-            return says(e,
-                        tp_group(c, rank).first == tp_group(c, e->trial->rank).first
-                            ? _("it is the part of rank %d: each rank must take its own part")
-                            : _("it is what rank %d should have, which is in another replica: "
-                                "exchange within the group mesh->tp"),
-                        rank);
-    }
-    return false;
-}
-
 static int64_t times_in(const double *numbers, int64_t count, double number, double tolerance)
 {
     int64_t times = 0;

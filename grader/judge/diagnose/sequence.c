@@ -184,9 +184,9 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              ? N_("the norms' step follows this rank's own positions, and sum_norm_gradients has "
                   "sent nothing: sum the gradients over mesh->tp, whose ranks have the other "
                   "positions; the ranks of mesh->dp have the same ones")
-             : N_("the norms' step follows this rank's own positions only: the norms' gradients "
-                  "must be sums over all positions, which sum_norm_gradients must leave in its "
-                  "argument (in place)")},
+             : N_("the norms' step follows this rank's own positions: sum_norm_gradients has "
+                  "exchanged numbers, but the sums are not in `gradients`, where the optimiser "
+                  "reads them: sum in place")},
         {step->sum, dp,
          N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
             "sum them over mesh->tp")},

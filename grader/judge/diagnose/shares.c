@@ -67,11 +67,28 @@ static bool is_classifier(const Trial *t, const Entry *work)
     return kind_of_case(t->c)->mistakes & IN_NORMS_AND_TOKENS && output && output->shape.rank == 2;
 }
 
+/* Fails the check if the busiest rank has declared a parameter that is too large, so that each of
+ * its products is larger. */
+static bool tell_too_large(Trial *t, const Busiest *b, double times, const Entry *work)
+{
+    char why[300];
+    const Entry *got = misdeclared_parameter(t, why, sizeof why);
+    const Entry *want = got ? find_entry(t->expected.all, PARAMETER, got->label) : NULL;
+    if (!want || shape_count(got->shape) <= shape_count(want->shape))
+        return false;
+    fail(t, ARITHMETIC, EXPLAINED,
+         _("%s\nrank %d did %.1f times the multiplications of its share: %s (%s)"), why, b->rank,
+         times, entry_text(work), t->sizes);
+    return true;
+}
+
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
     double all = numbers_of(want)[number], share = all * share_of_stage(t->c) * largest_part(t->c);
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
+        return;
+    if (tell_too_large(t, &b, b.most / share, want))
         return;
     fail(
         t, ARITHMETIC, EXPLAINED,

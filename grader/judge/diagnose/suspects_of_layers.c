@@ -4,7 +4,7 @@
 const Suspect suspects_of_layers[MISTAKES] = {
     [FACTOR_HIDDEN] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the hidden size; use the size of one head")},
+         N_("the factor 1/sqrt(head size) has the hidden size in place of the head size")},
     [FACTOR_MISSING] = {IN_ATTENTION, N_("attention scores are not scaled: the factor 1/sqrt(head "
                                          "size) is missing")},
     [FACTOR_ROUNDED] =
@@ -18,17 +18,16 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("attention scores are multiplied by the square root of the head size; divide by it")},
     [FACTOR_LOCAL_HEADS] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the hidden size divided by the heads on this rank: "
-            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
-    [FACTOR_WIDTH] = {IN_ATTENTION, N_("attention scores are scaled by the width that this rank "
-                                       "holds; use the size of one head")},
+         N_("the factor 1/sqrt(head size) has the hidden size divided by the heads on this rank in place of the head size: it is the same on every rank, hidden / heads of the whole layer")},
+    [FACTOR_WIDTH] =
+        {IN_ATTENTION,
+         N_("the factor 1/sqrt(head size) has the width that this rank holds in place of the head size")},
     [FACTOR_SHARE] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the size of a head divided by the number of ranks: "
-            "the size of one head is the same on every rank, hidden / heads of the whole layer")},
+         N_("the factor 1/sqrt(head size) has the head size divided by the number of ranks in place of the head size: it is the same on every rank, hidden / heads of the whole layer")},
     [FACTOR_HEADS] =
         {IN_ATTENTION,
-         N_("attention scores are scaled by the number of heads; use the size of one head")},
+         N_("the factor 1/sqrt(head size) has the number of heads in place of the head size")},
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
     [QUERY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and values are swapped")},

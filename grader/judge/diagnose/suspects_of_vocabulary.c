@@ -4,8 +4,8 @@
 const Suspect suspects_of_vocabulary[MISTAKES] = {
     [OWN_MAXIMUM] =
         {IN_VOCABULARY,
-         N_("each rank subtracts the maximum of its own columns, so the ranks add up terms of "
-            "different sizes: subtract the maximum over all ranks of mesh->tp, group_all_max")},
+         N_("each rank subtracts the maximum of its own columns, so the ranks add up terms with "
+            "different maxima: subtract the maximum over all ranks of mesh->tp, group_all_max")},
     [OWN_MAXIMUM_IN_SUM] =
         {IN_VOCABULARY,
          N_("in the sum of exp, each rank subtracts the maximum of its own columns: subtract the "

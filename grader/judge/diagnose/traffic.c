@@ -120,7 +120,10 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : many ? communications
                : _("the ranks exchange data that this pass does not need");
     if (enough == 0)
-        snprintf(text, size, _("the ranks sent %.0f numbers, but this pass needs no exchange"),
+        snprintf(text, size,
+                 want->label.of == THE_WEIGHTS
+                     ? _("the ranks sent %.0f numbers, but no average is due")
+                     : _("the ranks sent %.0f numbers, but this pass needs no exchange"),
                  sent);
     else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),

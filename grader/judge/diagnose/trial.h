@@ -98,7 +98,7 @@ void parameter_missing(Trial *t, const Entry *want);
 /** Does a parameter of this rank have a name that differs from the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
-bool misdeclared_parameter(const Trial *t, char *text, size_t size);
+const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** Compares the rows that lab 11's replicas read, as sets. */
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */

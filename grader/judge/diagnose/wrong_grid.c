@@ -186,7 +186,8 @@ const char *wrong_rank_of_grid(const Trial *t, Label label)
     if (label.index == DP && all_are(t, label, REPLICA))
         return _("the numbers continue from stage to stage: take them modulo dp");
     if (all_are(t, label, IN_WORLD))
-        return _("this is the rank's number in the world: it exceeds the size of its group");
+        return _(
+            "this is the rank's number in the world, not its place in the group, where ranks count from 0");
     const char *order = of_another_order(t, label, false);
     return order ? order : _("it is not this rank's place in the group");
 }

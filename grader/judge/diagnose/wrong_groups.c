@@ -107,7 +107,8 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
     bool is_rank = label.what == RANK_IN;
     if (is_rank && all_are(t, label, IN_WORLD))
-        return _("this is the rank's number in the world: it exceeds the size of its group");
+        return _(
+            "this is the rank's number in the world, not its place in the group, where ranks count from 0");
     if (is_rank && is_dp && all_are(t, label, IN_TP))
         return _(
             "two ranks of the same replica have different replica numbers: this is the tp_rank");

@@ -271,6 +271,18 @@ bool is_waited_for(const Call *call, int64_t by)
     return call->starts && !call->completed && call->waited_by == by;
 }
 
+int waits_to_send_to(const Calls *calls, int rank)
+{
+    const RankCalls *mine = &calls->rank[rank];
+    const Call *in = call_of_rank(calls, rank);
+    if (!in || in->rule != LOCAL)
+        return in && in->rule == MESSAGE && in->from == NOBODY ? in->to : NOBODY;
+    for (int64_t i = 0; i < mine->count; i++)
+        if (is_waited_for(&mine->call[i], mine->first + mine->count - 1) && mine->call[i].to >= 0)
+            return mine->call[i].to;
+    return NOBODY;
+}
+
 /* Appends the started calls that a rank in a wait waits for. */
 static void append_requests(const Calls *calls, int rank, char *text, size_t size)
 {
@@ -281,7 +293,9 @@ static void append_requests(const Calls *calls, int rank, char *text, size_t siz
         const Call *call = &mine->call[i];
         if (!is_waited_for(call, mine->first + mine->count - 1))
             continue;
-        call_text(calls, call, NULL, one, sizeof one);
+        Call whole = *call;
+        whole.starts = false; /* it waits for the send, not for its start */
+        call_text(calls, &whole, NULL, one, sizeof one);
         if (count++ == 0)
             append(text, size, _(" for the %s"), one);
     }
@@ -293,8 +307,10 @@ void append_waiting(const Calls *calls, int rank, char *text, size_t size)
 {
     const Call *call = call_of_rank(calls, rank);
     if (call->rule == LOCAL) {
-        const char *line = line_of(call->address);
-        append(text, size, "%s%s%s", _("waits"), line[0] ? _(" at ") : "", line);
+        const char *line = line_of(call->address), *inner = line_of(call->inner);
+        append(text, size, "%s%s%s", _("waits"), inner[0] ? _(" at ") : "", inner);
+        if (strcmp(line, inner))
+            append(text, size, _(", called at %s,"), line);
         append_requests(calls, rank, text, size);
     } else {
         char one[256];

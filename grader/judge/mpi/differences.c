@@ -310,6 +310,9 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
         return true;
     append(text, size, ": ");
     if (!append_form(calls, d, text, size))
-        append(text, size, "%s", lesson(d->kind));
+        append(text, size, "%s",
+               d->kind == NEVER_RECEIVED && waits_to_send_to(calls, d->rank[1]) != NOBODY
+                   ? _("it waits for its own send first")
+                   : lesson(d->kind));
     return true;
 }

@@ -100,6 +100,8 @@ Outlook outlook_of(const Calls *calls);
 /** Writes "all_reduce #3 of {0,1} (144 float, sum) at attention.c:41", or "of the same group" if
  *  `before`, which may be NULL, has that group. */
 void call_text(const Calls *calls, const Call *call, const Call *before, char *text, size_t size);
+/** The rank to which this rank waits to send, or NOBODY. */
+int waits_to_send_to(const Calls *calls, int rank);
 /** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the start of ...". */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
