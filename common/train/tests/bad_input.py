@@ -84,6 +84,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     rows = "review,label\na film,1\n"
     for name, content, hint in ("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), ("rows.csv.gz", gzip.compress(rows.encode() * 9), "gunzip"):
         refused(f"{name} is refused with a hint that helps", [name, hint], 1, "--data", file_with(folder, name, content))
+    refused("OMP_NUM_THREADS that is no number is refused", ["OMP_NUM_THREADS cannot be 'abc'"], 2, "--tp", 2, OMP_NUM_THREADS="abc")
     refused("SEQ below 2 is refused", ["SEQ", "'1'"], 2, "--tp", 2, "--seq", 1)
     refused("a batch larger than the data is refused", ["larger than the data", "64", "32 rows"], 2, "--tp", 2,
             "--batch-size", 64, "--samples", 32)
