@@ -82,9 +82,9 @@ bool first_ones_right(const Evidence *e)
     call_text(e->trial->outcome->calls, call, NULL, which, sizeof which);
     return says(
         e,
-        _("the first %lld of %lld numbers are right, but the rest is wrong: the %s has only "
-          "the first %lld"),
-        (long long)first, (long long)e->count, which, (long long)first);
+        _("the first %lld of %lld numbers are right, but the rest is wrong: %lld is the count of "
+          "the %s"),
+        (long long)first, (long long)e->count, (long long)first, which);
 }
 
 /* Are the last few numbers wrong: fewer than a row or, without rows, than an eighth of all? */

@@ -221,12 +221,12 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
     }
     if (s->waited_in[worst])
         call_at_line(x, s->waited_in[worst], one, sizeof one);
-    fail(
-        t, SCHEDULE, EXPLAINED,
-        _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if all ranks "
-          "send and receive at the same time: rank %d waits for %.0f of them in the %s (%s)"),
-        x->function, (long long)x->count, ceil(s->length), (long long)enough, worst,
-        ceil(s->waited[worst]), one, t->sizes);
+    fail(t, SCHEDULE, EXPLAINED,
+         _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if "
+           "all ranks send and receive at the same time: rank %d waits for %.0f of them in the %s "
+           "(%s)"),
+         x->function, (long long)x->count, ceil(s->length), (long long)enough, worst,
+         ceil(s->waited[worst]), one, t->sizes);
 }
 
 /* A message with a whole chunk takes one round; one with half a chunk takes half a round. */
