@@ -176,10 +176,9 @@ static void print_on_cluster(FILE *out, const Case *c, const Outcome *outcome, c
     fprintf(out, _("  the step takes %s; it would take %s if messages took no time\n"),
             time_text(on.step.length, takes), time_text(on.free, other));
     if (lab_of(c->lab)->over_replicas)
-        fprintf(
-            out,
-            _("  if the sums over replicas followed the backward pass, the step would take %s\n"),
-            time_text(on.late, other));
+        fprintf(out,
+                _("  if the sums over replicas followed the backward pass, it would take %s\n"),
+                time_text(on.late, other));
     if (on.step.count[0] > 0)
         print_idle(out, c, &on.step);
     else if (on.step.sums.count > 0)
