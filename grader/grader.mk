@@ -3,7 +3,7 @@
 
 JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)
 SCENARIOS := $(wildcard grader/labs/*.c)
-RUNNER := $(wildcard grader/runner/*.c)
+RUNNER := $(filter-out grader/runner/idle.c,$(wildcard grader/runner/*.c))
 
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
@@ -127,7 +127,7 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 	    grader/link-runner.sh $(call lab_of,$@) $@ $(filter %.o %.a,$^) $(or_full)
 
 # The mesh calls labs 8 and 10.
-$(RUNNERS)/idle: $(call float,grader/idle.c) $(call start_objects,float,8 10) $(RUNNER_PARTS) $(LIBRARY)
+$(RUNNERS)/idle: $(call float,grader/runner/idle.c) $(call start_objects,float,8 10) $(RUNNER_PARTS) $(LIBRARY)
 	mkdir -p $(@D)
 	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    -o $@ $(RUNNER_LDLIBS) $(or_full)
@@ -161,7 +161,8 @@ GRADED = $(if $(LAB),$(filter $(LAB),$(LABS)),$(call labs_of_part,$(or $(PART),1
 OWN = $(if $(filter mine,$(AUTHOR)),$(foreach lab,$(LABS),$(if $(filter student,$(call author_of,$(lab))),$(lab))))
 BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LAB_$(lab)_NEEDS)))))
 .PHONY: grade runners checked-runners as-handed-out
-runners: $(RUNNERS)/idle $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
+runners: $(RUNNERS)/idle
+runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
 # SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the
 # runner does.
 checked-runners:
