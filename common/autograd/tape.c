@@ -72,6 +72,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
     backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
+    tape->rounded = NULL;
     tape->call = NULL;
     tape->recording = true;
     tape->batch = batch;
@@ -128,7 +129,9 @@ static Node *new_node(Tape *tape)
 
 static int64_t bytes_of(DType dtype, Shape shape)
 {
-    return shape_count(shape) * (int64_t)(dtype == REAL ? sizeof(real) : sizeof(int32_t));
+    static const int64_t size[] = {
+        [REAL] = sizeof(real), [INT32] = sizeof(int32_t), [ROUNDED] = sizeof(uint16_t)};
+    return shape_count(shape) * size[dtype];
 }
 
 Tensor *tape_later(Tape *tape, Shape shape, Placement placement)
@@ -186,11 +189,23 @@ static void *shown(const Tape *tape, const char *name, const Tensor *output, int
     return address;
 }
 
+/* Releases the last rounded copy, unless an operation keeps it, or the next operation on its tensor
+ * may need it. */
+static void release_rounded(Tape *tape, int inputs, Tensor *const *input)
+{
+    bool read = !tape->rounded || !tape->rounded->buffer || tape->rounded->buffer->references > 1;
+    for (int i = 0; i < inputs; i++)
+        read = read || input[i] == tape->rounded_from;
+    if (!read)
+        tape_release_value(tape->rounded);
+}
+
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input)
 {
     bool wanted = false;
     span_end(name, false);
+    release_rounded(tape, inputs, input);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)
@@ -284,6 +299,25 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
+/* A parameter's copy belongs to the model. If the model has none, nothing remembers the new one,
+ * because the parameter outlives this tape. */
+Tensor *rounded_copy(Tape *tape, Tensor *x)
+{
+    Tensor *copy = x->rounded;
+    if (copy && copy->buffer && !copy->is_old && !x->reached)
+        return copy;
+    ready(x);
+    if (!copy || !copy->buffer) {
+        copy = tape->rounded = tape_tensor(tape, ROUNDED, x->shape, x->placement);
+        tape->rounded_from = x;
+    }
+    if (!x->parameter)
+        x->rounded = copy;
+    copy->is_old = false;
+    kernel_round(tensor_count(x), reals(x), halves(copy));
+    return copy;
+}
+
 void unshare(Tensor *x) /* gradients hold reals */
 {
     if (x->buffer->references == 1)
@@ -302,6 +336,8 @@ void begin_change(Tensor *x)
         unshare(x);
     if (can_be_computed(x))
         x->kept = true;
+    if (!x->parameter)
+        x->rounded = NULL;
 }
 
 TapeMark tape_mark(const Tape *tape)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
+TILE, CAUSAL_TILE, LEAST_PER_NUMBER = 256, 64, 30  # of attention in bf16 (common/backend/cpu/kernel_attention.c)
 LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
 
 
@@ -34,6 +35,7 @@ class Model:
     # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
     # the CPU, False on a GPU.
     leaves_out: bool = True
+    rounds: bool = False  # do products multiply matrices in 16 bits (AMP=bf16, AMP=fp16)?
 
     def name(self):
         """The prefix of the sizes in texts; empty for the BERT."""
@@ -200,18 +202,33 @@ class Model:
         zeros = 4 if self.classifies and self.leaves_out and stage == pp - 1 else 0
         return passes * blocks * 24 * self.whole(tp) * self.hidden, (blocks * (7 + again) - zeros) * self.inner() / tp
 
+    def rounds_attention(self):
+        """Does attention multiply in 16 bits? On the CPU, a tile needs enough multiply-adds for each
+        number in it (common/backend/cpu/kernel_attention.c); on a GPU, every usual head does."""
+        rows, size = min(self.seq, TILE if self.keys() == self.seq else CAUSAL_TILE), self.hidden // self.heads
+        numbers = rows * size + self.seq * size + rows * self.seq
+        return self.rounds and (not self.leaves_out or rows * self.seq * size >= LEAST_PER_NUMBER * numbers)
+
+    def rounded(self):
+        """How many of q, k, v and the output of attention a block keeps in 16 bits, not in 32."""
+        return self.rounds + 3 * self.rounds_attention()
+
+    def multiplied(self):
+        """Numbers of 32 bits per token that a block keeps of q, k, v and the output of attention."""
+        return (4 - self.rounded() / 2) * self.hidden
+
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. The results of norms and of
         GELU are computed from these."""
-        return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+        return 2 * self.whole(tp) * self.hidden + (self.multiplied() + 4 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
         """Numbers per token that a block keeps from its forward to its backward pass: those that
         backward reads. If the block or its attention is recomputed, only the input of that part is
         kept. If this input is the result of a norm, the norm's input is kept instead."""
-        attention = (4 * self.hidden + 2 * self.heads) / tp
+        attention = (self.multiplied() + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
     def activations(self, tp, dp, pp=1):
@@ -224,7 +241,12 @@ class Model:
         layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
         layer after GELU, split; and the input of the first block. A recomputed attention has
         already released its output before the all-reduce."""
-        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp)
+        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + (4 + self.unrounded()) * self.hidden / tp)
+
+    def unrounded(self):
+        """Tensors of x's size, split, that the last block still holds in 32 bits although it keeps
+        them in 16."""
+        return 0 if self.recompute == "attention" else self.rounded()
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
@@ -289,7 +311,7 @@ class Cluster:
     node: int = 1 << 30  # ranks of a node
     cores: int = 1 << 30  # ranks that can compute at the same time
     width: int = 4  # bytes per number, in arithmetic and on links
-    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
+    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with a copy of the weights in 16 bits
     hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
     moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them

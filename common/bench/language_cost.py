@@ -87,7 +87,7 @@ class LanguageModel(cost.Model):
         """The two residual sums and the moments of the norms, whole. Split over tp: q, k, v, the
         output of attention, two numbers per row of scores, and the inputs of SwiGLU or GELU."""
         hidden, inner = self.hidden, self.inner()
-        split = 4 * hidden + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
+        split = self.multiplied() + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
         return self.whole(tp) * (2 * hidden + self.of_kind(2, 4, 4)) + split / tp
 
     def working(self, tp, dp):
@@ -98,7 +98,7 @@ class LanguageModel(cost.Model):
         again = self.recompute == "attention"
         whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
-        return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
+        return self.batch / dp * self.seq * (whole + (inside + self.unrounded() * self.hidden + self.inner()) / tp)
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, the larger of two needs. In the head, these are the logits, which
