@@ -72,7 +72,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
     backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
-    tape->rounded = NULL;
+    tape->first_rounded = 0;
     tape->call = NULL;
     tape->recording = true;
     tape->batch = batch;
@@ -189,15 +189,24 @@ static void *shown(const Tape *tape, const char *name, const Tensor *output, int
     return address;
 }
 
-/* Releases the last rounded copy, unless an operation keeps it, or the next operation on its tensor
- * may need it. */
+/* Releases the rounded copies that no operation keeps, except those of the inputs: the next
+ * operation on them may need the same copy. */
 static void release_rounded(Tape *tape, int inputs, Tensor *const *input)
 {
-    bool read = !tape->rounded || !tape->rounded->buffer || tape->rounded->buffer->references > 1;
-    for (int i = 0; i < inputs; i++)
-        read = read || input[i] == tape->rounded_from;
-    if (!read)
-        tape_release_value(tape->rounded);
+    int64_t first = tape->tensors.count;
+    for (int64_t n = first - 1; n >= tape->first_rounded; n--) {
+        Tensor *x = tensor_at(tape, n);
+        if (x->dtype != ROUNDED || !x->buffer || x->buffer->references > 1)
+            continue;
+        bool is_next = false;
+        for (int i = 0; i < inputs; i++)
+            is_next = is_next || (input[i] && input[i]->rounded == x);
+        if (is_next)
+            first = n;
+        else
+            tape_release_value(x);
+    }
+    tape->first_rounded = first;
 }
 
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
@@ -307,10 +316,8 @@ Tensor *rounded_copy(Tape *tape, Tensor *x)
     if (copy && copy->buffer && !copy->is_old && !x->reached)
         return copy;
     ready(x);
-    if (!copy || !copy->buffer) {
-        copy = tape->rounded = tape_tensor(tape, ROUNDED, x->shape, x->placement);
-        tape->rounded_from = x;
-    }
+    if (!copy || !copy->buffer)
+        copy = tape_tensor(tape, ROUNDED, x->shape, x->placement);
     if (!x->parameter)
         x->rounded = copy;
     copy->is_old = false;

@@ -165,8 +165,8 @@ struct Tape {
     Node *last;           /**< the last recorded operation, or NULL */
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
-    Tensor *rounded;           /**< the last copy that rounded_copy() made for this tape; or NULL */
-    Tensor *rounded_from;      /**< the tensor that it is a copy of */
+    int64_t
+        first_rounded; /**< no copy that rounded_copy() made before this tensor is to be released */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
     Observer observer;         /**< observes this tape, if not zero */

@@ -241,12 +241,19 @@ class Model:
         layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
         layer after GELU, split; and the input of the first block. A recomputed attention has
         already released its output before the all-reduce."""
-        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + (4 + self.unrounded()) * self.hidden / tp)
+        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp + self.for_products(tp))
 
-    def unrounded(self):
-        """Tensors of x's size, split, that the last block still holds in 32 bits although it keeps
-        them in 16."""
-        return 0 if self.recompute == "attention" else self.rounded()
+    def for_products(self, tp):
+        """Numbers per token that the last block holds in addition because its products are in 16
+        bits: those that it keeps in 16 bits are still there in 32. In the last product, there is
+        also a copy of the inner layer, but not yet the tensors that follow."""
+        unrounded = 0 if self.recompute == "attention" else self.rounded()
+        copy = self.inner() / 2 / tp if self.rounds else 0
+        return unrounded * self.hidden / tp + max(0, copy - self.after_products(tp) * self.hidden)
+
+    def after_products(self, tp):
+        """Tensors of x's size that a block makes after its last product."""
+        return self.whole(tp) * (1 if tp == 1 else 2)
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold

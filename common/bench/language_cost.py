@@ -98,7 +98,10 @@ class LanguageModel(cost.Model):
         again = self.recompute == "attention"
         whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
-        return self.batch / dp * self.seq * (whole + (inside + self.unrounded() * self.hidden + self.inner()) / tp)
+        return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
+
+    def after_products(self, tp):
+        return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, the larger of two needs. In the head, these are the logits, which
