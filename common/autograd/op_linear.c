@@ -75,6 +75,8 @@ static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const 
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
     if (use->index)
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
+    if (use->index)
+        tape_release_value(rows);
 }
 
 static void weight_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,

@@ -246,14 +246,14 @@ class Model:
     def for_products(self, tp):
         """Numbers per token that the last block holds in addition because its products are in 16
         bits: those that it keeps in 16 bits are still there in 32. In the last product, there is
-        also a copy of the inner layer, but not yet the tensors that follow."""
+        also a copy of the inner layer, but not yet the residual sum."""
         unrounded = 0 if self.recompute == "attention" else self.rounded()
         copy = self.inner() / 2 / tp if self.rounds else 0
         return unrounded * self.hidden / tp + max(0, copy - self.after_products(tp) * self.hidden)
 
     def after_products(self, tp):
-        """Tensors of x's size that a block makes after its last product."""
-        return self.whole(tp) * (1 if tp == 1 else 2)
+        """Tensors of x's size that a block makes after its last product and the sum over tp."""
+        return self.whole(tp)
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
@@ -280,8 +280,10 @@ class Model:
     def working_in_backward(self, tp, dp, pp, stage):
         """Numbers that the backward pass of the last block holds in addition: its output, the
         output's gradient, which the next stage has sent, and this rank's part of the inner layer
-        and of its gradient. On the last stage, the forward pass needs more."""
-        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
+        and of its gradient. Products in 16 bits also need copies of the gradient and of the inner
+        layer. On the last stage, the forward pass needs more."""
+        copies = self.rounds * (self.hidden + self.inner() / tp) / 2
+        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp + copies) if stage < pp - 1 else 0
 
     def reduced_at_ends(self, rows):
         """Numbers that the tp ranks sum in a step before the first block, and after the last one,

@@ -108,13 +108,13 @@ class LanguageModel(cost.Model):
         their gradient overwrites; the head's input before and after its norm, and its gradient; and
         the numbers that the loss keeps per token. In BERT's pretraining, the head has only the rows
         of hidden tokens, and the output of the blocks and its gradient are held too. In the last
-        feed-forward layer, these rows of three tensors are copied, because the gradient of all
-        other rows is zero."""
+        feed-forward layer, these rows of two tensors are copied, because the gradient of all other
+        rows is zero; and once more in 16 bits."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()
         head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (rows + 3 * hidden + (11 if tp > 1 else 10))
-        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + 2 * inner))
+        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + inner) * (1 + self.rounds / 2))
         return self.batch / dp * self.seq * max(head, feed_forward)
 
     # ---- communication ---------------------------------------------------------------------------------------------

@@ -129,20 +129,20 @@ END_TEST
 
 START_TEST(rows_in_16_bits_are_looked_up)
 {
-    enum { ROWS = 5, COLUMNS = 77, TAKEN = 3 };
+    enum { OF_TABLE = 5, WIDTH = 77, TAKEN = 3 };
     static const int32_t taken[TAKEN] = {4, 0, 4};
     if (!choose())
         return;
     int32_t *ids = tensor_memory(sizeof taken);
     memcpy(ids, taken, sizeof taken);
-    uint16_t *x = tensor_memory(ROWS * COLUMNS * sizeof *x),
-             *y = tensor_memory(TAKEN * COLUMNS * sizeof *y);
-    for (int i = 0; i < ROWS * COLUMNS; i++)
+    uint16_t *x = tensor_memory(OF_TABLE * WIDTH * sizeof *x),
+             *y = tensor_memory(TAKEN * WIDTH * sizeof *y);
+    for (int i = 0; i < OF_TABLE * WIDTH; i++)
         x[i] = (uint16_t)(1000 * i);
-    kernel_lookup_forward_16(TAKEN, COLUMNS, ids, x, y);
+    kernel_lookup_forward_16(TAKEN, WIDTH, ids, x, y);
     backend_wait();
     for (int i = 0; i < TAKEN; i++)
-        ck_assert_mem_eq(y + i * COLUMNS, x + taken[i] * COLUMNS, COLUMNS * sizeof *x);
+        ck_assert_mem_eq(y + i * WIDTH, x + taken[i] * WIDTH, WIDTH * sizeof *x);
     tensor_memory_free(ids);
     tensor_memory_free(x);
     tensor_memory_free(y);
