@@ -165,8 +165,7 @@ struct Tape {
     Node *last;           /**< the last recorded operation, or NULL */
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
-    int64_t
-        first_rounded; /**< no copy that rounded_copy() made before this tensor is to be released */
+    int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
     Observer observer;         /**< observes this tape, if not zero */

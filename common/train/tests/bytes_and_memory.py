@@ -143,7 +143,7 @@ else:
         stages, less = in_bf16(kind, tp, pp, micro, *options, **settings)
         at = f"{kind} in bf16 at tp {tp}, pp {pp}{''.join(f', {key}={value}' for key, value in settings.items())}"
         check(all(abs(its / paper - 1) < 0.01 for its, paper in stages), f"{at}: a rank's peak is within 1 % of that of make model", str(stages))
-        check(settings or less < 0.97, f"{at}: activations take less than in single precision", f"{less}")
+        check(settings or less < (0.98 if kind == "llama" else 0.95), f"{at}: activations take less than in single precision", f"{less}")
 
 
 def in_stages(schedule):
