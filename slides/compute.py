@@ -232,9 +232,11 @@ def of_roofline(large):
     return {f"roof.{key}": value for key, value in found.items()}
 
 
-def of_formats():
-    """Floating-point formats: bits of exponent and fraction, the largest number, the smallest normal one, the relative step."""
-    found = {"amp.state": clusters.read(CLUSTER)[1].state}
+def of_formats(large):
+    """Floating-point formats: bits of exponent and fraction, the largest number, the smallest normal
+    one, the relative step. And what a block keeps with AMP=bf16, in per cent less."""
+    found = {"amp.state": clusters.read(CLUSTER)[1].state,
+             "amp.less": f"{100 * (1 - dataclasses.replace(large, rounds=True).kept(1) / large.kept(1)):.0f}"}
     with open(f"{formulas.ROOT}/common/optim/optim.h", encoding="utf-8") as file:
         found["amp.scale"] = re.search(r"SCALE_AT_FIRST = 1 << (\d+)", file.read())[1]
     for name, exponent, fraction in (("fp32", 8, 23), ("bf16", 8, 7), ("fp16", 5, 10)):

@@ -76,7 +76,7 @@ static void release_node(Node *node, const Tensor *y)
 {
     if (node->output != y)
         tape_release_value(node->output);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SAVED; i++)
         if (node->saved[i] && node->saved[i] != node->input[i])
             tape_release_value(node->saved[i]);
     if (node->output->gradient)

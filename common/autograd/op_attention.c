@@ -7,21 +7,24 @@
 #include "base/run.h"
 
 /* saved[0] is the mask or NULL. saved[1] is [2,B*A*S]: the largest score of each row, then the sums
- * of the exponentials. */
+ * of the exponentials. saved[2..4] are q, k and v as they were multiplied: perhaps in 16 bits. */
 static void attention_gradient(Node *node, Tensor *dy)
 {
     const AttentionShape *shape = &node->with.attention;
     Tape *tape = dy->tape;
-    Tensor *x[3], *dx[3];
-    for (int i = 0; i < 3; i++) {
-        x[i] = ready(node->input[i]);
+    Tensor *const *x = node->saved + 2, *dx[3];
+    for (int i = 0; i < 3; i++)
         dx[i] = tape_tensor(tape, REAL, x[i]->shape, x[i]->placement);
-    }
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     const int32_t *mask = node->saved[0] ? ints(node->saved[0]) : NULL;
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), mask, highest, sums,
-                              reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
+    if (x[0]->dtype == ROUNDED)
+        kernel_attention_backward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), mask, highest,
+                                     sums, halves(rounded_copy(tape, dy)), reals(dx[0]),
+                                     reals(dx[1]), reals(dx[2]), reals(work));
+    else
+        kernel_attention_backward(shape, reals(x[0]), reals(x[1]), reals(x[2]), mask, highest, sums,
+                                  reals(dy), reals(dx[0]), reals(dx[1]), reals(dx[2]), reals(work));
     for (int i = 0; i < 3; i++)
         gradient_add(node->input[i], dx[i]);
 }
@@ -87,9 +90,18 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
     int64_t rows = shape->batch * shape->heads * shape->positions;
     Tensor *kept = tape_tensor(tape, REAL, SHAPE(2, rows), whole());
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
-    kernel_attention_forward(shape, reals(ready(q)), reals(ready(k)), reals(ready(v)),
-                             mask ? ints(mask) : NULL, reals(y), reals(kept), reals(kept) + rows,
-                             reals(work));
+    real *const highest = reals(kept), *const sums = highest + rows;
+    const int32_t *shown = mask ? ints(mask) : NULL;
+    const bool in_16_bits = kernel_attention_is_in_16_bits(shape);
+    Tensor *x[] = {q, k, v};
+    for (int i = 0; i < 3; i++)
+        x[i] = in_16_bits ? rounded_copy(tape, x[i]) : ready(x[i]);
+    if (in_16_bits)
+        kernel_attention_forward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), shown,
+                                    reals(y), highest, sums, reals(work));
+    else
+        kernel_attention_forward(shape, reals(x[0]), reals(x[1]), reals(x[2]), shown, reals(y),
+                                 highest, sums, reals(work));
     tape_release_value(work);
     Node *node = tape_operation(tape, function, attention_gradient, y, 3, (Tensor *[]){q, k, v});
     if (!node)
@@ -102,7 +114,8 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
     if (mask)
         node_keep(node, 0, mask);
     node_keep(node, 1, kept);
-    q->kept = k->kept = v->kept = true;
+    for (int i = 0; i < 3; i++)
+        node_keep(node, 2 + i, x[i]);
     return y;
 }
 

@@ -40,28 +40,56 @@ static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
     return use;
 }
 
-static const real *taken(const RowsInUse *use, const Tensor *x, int64_t columns, Tape *tape)
+static Tensor *taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape *tape)
 {
     if (!use->index)
-        return reals(x);
-    Tensor *rows = tape_tensor(tape, REAL, SHAPE(use->count, columns), whole());
-    kernel_lookup_forward(use->count, columns, use->index, reals(x), reals(rows));
-    return reals(rows);
+        return x;
+    Tensor *rows = tape_tensor(tape, x->dtype, SHAPE(use->count, columns), whole());
+    if (x->dtype == ROUNDED)
+        kernel_lookup_forward_16(use->count, columns, use->index, halves(x), halves(rows));
+    else
+        kernel_lookup_forward(use->count, columns, use->index, reals(x), reals(rows));
+    return rows;
 }
 
-static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const real *dy,
+/* x as a layer multiplies it: rounded, if the layer multiplies in 16 bits. */
+static Tensor *factor(Tape *tape, Tensor *x, bool in_16_bits)
+{
+    return in_16_bits && x->dtype == REAL ? rounded_copy(tape, x) : ready(x);
+}
+
+static void input_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
                            const Tensor *weight, Tensor *dx, bool accumulate, Tape *tape)
 {
     Tensor *rows = use->index ? tape_tensor(tape, REAL, SHAPE(use->count, in), whole()) : dx;
-    if (use->count > 0)
-        kernel_linear_backward_input(use->count, in, out, dy, reals(weight), reals(rows),
-                                     accumulate && !use->index);
+    const bool adds = accumulate && !use->index;
+    if (use->count > 0 && dy->dtype == ROUNDED)
+        kernel_linear_backward_input_16(use->count, in, out, halves(dy), halves(weight),
+                                        reals(rows), adds);
+    else if (use->count > 0)
+        kernel_linear_backward_input(use->count, in, out, reals(dy), reals(weight), reals(rows),
+                                     adds);
     if (!use->index && use->count > 0)
         return;
     if (!accumulate) /* also without outputs: the last rank may hold no row of a vocabulary */
         kernel_vector_fill(tensor_count(dx), 0, reals(dx));
     if (use->index)
         kernel_lookup_backward(use->count, in, use->index, reals(rows), reals(dx));
+    if (use->index)
+        tape_release_value(rows);
+}
+
+static void weight_gradient(const RowsInUse *use, int64_t in, int64_t out, const Tensor *dy,
+                            const Tensor *x, Tensor *dw, bool accumulate)
+{
+    if (use->count == 0 && !accumulate)
+        kernel_vector_fill(tensor_count(dw), 0, reals(dw));
+    else if (use->count > 0 && dy->dtype == ROUNDED)
+        kernel_linear_backward_weight_16(use->count, in, out, halves(dy), halves(x), reals(dw),
+                                         accumulate);
+    else if (use->count > 0)
+        kernel_linear_backward_weight(use->count, in, out, reals(dy), reals(x), reals(dw),
+                                      accumulate);
 }
 
 static void linear_backward(Node *node, Tensor *dy)
@@ -70,22 +98,22 @@ static void linear_backward(Node *node, Tensor *dy)
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
     Tensor *multiplied = ready(node->saved[0]); /* first, so a profile shows its time separately */
     RowsInUse use = rows_in_use(dy, out);
-    const real *rows = taken(&use, dy, out, dy->tape);
+    Tape *tape = dy->tape;
+    Tensor *rows = taken(&use, dy, out, tape);
+    const bool in_16_bits = node->saved[1]->dtype == ROUNDED;
+    const Tensor *left = factor(tape, rows, in_16_bits);
     bool accumulate;
-    backend_round_once(rows);
     Tensor *dx = gradient_room(x, &accumulate);
     if (dx)
-        input_gradient(&use, in, out, rows, node->saved[1], dx, accumulate, dy->tape);
+        input_gradient(&use, in, out, left, node->saved[1], dx, accumulate, tape);
     Tensor *dw = gradient_room(weight, &accumulate);
-    if (dw && use.count == 0 && !accumulate)
-        kernel_vector_fill(tensor_count(dw), 0, reals(dw));
-    else if (dw && use.count > 0)
-        kernel_linear_backward_weight(use.count, in, out, rows,
-                                      taken(&use, multiplied, in, dy->tape), reals(dw), accumulate);
-    backend_round_once(NULL);
+    if (dw)
+        weight_gradient(&use, in, out, left,
+                        factor(tape, taken(&use, multiplied, in, tape), in_16_bits), dw,
+                        accumulate);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)
-        kernel_linear_backward_bias(use.count, out, rows, reals(db));
+        kernel_linear_backward_bias(use.count, out, reals(rows), reals(db));
 }
 
 static bool is_split_by_inputs(const Tensor *weight)
@@ -157,13 +185,19 @@ Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)
     Tensor *y = tape_tensor(tape, REAL, shape_of_outputs(x->shape, weight), placement);
     if (weight->placement.kind == SHARD && weight->placement.dim == 0)
         y->undivided = weight->undivided;
-    kernel_linear_forward(rows_of(x), in, out, reals(ready(x)), reals(ready(weight)),
-                          bias ? reals(ready(bias)) : NULL, reals(y));
+    const int64_t rows = rows_of(x);
+    const bool in_16_bits = is_in_16_bits(rows * in * out);
+    Tensor *left = factor(tape, x, in_16_bits), *right = factor(tape, weight, in_16_bits);
+    const real *shift = bias ? reals(ready(bias)) : NULL;
+    if (in_16_bits)
+        kernel_linear_forward_16(rows, in, out, halves(left), halves(right), shift, reals(y));
+    else
+        kernel_linear_forward(rows, in, out, reals(left), reals(right), shift, reals(y));
     Node *node =
         tape_operation(tape, "linear", linear_backward, y, 3, (Tensor *[]){x, weight, bias});
     if (node) {
-        node_keep_or_compute(node, 0, x);
-        node_keep(node, 1, weight);
+        node_keep_or_compute(node, 0, can_be_computed(x) ? x : left);
+        node_keep(node, 1, right);
     }
     return y;
 }

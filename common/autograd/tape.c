@@ -74,6 +74,7 @@ void tape_reset(Tape *tape, TapeBatch batch)
     backend_wait_always(false); /* pointers into the tensors are invalid from here on */
     tape->tensors.count = tape->nodes.count = 0;
     tape->last = tape->floor = NULL;
+    tape->first_rounded = 0;
     tape->call = NULL;
     tape->recording = true;
     tape->batch = batch;
@@ -130,7 +131,9 @@ static Node *new_node(Tape *tape)
 
 static int64_t bytes_of(DType dtype, Shape shape)
 {
-    return shape_count(shape) * (int64_t)(dtype == REAL ? sizeof(real) : sizeof(int32_t));
+    static const int64_t size[] = {
+        [REAL] = sizeof(real), [INT32] = sizeof(int32_t), [ROUNDED] = sizeof(uint16_t)};
+    return shape_count(shape) * size[dtype];
 }
 
 Tensor *tape_later(Tape *tape, Shape shape, Placement placement)
@@ -188,6 +191,26 @@ static void *shown(const Tape *tape, const char *name, const Tensor *output, int
     return address;
 }
 
+/* Releases the rounded copies that no operation keeps, except those of the inputs: the next
+ * operation on them may need the same copy. */
+static void release_rounded(Tape *tape, int inputs, Tensor *const *input)
+{
+    int64_t first = tape->tensors.count;
+    for (int64_t n = first - 1; n >= tape->first_rounded; n--) {
+        Tensor *x = tensor_at(tape, n);
+        if (x->dtype != ROUNDED || !x->buffer || x->buffer->references > 1)
+            continue;
+        bool is_next = false;
+        for (int i = 0; i < inputs; i++)
+            is_next = is_next || (input[i] && input[i]->rounded == x);
+        if (is_next)
+            first = n;
+        else
+            tape_release_value(x);
+    }
+    tape->first_rounded = first;
+}
+
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input)
 {
@@ -195,6 +218,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     span_end(name, false);
     if (tape->between)
         tape->between(tape->mesh);
+    release_rounded(tape, inputs, input);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     if (!tape->recording)
@@ -295,6 +319,23 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
+/* A parameter's copy belongs to the model. If the model has none, nothing remembers the new one,
+ * because the parameter outlives this tape. */
+Tensor *rounded_copy(Tape *tape, Tensor *x)
+{
+    Tensor *copy = x->rounded;
+    if (copy && copy->buffer && !copy->is_old && !x->reached)
+        return copy;
+    ready(x);
+    if (!copy || !copy->buffer)
+        copy = tape_tensor(tape, ROUNDED, x->shape, x->placement);
+    if (!x->parameter)
+        x->rounded = copy;
+    copy->is_old = false;
+    kernel_round(tensor_count(x), reals(x), halves(copy));
+    return copy;
+}
+
 void unshare(Tensor *x) /* gradients hold reals */
 {
     if (x->buffer->references == 1)
@@ -313,6 +354,8 @@ void begin_change(Tensor *x)
         unshare(x);
     if (can_be_computed(x))
         x->kept = true;
+    if (!x->parameter)
+        x->rounded = NULL;
 }
 
 TapeMark tape_mark(const Tape *tape)

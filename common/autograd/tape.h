@@ -72,6 +72,8 @@ typedef struct PartOf {
     int64_t width;  /**< numbers in a run */
 } PartOf;
 
+enum { SAVED = 5 }; /**< an operation saves at most so many tensors */
+
 /** One recorded operation. */
 struct Node {
     const char *name; /**< "linear": for messages and profiles */
@@ -80,10 +82,10 @@ struct Node {
     /** Computes the output if that was deferred (lazy), or again after an early release; NULL if
      *  not possible. */
     void (*compute)(Node *node);
-    Tensor *output;   /**< its result */
-    Tensor *input[4]; /**< its arguments, then NULL */
-    Tensor *saved[2]; /**< views of what backward or compute reads: see node_keep() */
-    void *address;    /**< the line of the lab that called it, if there is an observer; or NULL */
+    Tensor *output;       /**< its result */
+    Tensor *input[4];     /**< its arguments, then NULL */
+    Tensor *saved[SAVED]; /**< views of what backward or compute reads: see node_keep() */
+    void *address; /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
         AttentionShape attention; /**< of attention, causal or not */
@@ -162,6 +164,7 @@ struct Tape {
     Node *last;           /**< the last recorded operation, or NULL */
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
+    int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
     bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
     void (*between)(
@@ -243,6 +246,12 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 
 /** Returns x with its numbers available: computes what was deferred, rejects what was released. */
 Tensor *ready(Tensor *x);
+
+/** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Operations on x
+ *  that follow get the same copy, unless x changes. It lives until the next operation on other
+ *  tensors or, if an operation keeps it with node_keep(), until tape_release_since(). Such an
+ *  operation need not keep x. */
+Tensor *rounded_copy(Tape *tape, Tensor *x);
 
 /** Gives x a buffer of its own, so writing to it changes no other tensor. */
 void unshare(Tensor *x);

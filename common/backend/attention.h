@@ -65,6 +65,21 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                const real *sums, const real *dy, real *dq, real *dk, real *dv,
                                real *work);
 
+/** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. The
+ *  shape alone decides, so the answer is the same in both passes and at every layout. */
+bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
+
+/** The same as the kernels above, with matrices that kernel_round() has rounded. Probabilities and
+ *  the gradients of scores are rounded before they are multiplied. Scores, soft-max and sums stay
+ *  in single precision. */
+void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
+                                 real *sums, real *work);
+void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                  const uint16_t *v, const int32_t *mask, const real *highest,
+                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
+                                  real *dv, real *work);
+
 /** The size of the work space that forward and backward need, in numbers. */
 int64_t kernel_attention_work(const AttentionShape *shape);
 

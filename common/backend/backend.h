@@ -124,8 +124,8 @@ typedef enum Precision {
     TF32, /**< AMP=tf32 */
 } Precision;
 
-/** Products with fewer multiply-adds stay in FP32, because rounding their matrices takes longer
- *  than it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
+/** Layers with fewer multiply-adds stay in FP32, because rounding their matrices takes longer than
+ *  it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
  *  take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39
  *  µs. The choice depends on the size alone, so it is the same in every run. FP16 has the same
  *  limit. */
@@ -144,22 +144,26 @@ static inline bool precision_is_16_bits(Precision precision)
     return precision == BF16 || precision == FP16;
 }
 
-/** Sets the precision in which the kernels of y = x W^T multiply. BF16 and FP16 also apply to the
- *  products in attention, whose scores, soft-max and sums stay in FP32 like all other kernels.
- *  `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
+/** Sets the precision of products. TF32 applies to the kernels of y = x W^T. BF16 and FP16 apply to
+ *  the kernels whose names end in _16, which take rounded matrices: the caller calls those instead
+ *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
-/** Call after backend_set_products(). Announces that weights [count] have changed and will not
- *  change again before the next call. Products in BF16 or FP16 then round each weight matrix only
- *  once, into `room` [count]. They round other matrices in every product. NULL, 0, NULL: there are
- *  no weights any more. */
-void backend_set_weights(const real *weights, int64_t count, uint16_t *room);
+/** The precision that backend_set_products() has set. */
+Precision backend_products(void);
 
-/** Announces that x will not change before the next call of this function: the products until then
- *  round it only once. NULL: no such matrix. A backend that notices changes itself ignores this. */
-void backend_round_once(const real *x);
+/** Does a layer with this many multiply-adds, rows · in · out, multiply in 16 bits, forward and
+ *  backward? */
+static inline bool is_in_16_bits(int64_t multiply_adds)
+{
+    return precision_is_16_bits(backend_products()) && multiply_adds >= BF16_LEAST;
+}
+
+/** y = x, rounded to the precision of products, BF16 or FP16: y's numbers are the upper halves of
+ *  floats, or binary16. NaN stays NaN; numbers that are too large become infinite. */
+void kernel_round(int64_t count, const real *x, uint16_t *y);
 
 /* ---- y = x W^T ----------------------------------------------------------------------------------------- */
 
@@ -175,6 +179,15 @@ void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const r
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate);
 
+/* The same products of matrices in 16 bits, with sums, biases and results in single precision. */
+
+void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
+                              const uint16_t *weight, const real *bias, real *y);
+void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                     const uint16_t *weight, real *dx, bool accumulate);
+void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                      const uint16_t *x, real *dweight, bool accumulate);
+
 /** dbias [out] += the column sums of dy [rows,out]. */
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias);
 
@@ -183,6 +196,10 @@ void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real
 /** y [count,columns]: row i is table row ids[i], zeros for NO_ID. */
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
                            real *y);
+
+/** The same for numbers in 16 bits, without NO_ID. */
+void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
+                              const uint16_t *table, uint16_t *y);
 
 /** dtable[ids[i]] += dy row i, in the order of i, so the sum is the same in each run. */
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
+TILE, CAUSAL_TILE, LEAST_PER_NUMBER = 256, 64, 30  # of attention in bf16 (common/backend/cpu/kernel_attention.c)
 LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
 
 
@@ -31,6 +32,7 @@ class Model:
     # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
     # the CPU, False on a GPU.
     leaves_out: bool = True
+    rounds: bool = False  # do products multiply matrices in 16 bits (AMP=bf16, AMP=fp16)?
 
     def name(self):
         """The prefix of the sizes in texts; empty for the BERT."""
@@ -197,18 +199,33 @@ class Model:
         zeros = 4 if self.classifies and self.leaves_out and stage == pp - 1 else 0
         return passes * blocks * 24 * self.whole(tp) * self.hidden, (blocks * (7 + again) - zeros) * self.inner() / tp
 
+    def rounds_attention(self):
+        """Does attention multiply in 16 bits? On the CPU, a tile needs enough multiply-adds for each
+        number in it (common/backend/cpu/kernel_attention.c); on a GPU, every usual head does."""
+        rows, size = min(self.seq, TILE if self.keys() == self.seq else CAUSAL_TILE), self.hidden // self.heads
+        numbers = rows * size + self.seq * size + rows * self.seq
+        return self.rounds and (not self.leaves_out or rows * self.seq * size >= LEAST_PER_NUMBER * numbers)
+
+    def rounded(self):
+        """How many of q, k, v and the output of attention a block keeps in 16 bits, not in 32."""
+        return self.rounds + 3 * self.rounds_attention()
+
+    def multiplied(self):
+        """Numbers of 32 bits per token that a block keeps of q, k, v and the output of attention."""
+        return (4 - self.rounded() / 2) * self.hidden
+
     def read(self, tp):
         """Numbers per token that the backward pass of a block reads: its two residual sums, whole.
         Split over tp: q, k, v, the output of attention, two numbers per row of scores, and the
         inner layer before GELU with one bit per number for dropout. The results of norms and of
         GELU are computed from these."""
-        return 2 * self.whole(tp) * self.hidden + (8 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
+        return 2 * self.whole(tp) * self.hidden + (self.multiplied() + 4 * self.hidden + self.hidden / 8 + 2 * self.heads) / tp
 
     def kept(self, tp):
         """Numbers per token that a block keeps from its forward to its backward pass: those that
         backward reads. If the block or its attention is recomputed, only the input of that part is
         kept. If this input is the result of a norm, the norm's input is kept instead."""
-        attention = (4 * self.hidden + 2 * self.heads) / tp
+        attention = (self.multiplied() + 2 * self.heads) / tp
         return {"": self.read(tp), "block": self.whole(tp) * self.hidden, "attention": self.read(tp) - attention}[self.recompute]
 
     def activations(self, tp, dp, pp=1):
@@ -221,7 +238,19 @@ class Model:
         layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
         layer after GELU, split; and the input of the first block. A recomputed attention has
         already released its output before the all-reduce."""
-        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp)
+        return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp + self.for_products(tp))
+
+    def for_products(self, tp):
+        """Numbers per token that the last block holds in addition because its products are in 16
+        bits: those that it keeps in 16 bits are still there in 32. In the last product, there is
+        also a copy of the inner layer, but not yet the residual sum."""
+        unrounded = 0 if self.recompute == "attention" else self.rounded()
+        copy = self.inner() / 2 / tp if self.rounds else 0
+        return unrounded * self.hidden / tp + max(0, copy - self.after_products(tp) * self.hidden)
+
+    def after_products(self, tp):
+        """Tensors of x's size that a block makes after its last product and the sum over tp."""
+        return self.whole(tp)
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
@@ -248,8 +277,10 @@ class Model:
     def working_in_backward(self, tp, dp, pp, stage):
         """Numbers that the backward pass of the last block holds in addition: its output, the
         output's gradient, which the next stage has sent, and this rank's part of the inner layer
-        and of its gradient. On the last stage, the forward pass needs more."""
-        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp) if stage < pp - 1 else 0
+        and of its gradient. Products in 16 bits also need copies of the gradient and of the inner
+        layer. On the last stage, the forward pass needs more."""
+        copies = self.rounds * (self.hidden + self.inner() / tp) / 2
+        return self.batch / dp * self.seq * (2 * self.hidden + self.inner_in_backward * self.inner() / tp + copies) if stage < pp - 1 else 0
 
     def reduced_at_ends(self, rows):
         """Numbers that the tp ranks sum in a step before the first block, and after the last one,

@@ -87,7 +87,7 @@ class LanguageModel(cost.Model):
         """The two residual sums and the moments of the norms, whole. Split over tp: q, k, v, the
         output of attention, two numbers per row of scores, and the inputs of SwiGLU or GELU."""
         hidden, inner = self.hidden, self.inner()
-        split = 4 * hidden + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
+        split = self.multiplied() + 2 * self.heads + self.of_kind(2 * inner, inner, inner + inner / 32)
         return self.whole(tp) * (2 * hidden + self.of_kind(2, 4, 4)) + split / tp
 
     def working(self, tp, dp):
@@ -98,20 +98,23 @@ class LanguageModel(cost.Model):
         again = self.recompute == "attention"
         whole = self.beside(tp) * self.hidden + self.of_kind(0, (1 if again else 2) * self.hidden + 2, 0) + 4
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
-        return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp)
+        return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
+
+    def after_products(self, tp):
+        return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, the larger of two needs. In the head, these are the logits, which
         their gradient overwrites; the head's input before and after its norm, and its gradient; and
         the numbers that the loss keeps per token. In BERT's pretraining, the head has only the rows
         of hidden tokens, and the output of the blocks and its gradient are held too. In the last
-        feed-forward layer, these rows of three tensors are copied, because the gradient of all
-        other rows is zero."""
+        feed-forward layer, these rows of two tensors are copied, because the gradient of all other
+        rows is zero; and once more in 16 bits."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()
         head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (rows + 3 * hidden + (11 if tp > 1 else 10))
-        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + 2 * inner))
+        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + inner) * (1 + self.rounds / 2))
         return self.batch / dp * self.seq * max(head, feed_forward)
 
     # ---- communication ---------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def this_machine(build, work, model):
     share a GPU."""
     cores = gpu.count_of() if on_gpu() else steps.cores()
     link = link_here(build)
-    state = 18 if on_gpu() and arithmetic() in ("bf16", "fp16") else 16
+    state = 18 if model.rounds else 16
     return {busy: pace.Cluster(**rates_here(build, work, model, busy), near=link, far=link,
                                cores=cores, state=state)
             for busy in sorted({1, 1 if on_gpu() else min(2, cores)})}
@@ -245,6 +245,7 @@ def main():
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)
         return
+    model.rounds = arithmetic() in ("bf16", "fp16")
     prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)

@@ -33,7 +33,7 @@ class Cluster:
     node: int = 1 << 30  # ranks of a node
     cores: int = 1 << 30  # ranks that can compute at the same time
     width: int = 4  # bytes per number, in arithmetic and on links
-    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with half-precision weights
+    state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with a copy of the weights in 16 bits
     hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
     moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them

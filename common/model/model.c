@@ -38,8 +38,6 @@ Model *model_new(Pool *pool, const Mesh *mesh, uint64_t seed)
 void model_free(Model *model)
 {
     if (model->rounded)
-        backend_set_weights(NULL, 0, NULL);
-    if (model->rounded)
         memory_holds_rounded(-model->rounded->bytes);
     buffer_release(model->rounded);
     buffer_release(model->weights);
@@ -180,13 +178,23 @@ void model_keep_rounded(Model *model)
 {
     model->rounded = pool_get(model->pool, model->arena_size * (int64_t)sizeof(uint16_t), WEIGHTS);
     memory_holds_rounded(model->rounded->bytes);
-    model_weights_changed(model);
+    for (Parameter *p = model->parameters; p; p = p->next) {
+        const int64_t offset = reals(p->value) - model_weights(model);
+        Tensor *copy = p->value->rounded = model_piece(model, sizeof *copy);
+        *copy = (Tensor){.dtype = ROUNDED,
+                         .shape = p->value->shape,
+                         .placement = p->value->placement,
+                         .buffer = model->rounded,
+                         .data = (uint16_t *)model->rounded->data + offset,
+                         .is_old = true};
+    }
 }
 
 void model_weights_changed(Model *model)
 {
-    if (model->rounded)
-        backend_set_weights(model->weights->data, model->arena_size, model->rounded->data);
+    for (Parameter *p = model->parameters; p; p = p->next)
+        if (p->value->rounded)
+            p->value->rounded->is_old = true;
 }
 
 void model_use_tape(Model *model, Tape *tape)

@@ -13,8 +13,9 @@
 
 /** The type of a tensor's numbers. */
 typedef enum DType {
-    REAL,  /**< `real`, see base/real.h */
-    INT32, /**< ids, labels and masks */
+    REAL,    /**< `real`, see base/real.h */
+    INT32,   /**< ids, labels and masks */
+    ROUNDED, /**< a REAL tensor's numbers in 16 bits: see rounded_copy() in autograd/tape.h */
 } DType;
 
 /** The placement of a tensor over the ranks of a tensor-parallel group, which also determines that
@@ -47,6 +48,9 @@ struct Tensor {
     Tensor *gradient;    /**< of the same shape; NULL before the backward pass has reached it */
     bool needs_gradient; /**< a parameter, or computed from something that needs one */
     bool kept;           /**< not released: a gradient, saved for backward, or changed in place */
+    struct Tensor *rounded; /**< a copy of dtype ROUNDED, which may be released; or NULL */
+    bool
+        is_old; /**< of a parameter's ROUNDED copy: the parameter has changed since, or there are no numbers yet */
     int uses; /**< of a parameter: operations of this backward pass that have not added to its gradient yet */
     struct CommRequest *sum; /**< the sum or the send in progress */
     void *summing;           /**< the call site that started it, until the wait; otherwise NULL */
@@ -99,6 +103,12 @@ static inline real *reals(const Tensor *x)
 
 /** The numbers of an INT32 tensor, row by row, in its buffer. */
 static inline int32_t *ints(const Tensor *x)
+{
+    return x->data;
+}
+
+/** The numbers of a ROUNDED tensor, row by row, in its buffer. */
+static inline uint16_t *halves(const Tensor *x)
 {
     return x->data;
 }

@@ -1,8 +1,7 @@
 /* build/bench-kernels [threads [hidden positions samples]...]: measures each kernel at the sizes of
  * some models (by default, of two), and products in each precision that the backend has. GB/s
  * counts once each number that must be read or written. On a GPU, measures several calls in a row,
- * until the last has ended; a matrix that the previous call has rounded is not rounded again.
- * Not a test: it compares nothing. */
+ * until the last has ended. Not a test: it compares nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +9,7 @@
 #include "backend/cpu/peak.h"
 #include "base/clock.h"
 
-enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, MOST_TENSORS = 32 };
+enum { HEAD_SIZE = 64, VOCABULARY = 30522, BUFFERS = 8, NARROW = 4, MOST_TENSORS = 32 };
 enum { TIMES = 31, LEAST_TIMES = 3, IN_A_ROW = 10, MOST_SAMPLES = 1024 };
 enum { LONG = 2 }; /* seconds after which LEAST_TIMES suffice */
 
@@ -18,14 +17,15 @@ enum { LONG = 2 }; /* seconds after which LEAST_TIMES suffice */
 typedef struct Bench {
     int64_t samples, positions, hidden;
     int64_t rows, inner, heads, count; /* count = rows · hidden: the size of an activation */
+    int64_t largest;                   /* the numbers of a buffer */
     float *buffer[BUFFERS];            /* [rows, inner], or larger */
     float *table;                      /* [VOCABULARY, hidden] */
     float *squares; /* [inner, hidden], AdamW's v: not negative, and not subnormal at the end */
     float *highest, *sums, *work;
     int32_t *ids, *shown;
     DropoutMask mask;
-    uint32_t *kept;   /* [rows, dropout_words(inner)] */
-    uint16_t *narrow; /* space for a product's weights in 16 bits */
+    uint32_t *kept;           /* [rows, dropout_words(inner)] */
+    uint16_t *narrow[NARROW]; /* copies of buffers in 16 bits */
     AttentionShape shape;
     bool on_host;          /* each call waits for its kernel */
     const char *precision; /* suffix of the names of products that are not in single precision */
@@ -84,15 +84,24 @@ static void print_timing(const Bench *b, Timing *timing, const char *kernel, dou
         print_timing(b, &timing, name, work, unit);                                                \
     } while (0)
 
+/* The operations of a product of an inner layer, and of a product in attention. */
+static double product_of(const Bench *b)
+{
+    return 2.0 * (double)(b->rows * b->inner * b->hidden);
+}
+
+static double scores_of(const Bench *b)
+{
+    return 2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
+}
+
 /* ---- the kernels --------------------------------------------------------------------------------------- */
 
-/* The products of linear layers and of attention. */
+/* The products of linear layers and of attention, in FP32 or TF32. */
 static void measure_products(const Bench *b)
 {
     float *const *x = b->buffer;
-    const double product = 2.0 * (double)(b->rows * b->inner * b->hidden);
-    const double scores =
-        2.0 * (double)(b->samples * b->heads * b->positions * b->positions * HEAD_SIZE);
+    const double product = product_of(b), scores = scores_of(b);
     MEASURE("linear_forward up", product, "GFLOP/s",
             kernel_linear_forward(b->rows, b->hidden, b->inner, x[0], x[1], x[2], x[3]));
     MEASURE("linear_backward_input", product, "GFLOP/s",
@@ -107,6 +116,34 @@ static void measure_products(const Bench *b)
     MEASURE("attention_backward", 5 * scores, "GFLOP/s",
             kernel_attention_backward(&b->shape, x[0], x[1], x[2], b->shown, b->highest, b->sums,
                                       x[3], x[4], x[5], x[6], b->work));
+}
+
+/* The same in 16 bits, and the rounding. */
+static void measure_products_16(const Bench *b)
+{
+    float *const *x = b->buffer;
+    uint16_t *const *z = b->narrow;
+    const double product = product_of(b), scores = scores_of(b);
+    for (int i = 0; i < NARROW; i++)
+        kernel_round(b->largest, x[i], z[i]);
+    MEASURE("round", 6.0 * (double)b->count, "GB/s", kernel_round(b->count, x[0], z[0]));
+    MEASURE("linear_forward up", product, "GFLOP/s",
+            kernel_linear_forward_16(b->rows, b->hidden, b->inner, z[0], z[1], x[2], x[3]));
+    MEASURE("linear_backward_input", product, "GFLOP/s",
+            kernel_linear_backward_input_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
+    MEASURE(
+        "linear_backward_weight", product, "GFLOP/s",
+        kernel_linear_backward_weight_16(b->rows, b->hidden, b->inner, z[0], z[1], x[3], false));
+    MEASURE("linear_forward square", product / 4, "GFLOP/s",
+            kernel_linear_forward_16(b->rows, b->hidden, b->hidden, z[0], z[1], x[2], x[3]));
+    if (!kernel_attention_is_in_16_bits(&b->shape))
+        return;
+    MEASURE("attention_forward", 2 * scores, "GFLOP/s",
+            kernel_attention_forward_16(&b->shape, z[0], z[1], z[2], b->shown, x[3], b->highest,
+                                        b->sums, b->work));
+    MEASURE("attention_backward", 5 * scores, "GFLOP/s",
+            kernel_attention_backward_16(&b->shape, z[0], z[1], z[2], b->shown, b->highest, b->sums,
+                                         z[3], x[4], x[5], x[6], b->work));
 }
 
 /* Kernels bound by memory bandwidth; and the bandwidth itself, by reading and writing a table that
@@ -165,8 +202,7 @@ static void measure_vectors(const Bench *b)
             kernel_adamw_step(count, x[0], x[1], x[2], b->squares, &step));
 }
 
-/* Products in each precision that the backend has. Weights are announced and rounded once, as in
- * training. */
+/* Products in each precision that the backend has. */
 static void measure_all(Bench *b)
 {
     Problem problem;
@@ -174,11 +210,8 @@ static void measure_all(Bench *b)
     for (Precision precision = FP32; precision <= TF32; precision++) {
         if (!backend_set_products(precision, b->hidden, &problem))
             continue;
-        if (precision != FP32)
-            backend_set_weights(b->buffer[1], b->inner * b->hidden, b->narrow);
         b->precision = precision == FP32 ? "" : precision_name(precision);
-        measure_products(b);
-        backend_set_weights(NULL, 0, NULL);
+        (precision_is_16_bits(precision) ? measure_products_16 : measure_products)(b);
         backend_set_products(FP32, b->hidden, &problem);
     }
     b->precision = "";
@@ -233,8 +266,11 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     b.rows = rows, b.heads = heads, b.inner = inner, b.count = rows * hidden;
     b.shape = (AttentionShape){samples, positions, heads, HEAD_SIZE, 0.125, false, 0};
     b.mask = (DropoutMask){philox_key(1, "bench", 0), 0.1, sample_numbers, positions, 0, 0};
+    b.largest = rows * inner > weights ? rows * inner : weights;
     for (int i = 0; i < BUFFERS; i++)
-        b.buffer[i] = numbers(rows * inner > weights ? rows * inner : weights);
+        b.buffer[i] = numbers(b.largest);
+    for (int i = 0; i < NARROW; i++)
+        b.narrow[i] = (uint16_t *)integers(b.largest / 2, 0, 2); /* inner is even */
     b.table = numbers(VOCABULARY * hidden);
     b.squares = numbers(weights);
     kernel_vector_fill(weights, 0.5, b.squares);
@@ -242,7 +278,6 @@ static void measure_model(int64_t hidden, int64_t positions, int64_t samples)
     b.sums = numbers(rows * heads);
     b.work = numbers(kernel_attention_work(&b.shape) + 1);
     b.kept = (uint32_t *)integers(rows * dropout_words(inner), 0, 2);
-    b.narrow = (uint16_t *)integers(weights, 0, 2);
     b.ids = integers(rows, 7919, VOCABULARY);
     b.shown = integers(rows, 0, 2);
     b.on_host = backend_on_host(b.table) != NULL;

@@ -113,11 +113,21 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
+/** The rows from `offset` on. */
+static MatrixPart from(MatrixPart matrix, int64_t offset)
+{
+    if (matrix.rounded)
+        matrix.rounded += offset;
+    else
+        matrix.numbers += offset;
+    return matrix;
+}
+
 /** c [rows,columns] = factor · a · b for one head, added to c if `accumulate`; flags may transpose
  *  a and b. */
 static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, int64_t rows,
-                     int64_t columns, int64_t inner, real factor, const real *a, int64_t a_stride,
-                     const real *b, int64_t b_stride, bool accumulate, real *c, int64_t c_stride)
+                     int64_t columns, int64_t inner, real factor, MatrixPart a, MatrixPart b,
+                     bool accumulate, real *c, int64_t c_stride)
 {
     const Product product = {.a_transposed = a_flag == CblasTrans,
                              .b_transposed = b_flag == CblasTrans,
@@ -126,9 +136,9 @@ static void multiply(bool bf16, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, 
                              .columns = columns,
                              .inner = inner};
     if (bf16)
-        bf16_multiply_parts(product, factor, a, a_stride, b, b_stride, c, c_stride);
+        bf16_multiply_parts(product, factor, a, b, c, c_stride);
     else
-        multiply_single(&product, factor, a, a_stride, b, b_stride, c, c_stride);
+        multiply_single(&product, factor, a.numbers, a.stride, b.numbers, b.stride, c, c_stride);
 }
 
 /** The offsets of one head of one sample. */
@@ -137,7 +147,6 @@ typedef struct Head {
     int64_t key;   /**< in k, v and their gradients */
     int64_t row;   /**< in highest and sums */
     int64_t keys;
-    bool bf16; /* are its products in bf16? */
     const int32_t *mask;
 } Head;
 
@@ -145,7 +154,7 @@ typedef struct Head {
  * for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
-/* Each product rounds its matrices. Attention with fewer multiply-adds per number in them stays in
+/* Each product rounds a tile of scores. Attention with fewer multiply-adds per number in them stays in
  * FP32. Measured forward and backward, on one core with AMX: with 21 (128 queries, 128 keys, 32
  * numbers), FP32 takes 1.0 times as long as BF16, with 32 (128·128·64) 1.3 times, with 35
  * (256·256·48) 1.8 times; in causal tiles, with 25 (64·256·48) 0.9 times, with 30 (64·512·64) 1.3
@@ -153,8 +162,9 @@ enum { BF16_STEP = 32 };
  * layout. With many hidden keys, BF16 is still as fast. */
 enum { BF16_LEAST_PER_NUMBER = 30 };
 
-static bool is_bf16(int64_t rows, int64_t keys, int64_t size)
+bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
 {
+    const int64_t rows = rows_of_tile(shape), keys = attention_keys(shape), size = shape->head_size;
     const int64_t numbers = rows * size + keys * size + rows * keys;
     return products_in_bf16() && rows * keys * size >= BF16_LEAST_PER_NUMBER * numbers;
 }
@@ -177,19 +187,14 @@ static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
     return keys;
 }
 
-static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask)
+static Head head_of(const AttentionShape *shape, int64_t n, const int32_t *mask, bool bf16)
 {
     const int64_t b = n / shape->heads, width = shape->heads * shape->head_size,
                   keys = attention_keys(shape), a = n % shape->heads * shape->head_size;
     const int32_t *shown = mask ? mask + b * keys : NULL;
     const int64_t seen = keys_seen(shape, shown);
-    const bool bf16 = is_bf16(rows_of_tile(shape), keys, shape->head_size);
-    return (Head){b * shape->positions * width + a,
-                  b * keys * width + a,
-                  n * shape->positions,
-                  bf16 ? rounded_up(seen, keys) : seen,
-                  bf16,
-                  shown};
+    return (Head){b * shape->positions * width + a, b * keys * width + a, n * shape->positions,
+                  bf16 ? rounded_up(seen, keys) : seen, shown};
 }
 
 /** The tile that begins at query i of a head with queries 0..end-1. */
@@ -206,28 +211,59 @@ int64_t kernel_attention_work(const AttentionShape *shape)
     return omp_get_max_threads() * 2 * rows_of_tile(shape) * attention_keys(shape);
 }
 
-void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
-                              const real *v, const int32_t *mask, real *y, real *highest,
-                              real *sums, real *work)
+/** The arguments of a pass. In bf16, all are rounded. */
+typedef struct Arguments {
+    MatrixPart q, k, v, dy;
+    const int32_t *mask;
+    bool bf16;
+} Arguments;
+
+static void attend(const AttentionShape *shape, const Arguments *in, real *y, real *highest,
+                   real *sums, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
                   width = shape->heads * size, most = rows_of_tile(shape);
     const int threads = threads_for_heads(shape);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
-        const Head head = head_of(shape, n, mask);
+        const Head head = head_of(shape, n, in->mask, in->bf16);
         real *p = work + omp_get_thread_num() * 2 * most * attention_keys(shape);
         for (int64_t i = 0; i < positions; i += most) {
             const Tile tile = tile_at(shape, &head, i, positions);
             const int64_t at = head.first + i * width;
-            multiply(head.bf16, CblasNoTrans, CblasTrans, tile.rows, tile.keys, size,
-                     (real)shape->factor, q + at, width, k + head.key, width, false, p, tile.keys);
+            multiply(in->bf16, CblasNoTrans, CblasTrans, tile.rows, tile.keys, size,
+                     (real)shape->factor, from(in->q, at), from(in->k, head.key), false, p,
+                     tile.keys);
             masked_exponents(&tile, p, highest + head.row + i, sums + head.row + i);
-            multiply(head.bf16, CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1, p,
-                     tile.keys, v + head.key, width, false, y + at, width);
+            multiply(in->bf16, CblasNoTrans, CblasNoTrans, tile.rows, size, tile.keys, 1,
+                     (MatrixPart){.numbers = p, .stride = tile.keys}, from(in->v, head.key), false,
+                     y + at, width);
             divide_rows(tile.rows, size, sums + head.row + i, y + at, width);
         }
     }
+}
+
+void kernel_attention_forward(const AttentionShape *shape, const real *q, const real *k,
+                              const real *v, const int32_t *mask, real *y, real *highest,
+                              real *sums, real *work)
+{
+    const int64_t width = shape->heads * shape->head_size;
+    const Arguments in = {
+        .q = {q, NULL, width}, .k = {k, NULL, width}, .v = {v, NULL, width}, .mask = mask};
+    attend(shape, &in, y, highest, sums, work);
+}
+
+void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
+                                 real *sums, real *work)
+{
+    const int64_t width = shape->heads * shape->head_size;
+    const Arguments in = {.q = {NULL, q, width},
+                          .k = {NULL, k, width},
+                          .v = {NULL, v, width},
+                          .mask = mask,
+                          .bf16 = true};
+    attend(shape, &in, y, highest, sums, work);
 }
 
 /** Writes zeros for positions begin..end-1 of one head: hidden keys, or queries with a zero dy. */
@@ -238,21 +274,34 @@ static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t 
         memset(dx + j * width, 0, (size_t)size * sizeof *dx);
 }
 
+/** Are all numbers of the row 0 or -0? */
+static bool is_zero_row(int64_t size, MatrixPart row)
+{
+    if (!row.rounded)
+        return is_zero(size, row.numbers);
+    uint16_t any = 0;
+    for (int64_t d = 0; d < size; d++)
+        any |= row.rounded[d];
+    return (any & 0x7fff) == 0;
+}
+
 /** Returns the end of the queries with a nonzero dy. The others are padding or, in a classifier's
  *  last block, all but the first. */
-static int64_t queries_used(const AttentionShape *shape, const real *dy)
+static int64_t queries_used(const AttentionShape *shape, MatrixPart dy)
 {
-    const int64_t size = shape->head_size, width = shape->heads * size;
     int64_t end = shape->positions;
-    while (end > 0 && is_zero(size, dy + (end - 1) * width))
+    while (end > 0 && is_zero_row(shape->head_size, from(dy, (end - 1) * dy.stride)))
         end--;
     return end;
 }
 
-void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
-                               const real *v, const int32_t *mask, const real *highest,
-                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
-                               real *work)
+/** The gradients that a pass writes. */
+typedef struct Gradients {
+    real *q, *k, *v;
+} Gradients;
+
+static void attend_backward(const AttentionShape *shape, const Arguments *in, const real *highest,
+                            const real *sums, Gradients out, real *work)
 {
     const int64_t positions = shape->positions, size = shape->head_size,
                   width = shape->heads * size, most = rows_of_tile(shape);
@@ -260,31 +309,64 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
     const real factor = (real)shape->factor;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < shape->batch * shape->heads; n++) {
-        const Head head = head_of(shape, n, mask);
-        const int64_t used = queries_used(shape, dy + head.first), first = head.first;
-        const int64_t queries = head.bf16 ? rounded_up(used, positions) : used;
+        const Head head = head_of(shape, n, in->mask, in->bf16);
+        const int64_t first = head.first, used = queries_used(shape, from(in->dy, first));
+        const int64_t queries = in->bf16 ? rounded_up(used, positions) : used;
         const int64_t last = (queries - 1) / most * most;
         const int64_t keys = queries > 0 ? tile_at(shape, &head, last, queries).keys : 0;
+        const MatrixPart k = from(in->k, first), v = from(in->v, first);
         real *p = work + omp_get_thread_num() * 2 * most * positions, *ds = p + most * positions;
         /* Begins with the last tile, which has the most keys: it writes dk and dv, and the others
          * add to them. */
         for (int64_t i = last; queries > 0 && i >= 0; i -= most) {
             const Tile tile = tile_at(shape, &head, i, queries);
             const int64_t rows = tile.rows, shown = tile.keys, at = first + i * width;
-            multiply(head.bf16, CblasNoTrans, CblasTrans, rows, shown, size, factor, q + at, width,
-                     k + first, width, false, p, shown);
-            multiply(head.bf16, CblasNoTrans, CblasTrans, rows, shown, size, 1, dy + at, width,
-                     v + first, width, false, ds, shown);
+            const MatrixPart q = from(in->q, at), dy = from(in->dy, at),
+                             weights = {.numbers = p, .stride = shown},
+                             scores = {.numbers = ds, .stride = shown};
+            multiply(in->bf16, CblasNoTrans, CblasTrans, rows, shown, size, factor, q, k, false, p,
+                     shown);
+            multiply(in->bf16, CblasNoTrans, CblasTrans, rows, shown, size, 1, dy, v, false, ds,
+                     shown);
             softmax_backward(&tile, highest + head.row + i, sums + head.row + i, p, ds);
-            multiply(head.bf16, CblasNoTrans, CblasNoTrans, rows, size, shown, factor, ds, shown,
-                     k + first, width, false, dq + at, width);
-            multiply(head.bf16, CblasTrans, CblasNoTrans, shown, size, rows, factor, ds, shown,
-                     q + at, width, i < last, dk + first, width);
-            multiply(head.bf16, CblasTrans, CblasNoTrans, shown, size, rows, 1, p, shown, dy + at,
-                     width, i < last, dv + first, width);
+            multiply(in->bf16, CblasNoTrans, CblasNoTrans, rows, size, shown, factor, scores, k,
+                     false, out.q + at, width);
+            multiply(in->bf16, CblasTrans, CblasNoTrans, shown, size, rows, factor, scores, q,
+                     i < last, out.k + first, width);
+            multiply(in->bf16, CblasTrans, CblasNoTrans, shown, size, rows, 1, weights, dy,
+                     i < last, out.v + first, width);
         }
-        clear_positions(shape, queries, positions, dq + first);
-        clear_positions(shape, keys, positions, dk + first);
-        clear_positions(shape, keys, positions, dv + first);
+        clear_positions(shape, queries, positions, out.q + first);
+        clear_positions(shape, keys, positions, out.k + first);
+        clear_positions(shape, keys, positions, out.v + first);
     }
+}
+
+void kernel_attention_backward(const AttentionShape *shape, const real *q, const real *k,
+                               const real *v, const int32_t *mask, const real *highest,
+                               const real *sums, const real *dy, real *dq, real *dk, real *dv,
+                               real *work)
+{
+    const int64_t width = shape->heads * shape->head_size;
+    const Arguments in = {.q = {q, NULL, width},
+                          .k = {k, NULL, width},
+                          .v = {v, NULL, width},
+                          .dy = {dy, NULL, width},
+                          .mask = mask};
+    attend_backward(shape, &in, highest, sums, (Gradients){dq, dk, dv}, work);
+}
+
+void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                  const uint16_t *v, const int32_t *mask, const real *highest,
+                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
+                                  real *dv, real *work)
+{
+    const int64_t width = shape->heads * shape->head_size;
+    const Arguments in = {.q = {NULL, q, width},
+                          .k = {NULL, k, width},
+                          .v = {NULL, v, width},
+                          .dy = {NULL, dy, width},
+                          .mask = mask,
+                          .bf16 = true};
+    attend_backward(shape, &in, highest, sums, (Gradients){dq, dk, dv}, work);
 }

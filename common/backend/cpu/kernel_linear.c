@@ -8,17 +8,12 @@
 enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
 enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c = a · b in the product's precision, added to c if `accumulate`, or to `bias` in each row if it is
+/** c = a · b, added to c if `accumulate`, or to `bias` in each row if it is
  * not NULL. Our threads share the rows of c, and the library uses one thread in each: two thread
  * pools, its and ours, would wait for each other's processors. */
 static void multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     const int64_t rows = product.rows, columns = product.columns, inner = product.inner;
-    if (bf16_multiplies(rows, columns, inner)) {
-        product.bias = bias;
-        bf16_multiply(product, a, b, bias, c);
-        return;
-    }
     const int64_t a_row = product.a_transposed ? 1 : inner, blocks = rows / ROWS_OF_A_BLOCK;
     const int64_t a_step = product.a_transposed ? rows : inner,
                   b_step = product.b_transposed ? inner : columns;

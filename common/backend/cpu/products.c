@@ -64,6 +64,11 @@ bool backend_set_products(Precision precision, int64_t width, Problem *problem)
     return true;
 }
 
+Precision backend_products(void)
+{
+    return in_bf16 ? BF16 : FP32;
+}
+
 const OneDnn *products_in_bf16(void)
 {
     return in_bf16;

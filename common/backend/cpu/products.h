@@ -23,16 +23,17 @@ const char *products_description(void);
 
 /* ---- bf16.c ---- */
 
-/** Is a product of this size multiplied in bf16? */
-bool bf16_multiplies(int64_t rows, int64_t columns, int64_t inner);
+/** A matrix that may be part of a larger one: its stored rows are `stride` numbers apart. */
+typedef struct MatrixPart {
+    const real *numbers;     /**< for a product in bf16, a whole matrix, which the product rounds */
+    const uint16_t *rounded; /**< or this: the numbers in bf16 */
+    int64_t stride;
+} MatrixPart;
 
-/** Multiplies matrices that it rounds to bf16 first; chooses the product's `threads` itself. */
-void bf16_multiply(Product product, const real *a, const real *b, const real *bias, real *c);
-
-/** c = factor · a · b, added to c if the product accumulates, on the calling thread. Each matrix is
- *  part of a larger one: its stored rows are `stride` numbers apart. */
-void bf16_multiply_parts(Product product, real factor, const real *a, int64_t a_stride,
-                         const real *b, int64_t b_stride, real *c, int64_t c_stride);
+/** c = factor · a · b in bf16, added to c if the product accumulates, on the calling thread. Stored
+ *  rows of c are `c_stride` numbers apart. */
+void bf16_multiply_parts(Product product, real factor, MatrixPart a, MatrixPart b, real *c,
+                         int64_t c_stride);
 
 /* ---- OpenBLAS only, as weak symbols: NULL with another CBLAS ---- */
 

@@ -100,6 +100,15 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
     }
 }
 
+void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
+                              const uint16_t *table, uint16_t *y)
+{
+    const int threads = threads_for(count * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < count; i++)
+        memcpy(y + i * columns, table + ids[i] * columns, (size_t)columns * sizeof *y);
+}
+
 /** Columns begin..end-1: threads share columns, so each table row is summed in order. */
 KERNEL static void add_rows(int64_t count, int64_t columns, int64_t begin, int64_t end,
                             const int32_t *ids, const real *dy, real *dtable)

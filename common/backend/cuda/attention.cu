@@ -274,23 +274,29 @@ template <int TILE, int SIZE> static void launch_backward(const Arguments &a)
 
 enum { LARGEST_HEAD = 1024, MOST_HEADS = 65535 /* of all samples: the grid's second dimension */ };
 
+bool attention_fits(const AttentionShape *shape, const int32_t **mask)
+{
+    const int64_t size = shape->head_size, heads = shape->batch * shape->heads;
+    if (heads * shape->positions == 0)
+        return false;
+    if (size > LARGEST_HEAD || heads > MOST_HEADS)
+        misuse(size > LARGEST_HEAD ? N_("with more HEADS, each head is smaller")
+                                   : N_("choose a smaller BATCH_SIZE"),
+               "attention: a GPU takes up to %d numbers per head and up to %d heads over all "
+               "samples, but there are %lld samples with %lld heads of %lld",
+               LARGEST_HEAD, MOST_HEADS, (long long)shape->batch, (long long)shape->heads,
+               (long long)size);
+    if (*mask)
+        *mask = brought_near(*mask, shape->batch * attention_keys(shape));
+    return true;
+}
+
 /* Selects the kernel with the smallest SIZE that holds a head. The longer the rows of a tile, the
  * fewer of them fit in shared memory. */
 static void launch_by_size(Arguments a, bool backward)
 {
     const int64_t size = a.shape->head_size;
-    if (a.shape->batch * a.shape->positions * a.shape->heads == 0)
-        return;
-    if (size > LARGEST_HEAD || a.shape->batch * a.shape->heads > MOST_HEADS)
-        misuse(size > LARGEST_HEAD ? N_("with more HEADS, each head is smaller")
-                                   : N_("choose a smaller BATCH_SIZE"),
-               "attention: a GPU takes up to %d numbers per head and up to %d heads over all "
-               "samples, but there are %lld samples with %lld heads of %lld",
-               LARGEST_HEAD, MOST_HEADS, (long long)a.shape->batch, (long long)a.shape->heads,
-               (long long)size);
-    if (a.mask)
-        a.mask = brought_near(a.mask, a.shape->batch * attention_keys(a.shape));
-    if (attention_16_bits(a, backward, products_precision()))
+    if (!attention_fits(a.shape, &a.mask))
         return;
     if (size <= 32)
         (backward ? launch_backward<32, 32> : launch_forward<32, 32>)(a);

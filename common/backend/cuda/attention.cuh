@@ -31,18 +31,20 @@ static inline dim3 grid_of(const AttentionShape *shape, int rows)
                 (unsigned)(shape->batch * shape->heads));
 }
 
-/* The arguments of an attention kernel; unused pointers are null. */
-typedef struct Arguments {
+/* The arguments of an attention kernel, with matrices of this type; unused pointers are null. */
+template <typename T> struct ArgumentsOf {
     const AttentionShape *shape;
-    const real *q, *k, *v;
+    const T *q, *k, *v;
     const int32_t *mask;
-    const real *dy;
+    const T *dy;
     real *y, *highest, *sums, *dq, *dk, *dv, *work;
-} Arguments;
+};
+typedef ArgumentsOf<real> Arguments;
+typedef ArgumentsOf<uint16_t> Arguments16;
 
-/** Attention with products on tensor cores. Returns false and does nothing if they do not support
- *  this precision or head size. */
-bool attention_16_bits(const Arguments &arguments, bool backward, Precision precision);
+/** Ends the run if a GPU's kernels cannot take this shape. Brings the mask near them. Returns false
+ *  if there is nothing to compute. */
+bool attention_fits(const AttentionShape *shape, const int32_t **mask);
 
 /* The rows of a head in q and y, or in k and v: `count` rows, `width` numbers apart. */
 typedef struct Rows {

@@ -1,8 +1,8 @@
 /* Attention on tensor cores, with products in 16 bits: tiles of 64 queries against tiles of keys
  * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
  * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
- * soft-max and sums are in single precision. The kernels round q, k, v and dy, the exponentials
- * (forward) or probabilities (backward), and the gradient of the scores. */
+ * soft-max and sums are in single precision. The kernels round the exponentials (forward) or
+ * probabilities (backward), and the gradient of the scores; q, k, v and dy are rounded already. */
 #include <cmath>
 
 #include "backend/cuda/attention_rows_16_bits.cuh"
@@ -68,8 +68,8 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, co
 
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
-    forward(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
-            float *y, float *highest, float *sums)
+    forward(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+            const int32_t *mask, float *y, float *highest, float *sums)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -77,7 +77,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t queries[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape.size, head.queries, first, q, queries);
+    load_rows<SIZE>(shape.size, head.queries, first, q, queries);
     Results<SIZE> share = {};
     Running row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     const int64_t end = keys_end(shape, first + BLOCK_ROWS);
@@ -85,8 +85,8 @@ __global__ static void __launch_bounds__(WARPS *WARP)
         const bool shown = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
         if (!__syncthreads_or(shown)) /* also waits until the previous tiles have been read */
             continue;
-        load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
-        load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
+        load_tile<TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
+        load_tile<TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
         if (threadIdx.x < TILE)
             tiles.shown[threadIdx.x] = shown;
         __syncthreads();
@@ -127,9 +127,9 @@ __global__ static void __launch_bounds__(WARPS *WARP)
  * ds = p (dp - delta) and dq = factor ds k. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
-    query_gradient(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
-                   const float *highest, const float *sums, const float *dy, float *dq,
-                   float *delta)
+    query_gradient(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+                   const int32_t *mask, const float *highest, const float *sums, const uint16_t *dy,
+                   float *dq, float *delta)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -137,8 +137,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t queries[SIZE / 16][4], gradients[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape.size, head.queries, first, q, queries);
-    const bool any = load_rows<FP16, SIZE>(shape.size, head.queries, first, dy, gradients);
+    load_rows<SIZE>(shape.size, head.queries, first, q, queries);
+    const bool any = load_rows<SIZE>(shape.size, head.queries, first, dy, gradients);
     const int64_t end = keys_end(shape, first + BLOCK_ROWS);
     const bool used =
         __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
@@ -151,8 +151,8 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
             const bool mine = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
             if (!__syncthreads_or(mine))
                 continue;
-            load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
-            load_tile<FP16, TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
+            load_tile<TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
+            load_tile<TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
             if (threadIdx.x < TILE)
                 tiles.shown[threadIdx.x] = mine;
             __syncthreads();
@@ -193,9 +193,9 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
  * transposed scores. */
 template <bool FP16, int TILE, int SIZE>
 __global__ static void __launch_bounds__(WARPS *WARP)
-    key_gradients(Shape shape, const float *q, const float *k, const float *v, const int32_t *mask,
-                  const float *highest, const float *sums, const float *dy, const float *delta,
-                  float *dk, float *dv)
+    key_gradients(Shape shape, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+                  const int32_t *mask, const float *highest, const float *sums, const uint16_t *dy,
+                  const float *delta, float *dk, float *dv)
 {
     DYNAMIC_SHARED(Line, lines);
     typedef Passing<TILE, SIZE> Tiles;
@@ -203,19 +203,18 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t keys[SIZE / 16][4], values[SIZE / 16][4];
-    load_rows<FP16, SIZE>(shape.size, head.keys, first, k, keys);
-    load_rows<FP16, SIZE>(shape.size, head.keys, first, v, values);
+    load_rows<SIZE>(shape.size, head.keys, first, k, keys);
+    load_rows<SIZE>(shape.size, head.keys, first, v, values);
     const bool shown[2] = {is_there(head.keys, first + row_of_lane(0)),
                            is_there(head.keys, first + row_of_lane(1))};
     Results<SIZE> key_share = {}, value_share = {};
     for (int64_t query = queries_begin(shape, first, TILE); query < shape.positions;
          query += TILE) {
         __syncthreads();
-        const bool any =
-            load_tile<FP16, TILE, SIZE>(shape.size, head.queries, query, dy, tiles.second);
+        const bool any = load_tile<TILE, SIZE>(shape.size, head.queries, query, dy, tiles.second);
         if (!__syncthreads_or(any))
             continue;
-        load_tile<FP16, TILE, SIZE>(shape.size, head.queries, query, q, tiles.first);
+        load_tile<TILE, SIZE>(shape.size, head.queries, query, q, tiles.first);
         if (threadIdx.x < TILE) {
             const Query of = query_at(shape, head, query + threadIdx.x, highest, sums, delta);
             tiles.highest[threadIdx.x] = of.highest;
@@ -250,7 +249,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
 
-template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments &a, bool backward)
+template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments16 &a, bool backward)
 {
     const int64_t shared = sizeof(Passing<TILE, SIZE>);
     const Shape shape = shape_of(a.shape);
@@ -266,7 +265,7 @@ template <bool FP16, int TILE, int SIZE> static void launch_16(const Arguments &
            a.q, a.k, a.v, a.mask, a.highest, a.sums, a.dy, a.work, a.dk, a.dv);
 }
 
-template <bool FP16> static void launch_size(const Arguments &a, bool backward)
+template <bool FP16> static void launch_size(const Arguments16 &a, bool backward)
 {
     if (a.shape->head_size <= 32)
         launch_16<FP16, 64, 32>(a, backward);
@@ -276,10 +275,35 @@ template <bool FP16> static void launch_size(const Arguments &a, bool backward)
         launch_16<FP16, 32, 128>(a, backward);
 }
 
-bool attention_16_bits(const Arguments &a, bool backward, Precision precision)
+bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
 {
-    if ((precision != BF16 && precision != FP16) || a.shape->head_size > LARGEST_HEAD_16)
-        return false;
-    (precision == FP16 ? launch_size<true> : launch_size<false>)(a, backward);
-    return true;
+    return precision_is_16_bits(backend_products()) && shape->head_size <= LARGEST_HEAD_16;
+}
+
+static void launch_by_size(Arguments16 a, bool backward)
+{
+    if (attention_fits(a.shape, &a.mask))
+        (backend_products() == FP16 ? launch_size<true> : launch_size<false>)(a, backward);
+}
+
+void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
+                                 real *sums, real *work)
+{
+    Arguments16 a = {};
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.y = y, a.highest = highest,
+    a.sums = sums;
+    launch_by_size(a, false);
+}
+
+void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
+                                  const uint16_t *v, const int32_t *mask, const real *highest,
+                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
+                                  real *dv, real *work)
+{
+    Arguments16 a = {};
+    a.shape = shape, a.q = q, a.k = k, a.v = v, a.mask = mask, a.dy = dy, a.dq = dq, a.dk = dk,
+    a.dv = dv, a.work = work;
+    a.highest = (real *)highest, a.sums = (real *)sums;
+    launch_by_size(a, true);
 }

@@ -1,6 +1,6 @@
 /** @file
- * How rows of a head are rounded to 16 bits on their way to shared memory or to a warp's registers,
- * and how results are written: for attention_16_bits.cu.
+ * How rows of a head get to shared memory or to a warp's registers, and how results are written: for
+ * attention_16_bits.cu.
  */
 #pragma once
 
@@ -36,63 +36,73 @@ __device__ static int column_of_lane(void)
 }
 
 /* Number d of a row of x; 0 after its end, and in a hidden or missing row. */
-__device__ static float number_at(int64_t size, const Rows &rows, const float *x, int64_t position,
-                                  bool there, int64_t d)
+__device__ static uint32_t number_at(int64_t size, const Rows &rows, const uint16_t *x,
+                                     int64_t position, bool there, int64_t d)
 {
     return there && d < size ? x[rows.first + position * rows.width + d] : 0;
 }
 
+/* Numbers d and d + 1, in a word. */
+__device__ static uint32_t pair_at(int64_t size, const Rows &rows, const uint16_t *x,
+                                   int64_t position, bool there, int64_t d)
+{
+    return number_at(size, rows, x, position, there, d) |
+           number_at(size, rows, x, position, there, d + 1) << 16;
+}
+
+/* Is a number of the pair neither 0 nor -0? */
+__device__ static bool is_nonzero(uint32_t pair)
+{
+    return pair & 0x7fff7fff;
+}
+
 /* Loads rows first.. of one head into a tile. Returns whether this thread loaded a nonzero
  * number. */
-template <bool FP16, int TILE, int SIZE>
+template <int TILE, int SIZE>
 __device__ static bool load_tile_by_pairs(int64_t size, const Rows &rows, int64_t first,
-                                          const float *x, uint16_t *tile)
+                                          const uint16_t *x, uint16_t *tile)
 {
     bool any = false;
     for (int i = threadIdx.x; i < TILE * SIZE / 2; i += WARPS * WARP) {
         const int row = i / (SIZE / 2), d = i % (SIZE / 2) * 2;
         const bool there = is_there(rows, first + row);
-        const float lower = number_at(size, rows, x, first + row, there, d);
-        const float upper = number_at(size, rows, x, first + row, there, d + 1);
-        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] =
-            pair_of<FP16>(lower, upper);
-        any = any || lower != 0 || upper != 0;
+        const uint32_t pair = pair_at(size, rows, x, first + row, there, d);
+        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] = pair;
+        any = any || is_nonzero(pair);
     }
     return any;
 }
 
 /* The same. If rows begin at multiples of four, loads four numbers at once, and issues all loads
- * before it rounds the first number. */
-template <bool FP16, int TILE, int SIZE>
-__device__ static bool load_tile(int64_t size, const Rows &rows, int64_t first, const float *x,
+ * before it stores the first number. */
+template <int TILE, int SIZE>
+__device__ static bool load_tile(int64_t size, const Rows &rows, int64_t first, const uint16_t *x,
                                  uint16_t *tile)
 {
     enum { LANES = SIZE / 4, STEP = WARPS * WARP / LANES };
     if (size % 4 != 0)
-        return load_tile_by_pairs<FP16, TILE, SIZE>(size, rows, first, x, tile);
+        return load_tile_by_pairs<TILE, SIZE>(size, rows, first, x, tile);
     const int top = threadIdx.x / LANES, d = threadIdx.x % LANES * 4;
-    const float *from = x + rows.first + (first + top) * rows.width + d;
-    float4 four[TILE / STEP];
+    const uint16_t *from = x + rows.first + (first + top) * rows.width + d;
+    uint2 four[TILE / STEP];
     bool any = false;
 #pragma unroll
     for (int i = 0; i < TILE / STEP; i++) {
-        four[i] = {0, 0, 0, 0};
+        four[i] = {0, 0};
         if (d < size && is_there(rows, first + top + i * STEP))
-            four[i] = *reinterpret_cast<const float4 *>(from + i * STEP * rows.width);
+            four[i] = *reinterpret_cast<const uint2 *>(from + i * STEP * rows.width);
     }
 #pragma unroll
     for (int i = 0; i < TILE / STEP; i++) {
-        uint32_t *to = reinterpret_cast<uint32_t *>(tile + (top + i * STEP) * (SIZE + APART) + d);
-        to[0] = pair_of<FP16>(four[i].x, four[i].y);
-        to[1] = pair_of<FP16>(four[i].z, four[i].w);
-        any = any || four[i].x != 0 || four[i].y != 0 || four[i].z != 0 || four[i].w != 0;
+        *reinterpret_cast<uint2 *>(tile + (top + i * STEP) * (SIZE + APART) + d) = four[i];
+        any = any || is_nonzero(four[i].x | four[i].y);
     }
     return any;
 }
 
 /* Loads the warp's own rows of x as the left factor of products. */
-template <bool FP16, int SIZE>
-__device__ static bool load_rows(int64_t size, const Rows &rows, int64_t first, const float *x,
+template <int SIZE>
+__device__ static bool load_rows(int64_t size, const Rows &rows, int64_t first, const uint16_t *x,
                                  uint32_t (&pairs)[SIZE / 16][4])
 {
     bool any = false;
@@ -102,11 +112,8 @@ __device__ static bool load_rows(int64_t size, const Rows &rows, int64_t first, 
         for (int word = 0; word < 4; word++) {
             const int64_t position = first + row_of_lane(word % 2);
             const int d = 16 * k + word / 2 * 8 + column_of_lane();
-            const bool there = is_there(rows, position);
-            const float lower = number_at(size, rows, x, position, there, d);
-            const float upper = number_at(size, rows, x, position, there, d + 1);
-            pairs[k][word] = pair_of<FP16>(lower, upper);
-            any = any || lower != 0 || upper != 0;
+            pairs[k][word] = pair_at(size, rows, x, position, is_there(rows, position), d);
+            any = any || is_nonzero(pairs[k][word]);
         }
     return any;
 }

@@ -16,7 +16,7 @@ static struct {
     bool open, waits_always;
     int number;
     cudaStream_t stream;
-    uint64_t changes, waits;
+    uint64_t waits;
     void (*look)(bool begins);
 } device;
 
@@ -112,7 +112,6 @@ void device_check(cudaError_t error, const char *what)
 void device_started(const char *kernel)
 {
     device_check(cudaGetLastError(), kernel);
-    device_changed();
     if (device.waits_always)
         backend_wait();
 }
@@ -166,19 +165,9 @@ void device_identity(char bytes[16])
     memcpy(bytes, properties_of_device().uuid.bytes, 16);
 }
 
-uint64_t device_changes(void)
-{
-    return device.changes;
-}
-
 uint64_t device_waits(void)
 {
     return device.waits;
-}
-
-void device_changed(void)
-{
-    device.changes++;
 }
 
 void *device_room(DeviceRoom *room, int64_t bytes)
@@ -287,14 +276,12 @@ void backend_memory_free(void *memory, MemoryKind kind)
 {
     const DeviceCall call;
     device_check(kind == DEVICE_MEMORY ? cudaFree(memory) : cudaFreeHost(memory), "freeing memory");
-    device_changed(); /* the address may next hold another tensor, or the host's numbers */
     device.waits++;
 }
 
 void backend_wait(void)
 {
     cudaStream_t stream = device_stream();
-    device_changed(); /* the host may write from now on */
     device.waits++;
     if (!device.look) {
         device_check(cudaStreamSynchronize(stream), "waiting for kernels");
@@ -345,7 +332,6 @@ void backend_set_bytes(void *memory, int byte, int64_t bytes)
     cudaStream_t stream = device_stream();
     const DeviceCall call;
     device_check(cudaMemsetAsync(memory, byte, (size_t)bytes, stream), "setting memory");
-    device_changed();
 }
 
 void kernel_vector_copy(int64_t count, const real *x, real *y)

@@ -42,16 +42,9 @@ void device_identity(char bytes[16]);
 /** Call this after a launch: reports an error and, if requested, waits for the kernel. */
 void device_started(const char *kernel);
 
-/** Changes whenever the host puts work on the stream that may write to tensors, or waits and may
- *  then write itself. While it stays the same, copies of tensors are up to date. */
-uint64_t device_changes(void);
-
 /** The number of times the host has waited for kernels. After each wait, the host may write to its
  *  memory. */
 uint64_t device_waits(void);
-
-/** Call this before anything other than a kernel may write to tensors, such as a collective. */
-void device_changed(void);
 
 /** Device memory that device_room() makes at least `bytes` large and never frees; growing it loses
  *  its contents. */
@@ -73,9 +66,6 @@ const int32_t *brought_near(const int32_t *x, int64_t count);
 /** sums [columns] += the column sums of x [rows,columns], always in the same order: first within
  *  chunks of rows, then over the chunks. */
 void add_column_sums(int64_t rows, int64_t columns, const real *x, real *sums);
-
-/** The precision of matrix products that backend_set_products() has set. */
-Precision products_precision(void);
 
 /** The launch size for a kernel: a grid that just fills the device, whose threads loop with
  *  FOR_EACH. */

@@ -1,4 +1,4 @@
-/* Products by cuBLAS, and the 16-bit matrices for them. */
+/* Products by cuBLAS, and the rounding to 16 bits. */
 #include <climits>
 
 #include <cublas_v2.h>
@@ -44,124 +44,30 @@ bool backend_set_products(Precision wanted, int64_t width, Problem *problem)
                            "AMP=%s needs a GPU of compute capability 8.0 or later",
                            precision_name(wanted));
     precision = wanted;
-    device_changed(); /* existing copies are of the old precision */
     return true;
 }
 
-Precision products_precision(void)
+Precision backend_products(void)
 {
     return precision;
 }
 
 /* ---- matrices in 16 bits -------------------------------------------------------------------------------- */
 
-/* Weights are rounded once per step. Copies of other matrices are kept, because a product of the
- * same matrix usually follows: x times the weights of q, k and v; dy times W, and dy times x. */
-
-static struct {
-    const real *begin, *end;
-    const uint16_t *rounded;
-} weights;
-
-/* A 16-bit copy of x [count]. It is up to date while device_changes() is `good_at` and
- * device_waits() is `waited`, because the host may write after each wait. */
-typedef struct Copy {
-    const real *x;
-    int64_t count;
-    uint64_t good_at, waited, used;
-} Copy;
-
-/* ALIGNED: copies begin at multiples of this many numbers: tensor cores need rows at cache lines */
-enum { COPIES = 3, ALIGNED = 128 };
-static struct {
-    DeviceRoom room;
-    int64_t each; /* numbers between two copies */
-    uint64_t uses;
-    Copy copy[COPIES];
-} copies;
-
 __global__ static void round_to_16(int64_t count, bool fp16, const float *x, uint16_t *y)
 {
     FOR_EACH(i, count) y[i] = fp16 ? to_16_bits<true>(x[i]) : to_16_bits<false>(x[i]);
 }
 
-static void round_numbers(int64_t count, const real *x, uint16_t *y)
+void kernel_round(int64_t count, const real *x, uint16_t *y)
 {
-    launch_for("round to 16 bits", count, round_to_16, count, products_precision() == FP16, x, y);
-}
-
-void backend_set_weights(const real *first, int64_t count, uint16_t *room)
-{
-    weights = {first, first + count, room};
-    round_numbers(count, first, room);
-}
-
-void backend_round_once(const real *x)
-{
-} /* device_changes() tells whether a copy is up to date */
-
-/* Makes room for copies of this many numbers each; may discard existing copies. */
-static void rounded_room(int64_t count)
-{
-    const int64_t each = (count + ALIGNED - 1) / ALIGNED * ALIGNED;
-    if (each <= copies.each)
-        return;
-    for (Copy &copy : copies.copy)
-        copy = {};
-    copies.each = each;
-    device_room(&copies.room, COPIES * each * (int64_t)sizeof(uint16_t));
-}
-
-/* Notes that the stream's work since device_changes() was `before` wrote only to c [count], so
- * copies of other matrices stay up to date. */
-static void rounded_copies_outlive(uint64_t before, const real *c, int64_t count)
-{
-    for (Copy &copy : copies.copy)
-        if (copy.x && copy.good_at == before && (c + count <= copy.x || copy.x + copy.count <= c))
-            copy.good_at = device_changes();
-}
-
-static bool is_good(const Copy *copy, const real *x, int64_t count)
-{
-    return copy->x == x && copy->count == count && copy->good_at == device_changes() &&
-           copy->waited == device_waits();
-}
-
-/* The copy of x, or the least recently used one. */
-static Copy *copy_for(const real *x, int64_t count)
-{
-    Copy *oldest = &copies.copy[0];
-    for (Copy &copy : copies.copy) {
-        if (is_good(&copy, x, count))
-            return &copy;
-        oldest = copy.used < oldest->used ? &copy : oldest;
-    }
-    return oldest;
-}
-
-/* x [count] in 16 bits, kept for the next call. x may have changed since the last call. */
-static const uint16_t *rounded_copy(const real *x, int64_t count)
-{
-    if (weights.begin && x >= weights.begin && x + count <= weights.end)
-        return weights.rounded + (x - weights.begin);
-    Copy *copy = copy_for(x, count);
-    uint16_t *room =
-        static_cast<uint16_t *>(copies.room.memory) + (copy - copies.copy) * copies.each;
-    if (!is_good(copy, x, count)) {
-        const uint64_t before = device_changes();
-        copy->x = NULL;
-        round_numbers(count, x, room);
-        rounded_copies_outlive(before, NULL, 0);
-        *copy = {x, count, device_changes(), device_waits(), 0};
-    }
-    copy->used = ++copies.uses;
-    return room;
+    launch_for("round to 16 bits", count, round_to_16, count, precision == FP16, x, y);
 }
 
 /* ---- products -------------------------------------------------------------------------------------------- */
 
 typedef struct Matrix {
-    const real *numbers;
+    const void *numbers;   /* of the type of the product */
     int64_t rows, columns; /* as stored, by rows */
     cublasOperation_t flag;
 } Matrix;
@@ -180,35 +86,29 @@ static int64_t stride_of(Matrix matrix)
     return matrix.columns > 0 ? matrix.columns : 1;
 }
 
+static cudaDataType_t type_in_16_bits(void)
+{
+    return precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
 /* c [columns,rows] by rows (that is, [rows,columns] by columns) = a · b, added to c if
- * `accumulate`. */
-static void multiply(int64_t rows, int64_t columns, int64_t inner, Matrix a, Matrix b,
-                     bool accumulate, real *c)
+ * `accumulate`. The numbers of a and b are of this type. */
+static void multiply(cudaDataType_t type, int64_t rows, int64_t columns, int64_t inner, Matrix a,
+                     Matrix b, bool accumulate, real *c)
 {
     const float one = 1, kept = accumulate ? 1 : 0;
-    const void *left = a.numbers, *right = b.numbers;
-    cudaDataType_t type = CUDA_R_32F;
     if (rows * columns == 0)
         return;
-    if (precision_is_16_bits(precision) && rows * columns * inner >= BF16_LEAST) {
-        const int64_t a_count = a.rows * a.columns, b_count = b.rows * b.columns;
-        rounded_room(a_count > b_count ? a_count : b_count);
-        left = rounded_copy(a.numbers, a_count);
-        right = rounded_copy(b.numbers, b_count);
-        type = precision == FP16 ? CUDA_R_16F : CUDA_R_16BF;
-    }
-    const uint64_t before = device_changes();
     cublasHandle_t handle = library();
     {
         const DeviceCall call;
         check(cublasGemmEx(handle, a.flag, b.flag, checked(rows), checked(columns), checked(inner),
-                           &one, left, type, checked(stride_of(a)), right, type,
+                           &one, a.numbers, type, checked(stride_of(a)), b.numbers, type,
                            checked(stride_of(b)), &kept, c, CUDA_R_32F, checked(rows),
                            precision == TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                            CUBLAS_GEMM_DEFAULT));
     }
     device_started("matrix product");
-    rounded_copies_outlive(before, c, rows * columns);
 }
 
 /* A product opens cuBLAS and loads its kernels. */
@@ -227,35 +127,66 @@ __global__ static void repeat_row(int64_t rows, int64_t columns, const float *ro
     FOR_EACH(i, rows * columns) y[i] = row[i % columns];
 }
 
+static void forward(cudaDataType_t type, int64_t rows, int64_t in, int64_t out, const void *x,
+                    const void *weight, const real *bias, real *y)
+{
+    if (bias)
+        launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
+    multiply(type, out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
+             bias != NULL, y);
+}
+
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    if (bias) {
-        const uint64_t before = device_changes();
-        launch_for("linear_forward", rows * out, repeat_row, rows, out, bias, y);
-        rounded_copies_outlive(before, y, rows * out);
-    }
-    multiply(out, rows, in, {weight, out, in, CUBLAS_OP_T}, {x, rows, in, CUBLAS_OP_N},
-             bias != NULL, y);
+    forward(CUDA_R_32F, rows, in, out, x, weight, bias, y);
+}
+
+void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
+                              const uint16_t *weight, const real *bias, real *y)
+{
+    forward(type_in_16_bits(), rows, in, out, x, weight, bias, y);
+}
+
+static void backward_input(cudaDataType_t type, int64_t rows, int64_t in, int64_t out,
+                           const void *dy, const void *weight, real *dx, bool accumulate)
+{
+    multiply(type, in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
+             accumulate, dx);
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
                                   const real *weight, real *dx, bool accumulate)
 {
-    multiply(in, rows, out, {weight, out, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_N},
-             accumulate, dx);
+    backward_input(CUDA_R_32F, rows, in, out, dy, weight, dx, accumulate);
+}
+
+void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                     const uint16_t *weight, real *dx, bool accumulate)
+{
+    backward_input(type_in_16_bits(), rows, in, out, dy, weight, dx, accumulate);
+}
+
+static void backward_weight(cudaDataType_t type, int64_t rows, int64_t in, int64_t out,
+                            const void *dy, const void *x, real *dweight, bool accumulate)
+{
+    multiply(type, in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T},
+             accumulate, dweight);
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate)
 {
-    multiply(in, out, rows, {x, rows, in, CUBLAS_OP_N}, {dy, rows, out, CUBLAS_OP_T}, accumulate,
-             dweight);
+    backward_weight(CUDA_R_32F, rows, in, out, dy, x, dweight, accumulate);
+}
+
+void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                      const uint16_t *x, real *dweight, bool accumulate)
+{
+    backward_weight(type_in_16_bits(), rows, in, out, dy, x, dweight, accumulate);
 }
 
 void kernel_linear_backward_bias(int64_t rows, int64_t out, const real *dy, real *dbias)
 {
-    const uint64_t before = device_changes();
     add_column_sums(rows, out, dy, dbias);
-    rounded_copies_outlive(before, dbias, out);
 }

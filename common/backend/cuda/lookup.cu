@@ -33,13 +33,14 @@ const int32_t *brought_near(const int32_t *x, int64_t count)
     return static_cast<const int32_t *>(room);
 }
 
-__global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids,
-                              const float *table, float *y)
+template <typename T>
+__global__ static void lookup(int64_t count, int64_t columns, const int32_t *ids, const T *table,
+                              T *y)
 {
     FOR_EACH(i, count * columns)
     {
         const int32_t id = ids[i / columns];
-        y[i] = id == NO_ID ? 0 : table[id * columns + i % columns];
+        y[i] = id == NO_ID ? T(0) : table[id * columns + i % columns];
     }
 }
 
@@ -78,8 +79,15 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
 void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, const real *table,
                            real *y)
 {
-    launch_for("lookup_forward", count * columns, lookup, count, columns, brought_near(ids, count),
-               table, y);
+    launch_for("lookup_forward", count * columns, lookup<real>, count, columns,
+               brought_near(ids, count), table, y);
+}
+
+void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
+                              const uint16_t *table, uint16_t *y)
+{
+    launch_for("lookup_forward", count * columns, lookup<uint16_t>, count, columns,
+               brought_near(ids, count), table, y);
 }
 
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,

@@ -17,3 +17,4 @@ void reference_round_like_fp32(uint64_t order_seed);
 /** This backend's backend_set_products(), under its own name for tests that also link the cpu
  *  backend. Any precision but TF32. */
 void reference_set_products(Precision precision);
+Precision reference_products(void); /**< the same for backend_products() */

@@ -59,6 +59,14 @@ void kernel_lookup_forward(int64_t count, int64_t columns, const int32_t *ids, c
             y[i * columns + c] = ids[i] == NO_ID ? 0 : table[ids[i] * columns + c];
 }
 
+void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids,
+                              const uint16_t *table, uint16_t *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t c = 0; c < columns; c++)
+            y[i * columns + c] = table[ids[i] * columns + c];
+}
+
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
                             real *dtable)
 {

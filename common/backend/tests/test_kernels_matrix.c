@@ -27,13 +27,14 @@ static Comparison product_of(const char *kernel, int size)
 
 START_TEST(linear_forward_matches_its_definition_with_and_without_bias)
 {
-    compare_linear_forward(product_of("linear_forward", _i));
+    compare_linear_forward(product_of("linear_forward", _i), call_linear_forward);
 }
 END_TEST
 
 START_TEST(linear_backward_input_matches_its_definition_written_or_added)
 {
-    compare_linear_backward_input(product_of("linear_backward_input", _i));
+    compare_linear_backward_input(product_of("linear_backward_input", _i),
+                                  call_linear_backward_input);
 }
 END_TEST
 

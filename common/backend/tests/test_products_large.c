@@ -23,19 +23,20 @@ static Comparison product_of(const char *kernel, int test)
 
 START_TEST(forward_matches_its_definition_with_and_without_bias)
 {
-    compare_linear_forward(product_of("linear_forward", _i));
+    compare_linear_forward(product_of("linear_forward", _i), call_linear_forward);
 }
 END_TEST
 
 START_TEST(backward_input_matches_its_definition_written_or_added)
 {
-    compare_linear_backward_input(product_of("linear_backward_input", _i));
+    compare_linear_backward_input(product_of("linear_backward_input", _i),
+                                  call_linear_backward_input);
 }
 END_TEST
 
 START_TEST(backward_weight_matches_its_definition_written_or_added)
 {
-    compare_backward_weight(product_of("linear_backward_weight", _i));
+    compare_backward_weight(product_of("linear_backward_weight", _i), call_backward_weight);
 }
 END_TEST
 

@@ -46,10 +46,11 @@ START_TEST(products_are_rounded_to_16_bits_but_tf32_is_refused)
 {
     enum { SIDE = 128 };
     static double x[SIDE * SIDE], w[SIDE * SIDE], y[SIDE * SIDE];
+    static uint16_t rounded_x[SIDE * SIDE], rounded_w[SIDE * SIDE];
     const struct {
         Precision precision;
         double rounded; /* 1 + 2^-9 + 2^-12 */
-    } good[] = {{BF16, 1}, {FP16, 1 + 0x1p-9}, {FP32, 1 + 0x1p-9 + 0x1p-12}};
+    } good[] = {{BF16, 1}, {FP16, 1 + 0x1p-9}};
     Problem problem;
     for (int i = 0; i < SIDE; i++) {
         x[i * SIDE + i] = 1 + 0x1p-9 + 0x1p-12;
@@ -57,12 +58,14 @@ START_TEST(products_are_rounded_to_16_bits_but_tf32_is_refused)
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         ck_assert(backend_set_products(good[i].precision, SIDE, &problem));
-        kernel_linear_forward(SIDE, SIDE, SIDE, x, w, NULL, y);
+        ck_assert(backend_products() == good[i].precision && is_in_16_bits(BF16_LEAST));
+        kernel_round(SIDE * SIDE, x, rounded_x);
+        kernel_round(SIDE * SIDE, w, rounded_w);
+        kernel_linear_forward_16(SIDE, SIDE, SIDE, rounded_x, rounded_w, NULL, y);
         ck_assert_double_eq(y[0], good[i].rounded);
         ck_assert(!backend_set_products(TF32, SIDE, &problem));
         ck_assert_str_eq(problem.what, "AMP=tf32 needs a GPU");
-        kernel_linear_forward(SIDE, SIDE, SIDE, x, w, NULL, y);
-        ck_assert_double_eq(y[0], x[0]);
+        ck_assert(backend_products() == FP32 && !is_in_16_bits(BF16_LEAST));
     }
 }
 END_TEST
@@ -138,32 +141,58 @@ START_TEST(rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_s
 }
 END_TEST
 
-/* A product with 1 returns the rounded number. Tests every number of bf16, and numbers between it
- * and the next one. */
-START_TEST(products_in_bf16_round_to_the_nearest_and_ties_to_even)
+/* Every number of bf16, and numbers between it and the next one. */
+START_TEST(numbers_round_to_the_nearest_bf16_and_ties_to_even)
 {
-    enum { BETWEEN = 8, COUNT = BETWEEN << 16 };
+    enum { BETWEEN = 8 };
     static const uint32_t between[BETWEEN] = {0, 1, 0x4000, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff};
-    static double x[COUNT], y[COUNT], one = 1;
-    static uint32_t expected[COUNT];
-    for (uint32_t i = 0; i < COUNT; i++) {
+    reference_set_products(BF16);
+    for (uint32_t i = 0; i < BETWEEN << 16; i++) {
         const uint32_t low = between[i % BETWEEN], upper = i / BETWEEN, bits = upper << 16 | low;
         float number;
         memcpy(&number, &bits, sizeof number);
-        x[i] = number;
-        expected[i] = (upper + (low > 0x8000 || (low == 0x8000 && upper % 2 == 1))) << 16;
+        const double x = number;
+        uint16_t y;
+        kernel_round(1, &x, &y);
+        const uint32_t expected = upper + (low > 0x8000 || (low == 0x8000 && upper % 2 == 1));
+        ck_assert_msg(isnan(x) ? (y & 0x7fff) > 0x7f80 : y == expected, "%a becomes %x", x, y);
     }
-    ck_assert_int_ge(COUNT, BF16_LEAST);
-    reference_set_products(BF16);
-    kernel_linear_forward(COUNT, 1, 1, x, &one, NULL, y);
-    for (int i = 0; i < COUNT; i++) {
-        float number;
-        memcpy(&number, &expected[i], sizeof number);
-        ck_assert_msg(isnan(x[i]) ? isnan(y[i]) : y[i] == number, "%a becomes %a", x[i], y[i]);
+    reference_set_products(FP32);
+}
+END_TEST
+
+/* A product with 1 returns the number. */
+START_TEST(numbers_in_fp16_are_its_own)
+{
+    static const struct {
+        double x;
+        uint16_t bits;
+        double near;
+    } some[] = {{1, 0x3c00, 1},
+                {-2, 0xc000, -2},
+                {65504, 0x7bff, 65504},
+                {65519, 0x7bff, 65504},
+                {65520, 0x7c00, INFINITY},
+                {0x1p-14, 0x0400, 0x1p-14},
+                {0x1p-24, 0x0001, 0x1p-24},
+                {0x1p-25, 0x0000, 0},
+                {0x1.8p-24, 0x0002, 0x1p-23},
+                {0x1.ffep-15, 0x0400, 0x1p-14},
+                {1 + 0x1p-11, 0x3c00, 1},
+                {1 + 0x3p-11, 0x3c02, 1 + 0x1p-9},
+                {0, 0x0000, 0},
+                {-INFINITY, 0xfc00, -INFINITY}};
+    static const double one = 1;
+    reference_set_products(FP16);
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        uint16_t bits, one_in_16;
+        double y;
+        kernel_round(1, &some[i].x, &bits);
+        kernel_round(1, &one, &one_in_16);
+        ck_assert_int_eq(bits, some[i].bits);
+        kernel_linear_forward_16(1, 1, 1, &bits, &one_in_16, NULL, &y);
+        ck_assert_double_eq(y, some[i].near);
     }
-    kernel_linear_forward(COUNT / 2, 1, 1, x, &one, NULL, y);
-    /* this product is too small for bf16 */
-    ck_assert_double_eq(y[BETWEEN * 0x4000 + 1], x[BETWEEN * 0x4000 + 1]);
     reference_set_products(FP32);
 }
 END_TEST
@@ -180,7 +209,8 @@ Suite *suite(void)
     tcase_add_test(tests, rounding_mode_rounds_products_that_are_added_or_fuses_them);
     tcase_add_test(tests, products_of_integers_are_exact_in_both_modes);
     tcase_add_test(tests, rounding_mode_changes_the_order_with_each_call_and_repeats_with_the_seed);
-    tcase_add_test(tests, products_in_bf16_round_to_the_nearest_and_ties_to_even);
+    tcase_add_test(tests, numbers_round_to_the_nearest_bf16_and_ties_to_even);
+    tcase_add_test(tests, numbers_in_fp16_are_its_own);
     suite_add_tcase(s, tests);
     return s;
 }

@@ -14,6 +14,13 @@ void reference_linear_backward_input(int64_t rows, int64_t in, int64_t out, cons
                                      const double *weight, double *dx, bool accumulate);
 void reference_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const double *dy,
                                       const double *x, double *dweight, bool accumulate);
+void reference_round(int64_t count, const double *x, uint16_t *y);
+void reference_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
+                                 const uint16_t *weight, const double *bias, double *y);
+void reference_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                        const uint16_t *weight, double *dx, bool accumulate);
+void reference_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
+                                         const uint16_t *x, double *dweight, bool accumulate);
 void reference_linear_backward_bias(int64_t rows, int64_t out, const double *dy, double *dbias);
 void reference_lookup_forward(int64_t count, int64_t columns, const int32_t *ids,
                               const double *table, double *y);

@@ -140,7 +140,6 @@ Link *link_called(Group *group, const char *what)
     link->last = what;
     link->calls++;
     latest = link;
-    device_changed();
     return link;
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """A step sends exactly the bytes of the formulas, and replicas need no more memory per rank.
 Language models have the bytes and memory that make model predicts."""
+import dataclasses
 import os
 import sys
 
-from runs import check, metrics_of
+from runs import check, metrics_of, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
@@ -119,6 +120,31 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
                   f"{model.held(tp, pp, stage)}, {cost.sent(rates, model, tp, dp, pp, stage)}")
             check(abs(rank["peak_bytes"] / paper - 1) < 0.01, f"{at}: its peak is within 1 % of that of make model",
                   f"{rank['peak_bytes']} bytes, {paper:.0f} on paper")
+
+
+def in_bf16(kind, tp, pp, micro, *options, **settings):
+    """The peak of a rank of each stage, measured and on paper, with AMP=bf16; and the activations of
+    the first stage, relative to AMP=off."""
+    sizes = ["--layers", 8, "--hidden-dim", 256, "--heads", 4, "--seq", 128, "--batch-size", 8, "--steps", 1, "--test", "", "--threads", 1, "--check", 0]
+    name = ["--model", kind] if kind == "llama" else ["--task", kind]
+    vocabulary = {"llama": 708, "mlm": 968}[kind]
+    off, on = (metrics_of(tp * pp, *name, *sizes, "--tp", tp, "--pp", pp, "--micro", micro, *options, "--amp", amp)[-1]["ranks"][::tp] for amp in ("off", "bf16"))
+    model = language_cost.LanguageModel(8, 256, 4, 128, 8, vocabulary, kind=kind, rounds=True, **settings)
+    paper = [cost.memory_of_stage(dataclasses.replace(rates, state=18), model, tp, 1, pp, micro, stage) for stage in range(pp)]
+    return [(rank["peak_bytes"], its) for rank, its in zip(on, paper)], on[0]["peak"]["activations"] / off[0]["peak"]["activations"]
+
+
+if "needs oneDNN" in run(1, *SIZES, "--steps", 1, "--batch-size", 6, "--amp", "bf16").stderr:
+    print("skip - AMP=bf16 takes the memory of make model: oneDNN is not installed")
+else:
+    for kind, tp, pp, micro, *more in (("mlm", 1, 1, 1), ("mlm", 2, 1, 1), ("mlm", 1, 2, 2), ("llama", 1, 1, 1), ("llama", 2, 1, 1),
+                                       ("mlm", 2, 1, 1, ("--sp", 1), {"sequence_parallel": True}),
+                                       ("mlm", 1, 1, 1, ("--recompute", "block"), {"recompute": "block"})):
+        options, settings = more or ((), {})
+        stages, less = in_bf16(kind, tp, pp, micro, *options, **settings)
+        at = f"{kind} in bf16 at tp {tp}, pp {pp}{''.join(f', {key}={value}' for key, value in settings.items())}"
+        check(all(abs(its / paper - 1) < 0.01 for its, paper in stages), f"{at}: a rank's peak is within 1 % of that of make model", str(stages))
+        check(settings or less < (0.98 if kind == "llama" else 0.95), f"{at}: activations take less than in single precision", f"{less}")
 
 
 def in_stages(schedule):

@@ -44,6 +44,10 @@ struct alignas(16) float4 {
     float x, y, z, w;
 };
 
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+
 /** The current thread, in CUDA's terms. */
 struct EmulatedPlace {
     dim3 grid, block, at_block, at_thread;

@@ -1,0 +1,203 @@
+/* Products in 16 bits: an operation keeps the copy that it has multiplied, and not x itself. */
+#include "autograd/tests/fixture.h"
+
+Suite *suite(void);
+
+enum { ROWS = 128, IN = 64, OUT = 64 }; /* just large enough for 16 bits */
+enum { X = ROWS * IN, Y = ROWS * OUT, W = IN * OUT };
+
+/* On a CPU without oneDNN, there is nothing to test. */
+static bool choose(void)
+{
+    Problem problem;
+    const bool good = backend_set_products(BF16, 0, &problem);
+    if (!good)
+        printf("skip - copies in 16 bits: %s\n", problem.what);
+    return good;
+}
+
+static void up(void)
+{
+    backend_set_threads(1);
+    tape_up();
+}
+
+static void down(void)
+{
+    Problem problem;
+    tape_down();
+    backend_set_products(FP32, 0, &problem);
+}
+
+static Tensor *numbers(const char *name, int64_t rows, int64_t columns)
+{
+    static real all[X];
+    fill_normal(name, rows * columns, all);
+    return tape_reals(tape, SHAPE(1, rows, columns), whole(), all, true);
+}
+
+static Tensor *weight_of(const char *name)
+{
+    static real all[W];
+    fill_normal(name, W, all);
+    return tape_reals(tape, SHAPE(OUT, IN), whole(), all, true);
+}
+
+static int64_t held(void)
+{
+    return pool_use(pool).now[ACTIVATIONS];
+}
+
+/* A number in bf16. */
+static double widened(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return (double)number;
+}
+
+/* y = (x + x) W^T. Releases the sum. */
+static Tensor *product(Tensor *x, Tensor *w, Tensor **sum)
+{
+    const TapeMark mark = tape_mark(tape);
+    *sum = add(x, x);
+    Tensor *y = linear(*sum, w);
+    tape_release_since(tape, mark, y);
+    return y;
+}
+
+START_TEST(a_linear_layer_keeps_x_in_16_bits)
+{
+    if (!choose())
+        return;
+    Tensor *x = numbers("x", ROWS, IN), *w = weight_of("w"), *dy = numbers("dy", ROWS, OUT), *sum;
+    static uint16_t narrow_x[X], narrow_dy[Y];
+    const int64_t before = held();
+    Tensor *y = product(x, w, &sum);
+    const int64_t weight = W * (int64_t)sizeof(uint16_t); /* no model keeps its copy */
+    ck_assert_int_eq(held() - before - weight,
+                     Y * (int64_t)sizeof(real) + X * (int64_t)sizeof(uint16_t));
+    ck_assert(!sum->buffer);
+    const uint16_t *rounded_dy = halves(rounded_copy(tape, dy));
+    backend_wait();
+    memcpy(narrow_x, halves(y->producer->saved[0]), sizeof narrow_x);
+    memcpy(narrow_dy, rounded_dy, sizeof narrow_dy);
+    for (int i = 0; i < X; i++)
+        ck_assert(fabs(widened(narrow_x[i]) - 2 * (double)reals(x)[i]) <=
+                  0x1p-7 * fabs((double)reals(x)[i]));
+    tape_backward(tape, y, dy);
+    backend_wait();
+    for (int o = 0; o < OUT; o++) {
+        double exact = 0, size = 0;
+        for (int r = 0; r < ROWS; r++) {
+            const double one = widened(narrow_dy[r * OUT + o]) * widened(narrow_x[r * IN + o % IN]);
+            exact += one;
+            size += fabs(one);
+        }
+        ck_assert_double_le(fabs((double)reals(w->gradient)[o * IN + o % IN] - exact), 1e-6 * size);
+    }
+}
+END_TEST
+
+START_TEST(the_products_of_a_tensor_share_its_copy)
+{
+    if (!choose())
+        return;
+    Tensor *x = numbers("x", ROWS, IN), *q = linear(x, weight_of("q")),
+           *k = linear(x, weight_of("k"));
+    ck_assert(q->producer->saved[0]->buffer == k->producer->saved[0]->buffer);
+    scale(x, 2);
+    Tensor *v = linear(x, weight_of("q"));
+    ck_assert(v->producer->saved[0]->buffer != k->producer->saved[0]->buffer);
+    backend_wait();
+    for (int i = 0; i < Y; i++)
+        ck_assert(reals(v)[i] == 2 * reals(q)[i]);
+    real *own = tensor_data(x);
+    linear(x, weight_of("q"));
+    own[0] = 100; /* the kit cannot observe this */
+    Tensor *last = linear(x, weight_of("q"));
+    backend_wait();
+    ck_assert(reals(last)[0] != reals(v)[0]);
+}
+END_TEST
+
+START_TEST(what_can_be_computed_again_is_not_kept_in_16_bits_either)
+{
+    if (!choose())
+        return;
+    static const real ones[IN] = {1};
+    Tensor *x = numbers("x", ROWS, IN), *w = weight_of("w");
+    Tensor *scales = tape_reals(tape, SHAPE(IN), whole(), ones, true);
+    const TapeMark mark = tape_mark(tape);
+    Tensor *y = linear(rms_norm(x, scales, 1e-5), w);
+    const int64_t before = held();
+    Tensor *z = add(y, y); /* an operation on another tensor */
+    ck_assert_int_eq(held() - before, (Y - X / 2) * (int64_t)sizeof(real));
+    tape_release_since(tape, mark, z);
+    tape_backward(tape, z, numbers("dy", ROWS, OUT));
+    backend_wait();
+    ck_assert(isfinite(reals(x->gradient)[X - 1]));
+}
+END_TEST
+
+START_TEST(attention_keeps_its_arguments_in_16_bits)
+{
+    if (!choose())
+        return;
+    enum { SIZE = 64 };
+    const AttentionShape shape = {.batch = 1, .positions = ROWS, .heads = 1, .head_size = SIZE};
+    ck_assert(kernel_attention_is_in_16_bits(&shape));
+    static int32_t shown[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        shown[i] = 1;
+    Tensor *q = numbers("q", ROWS, SIZE), *k = numbers("k", ROWS, SIZE),
+           *v = numbers("v", ROWS, SIZE), *mask = tape_ints(tape, SHAPE(1, ROWS), shown);
+    const TapeMark mark = tape_mark(tape);
+    const int64_t before = held();
+    Tensor *y = attention(add(q, q), add(k, k), add(v, v), mask, 1, 0.125F);
+    tape_release_since(tape, mark, y);
+    const int64_t kept = (X + 2 * ROWS) * (int64_t)sizeof(real) + 3 * X * (int64_t)sizeof(uint16_t);
+    ck_assert_int_eq(held() - before, kept);
+    tape_backward(tape, y, numbers("dy", ROWS, SIZE));
+    backend_wait();
+    ck_assert(isfinite(reals(k->gradient)[X - 1]));
+}
+END_TEST
+
+START_TEST(a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed)
+{
+    if (!choose())
+        return;
+    Model *model = model_new(pool, &mesh, 1);
+    Tensor *w = parameter(model->builder, "weight", SHAPE(OUT, IN), whole());
+    model_finish(model);
+    model_keep_rounded(model);
+    model_use_tape(model, tape);
+    kernel_vector_fill(W, 1, reals(w));
+    Tensor *x = numbers("x", ROWS, IN), *one = linear(x, w);
+    kernel_vector_fill(W, 2, reals(w));
+    Tensor *same = linear(x, w);
+    model_weights_changed(model);
+    Tensor *twice = linear(x, w);
+    backend_wait();
+    for (int i = 0; i < Y; i++)
+        ck_assert(reals(same)[i] == reals(one)[i] && reals(twice)[i] == 2 * reals(one)[i]);
+    next_step(2);
+    model_free(model);
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *s = suite_create("copies in 16 bits");
+    TCase *tests = tcase_create("products");
+    tcase_add_checked_fixture(tests, up, down);
+    tcase_add_test(tests, a_linear_layer_keeps_x_in_16_bits);
+    tcase_add_test(tests, the_products_of_a_tensor_share_its_copy);
+    tcase_add_test(tests, what_can_be_computed_again_is_not_kept_in_16_bits_either);
+    tcase_add_test(tests, attention_keeps_its_arguments_in_16_bits);
+    tcase_add_test(tests, a_parameter_is_rounded_once_until_the_model_says_that_it_has_changed);
+    suite_add_tcase(s, tests);
+    return s;
+}
