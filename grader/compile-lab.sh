@@ -83,16 +83,16 @@ enclosed() {
         --write "$object".{s,raw,read,assembled} -- "$@"
 }
 
-# The assembler lists the files that it read (.include, .incbin). Its messages may quote them, so
-# they are not shown.
+# The assembler lists the files that it read (.include, .incbin). Its messages may quote them, and a
+# lab can print its own (.print), so they are not shown.
 compile() {
     local kind
     for kind in s raw read assembled; do
         : > "$object.$kind" # enclosed, a command writes only existing files
     done
     # shellcheck disable=SC2086 # flags are words
-    enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" &&
-        enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as"
+    enclosed "$CC" $CFLAGS -MD -MF "$object.read" -S "$source" -o "$object.s" 2> "$object.messages" > /dev/null &&
+        enclosed as --MD "$object.assembled" "$object.s" -o "$object.raw" 2> "$object.messages.as" > /dev/null
 }
 
 # Does the compiler fail in the enclosure even without a lab?
@@ -138,7 +138,7 @@ show_messages() {
         }
         { flush(); message = $0; begun = 1 }
         index($0, source ":") == 1 && split(substr($0, length(source) + 2), at, ":") > 1 && at[1] in line {
-            quoted = sprintf("\n%5d | %s", at[1], line[at[1]])
+            quoted = sprintf("\n%5d | ", at[1]) substr(line[at[1]], 1, 1000)
         }
         END { flush() }' "$source" "$object.messages"
 }

@@ -12,6 +12,12 @@ allowed_calls() {
     sed -nE 's/^[A-Za-z_][A-Za-z0-9_ ]*[ *]([a-z_0-9]+)\(.*/\1/p' common/balise{,_mpi}.h
 }
 
+# names_address_table: does the lab itself name the table of addresses, in which it would find any
+# function? Where a compiler takes an address, the assembler only adds the name to the symbols.
+names_address_table() {
+    [ -n "$(bounded objdump -r "$object.raw" | awk '$3 ~ /^_GLOBAL_OFFSET_TABLE_/')" ]
+}
+
 # list_object: sets `sections` (and notes writable code), `bytes` and `own_bytes` to the size of
 # variables and of thread-local ones, with their alignment, `defined` to the defined exports,
 # `undefined` to the undefined symbols that a lab may not use, `strange` to a name that is not one of
@@ -29,7 +35,7 @@ list_object() {
     while read -r kind name; do
         case $kind in
         section) sections+=("$name") ;;
-        undefined) undefined+=("$name") ;;
+        undefined) [[ $name == _GLOBAL_OFFSET_TABLE_ ]] && ! names_address_table || undefined+=("$name") ;;
         defined) defined+="$name " ;;
         strange) strange=$name ;;
         shared) shared=$name ;;

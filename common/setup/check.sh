@@ -70,6 +70,14 @@ check_machine() {
         "$(say 'unset TMPDIR, or create that folder')"
 }
 
+# make clean removes BUILD, which may come from the environment, so it must be a folder that make has
+# built in.
+check_clean() {
+    ! goal clean || [[ ! -e $BUILD || -e $BUILD/.lock ]] || compgen -G "$BUILD/locale/*/LC_MESSAGES/$TEXTDOMAIN.mo" > /dev/null ||
+        stop_make "$(said 'make clean would remove %s, where make has built nothing' "$BUILD")" \
+            "$(say 'BUILD names the folder in which make builds: unset it for the default, build')"
+}
+
 # nearest WORD: the line of the input that is most similar to it.
 nearest() {
     python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
@@ -317,6 +325,7 @@ check_dollar
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 [[ ${MAKELEVEL:-0} != 0 ]] || check_goals
 check_machine
+check_clean
 [[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; check_empty; check_values; }
 check_stack
 check_lab_files

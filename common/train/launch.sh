@@ -105,8 +105,10 @@ wait "$filter" || true
 wait "$output" || true
 # Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
-    complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$(kill -l "$signal")")" \
-        "$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')"
+    name=$(kill -l "$signal")
+    [ "$name" != XFSZ ] && hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less') ||
+        hint=$(say 'ulimit -f limits the size of a file: raise it, or write shorter ones (TRACE, METRICS, SAVE)')
+    complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost
 exit "$status"

@@ -1,6 +1,7 @@
 /* Reads grader/cases.local, which adds to the kit's cases. */
 #include "grader/judge/local.h"
 
+#include "base/file.h"
 #include "grader/judge/mpi/recorded.h"
 
 #include <errno.h>
@@ -266,11 +267,13 @@ bool local_read(const char *path, Local *local, Problem *problem)
     char line[LINE_SIZE];
     Reader r = {.local = local, .lab = lab_at(0), .path = path, .problem = problem};
     bool good = true;
-    FILE *file = fopen(path, "r");
+    const char *reason;
+    const int opened = file_open(path, &reason);
+    FILE *file = opened >= 0 ? fdopen(opened, "r") : NULL;
     *local = (Local){0};
     if (!file)
         return problem_set(problem, path, "name a file that can be read",
-                           "the local cases cannot be read: %s", strerror(errno));
+                           "the local cases cannot be read: %s", reason);
     while (good && fgets(line, sizeof line, file)) {
         r.line++;
         good = strlen(line) < sizeof line - 1 ||

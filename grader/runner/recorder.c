@@ -216,7 +216,9 @@ static void refused(MPI_Comm *comm, int *code, ...)
     PMPI_Error_string(*code, text, &length);
     if (!recorder.header)
         PMPI_Abort(MPI_COMM_WORLD, 1);
-    const char *name = recorder.current ? recorder.current->name : "MPI";
+    /* A call that is not recorded (MPI_Iprobe) leaves the last one in place. */
+    const bool recorded = recorder.current && !recorder.current->returned;
+    const char *name = recorded ? recorder.current->name : "MPI";
     if (class == MPI_ERR_RANK || class == MPI_ERR_ROOT)
         misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d",
                name, missing_rank(), size_of(*comm));
@@ -236,6 +238,7 @@ void recorder_catch_errors(void)
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(refused, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
 }
 
 /* ---- what every rank of a tp group should hold in full --------------------------------------------------------------- */

@@ -174,6 +174,13 @@ files() {
     check "writing outside writes nothing" test ! -e student/was-here
     attack 'ASK(SYS_unlinkat, AT_FDCWD, "'"$tree/grade"'");'
     check "removing a file fails the case" refused
+    attack 'ASK(SYS_renameat, AT_FDCWD, "'"$tree/student/collectives.c"'", AT_FDCWD, "'"$tree/student/gone"'");'
+    check "renaming a file fails the case" refused
+    check "a file of the user keeps its name" test -e student/collectives.c
+    chmod 600 student/collectives.c
+    attack 'ASK(452, AT_FDCWD, "'"$tree/student/collectives.c"'", 0777, 0);' '/* 452 is fchmodat2, of Linux 6.6 */'
+    check "a call of a newer kernel does not exist for a lab, which keeps its points" quiet
+    check "a file of the user keeps its mode" test -z "$(find student/collectives.c -perm -o=w)"
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
     check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
@@ -188,7 +195,7 @@ files() {
 # Other processes, code and threads, through system calls.
 itself() {
     local call
-    for call in 'SYS_prlimit64, ASK(SYS_getppid, 0), 0, "................", 0' 'SYS_sched_setparam, ASK(SYS_getppid, 0), "...."' \
+    for call in 'SYS_seccomp, 2, 0, 0' 'SYS_prctl, 22, 1' 'SYS_prlimit64, ASK(SYS_getppid, 0), 0, "................", 0' 'SYS_sched_setparam, ASK(SYS_getppid, 0), "...."' \
         'SYS_sched_setaffinity, ASK(SYS_getppid, 0), 8, "........"' 'SYS_ioprio_set, 1, ASK(SYS_getppid, 0), 3 << 13' \
         'SYS_utimensat, AT_FDCWD, "/tmp", 0, 0' 'SYS_shmctl, 0, 0, 0' 'SYS_semop, 0, "......", 1' 'SYS_msgsnd, 0, "........", 0, 0' 'SYS_sync, 0' \
         'SYS_mprotect, (long)group_size & -4096, 4096, 7' \

@@ -113,6 +113,14 @@ int x = ;'
     check "an undefined name that looks like one of the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
     attack 'static char *volatile kept; char *text; if (call(&text, 1, "%d", 1) > 0) kept = text; (void)kept;' 'extern int call(char **, int, const char *, ...) __asm__("__asprintf_chk");'
     check "memory that asprintf takes under the name of _FORTIFY_SOURCE is a leak" fails_saying "never freed: each call leaks more"
+    attack 'static char *volatile kept; char *text; if (call(&text, "%d", 1) > 0) kept = text; (void)kept;' 'extern int call(char **, const char *, ...) __asm__("__asprintf");'
+    check "a name of the C library that looks like a function of the compiler is refused" fails_saying "lab 1 calls __asprintf"
+    attack 'char *volatile table = _GLOBAL_OFFSET_TABLE_; (void)table[0];' 'extern char _GLOBAL_OFFSET_TABLE_[];'
+    check "the table of addresses, in which every function is found, is refused" fails_saying "lab 1 calls _GLOBAL_OFFSET_TABLE_"
+    attack "int $(printf 'x%.0s' {1..9000}) = nothing;"
+    check "the compiler's error is shown even in a line of 9,000 characters" fails_saying "undeclared (first use in this function)"
+    attack '' '__asm__(".print \"Lab 1: 9/9\"");'
+    check "nothing that a lab has the assembler print is shown" eval "quiet && ! grep -q '9/9' words"
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
     check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'

@@ -61,6 +61,10 @@ refused "an invalid seed is refused" "'-1' is not a seed" 1 'seed -1'
 refused "a seed beyond 64 bits is refused" "is not a seed" 1 'seed 99999999999999999999'
 refused "a missing seed is refused" "a seed is missing" 1 'seed # 5'
 refused "a ninth seed is refused" "more than 8 seeds" 1 'seed 1 2 3 4 5 6 7 8 9'
+rm -f local && mkfifo local
+judge
+check "a FIFO is refused, not waited for" eval "[ $status = 2 ] && says 'the local cases cannot be read'"
+rm -f local
 refused "a lab that does not exist is refused" "there is no lab '42'" 1 'shape 42 B=2'
 refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoints'
 refused "a size that the lab lacks is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'

@@ -180,6 +180,9 @@ every_variable_is_passed() {
 check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
 check "a missing TMPDIR is one error" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
 check "a missing compiler is one error" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
+mkdir thesis && : > thesis/thesis.txt
+check "make clean removes no folder in which make has built nothing" eval "stops 'make clean would remove thesis' env BUILD=thesis make clean && [ -e thesis/thesis.txt ]"
+check "nor the labs" eval "stops 'make clean would remove labs' make clean BUILD=labs && [ -e labs/01-duplication-allreduce ]"
 check "a build folder that cannot be created is one error" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 
 if unshare -rm mount -t tmpfs none build 2> /dev/null; then
