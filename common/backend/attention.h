@@ -75,6 +75,7 @@ bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
 void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
                                  const uint16_t *v, const int32_t *mask, real *y, real *highest,
                                  real *sums, real *work);
+/** Its backward pass: see kernel_attention_forward_16(). */
 void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
                                   const uint16_t *v, const int32_t *mask, const real *highest,
                                   const real *sums, const uint16_t *dy, real *dq, real *dk,

@@ -179,12 +179,14 @@ void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const r
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate);
 
-/* The same products of matrices in 16 bits, with sums, biases and results in single precision. */
-
+/** kernel_linear_forward() of matrices in 16 bits, with sums, bias and result in single
+ *  precision. */
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
                               const uint16_t *weight, const real *bias, real *y);
+/** kernel_linear_backward_input() of matrices in 16 bits. */
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                      const uint16_t *weight, real *dx, bool accumulate);
+/** kernel_linear_backward_weight() of matrices in 16 bits. */
 void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                       const uint16_t *x, real *dweight, bool accumulate);
 

@@ -19,7 +19,7 @@ typedef struct MicroBatch {
     Tensor *output; /**< the result of stage_run(); NULL before it and after the backward pass */
     Tensor *logits; /**< on the last stage, after the forward pass; otherwise NULL */
     Tensor *loss;   /**< [1] on the last stage, after the forward pass; NULL without labels */
-    bool has_run_backward;
+    bool has_run_backward; /**< then its tensors have been released */
 } MicroBatch;
 
 /** Called with a stage and the micro-batch that passes through it. */

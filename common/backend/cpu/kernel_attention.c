@@ -116,10 +116,10 @@ static int threads_for_heads(const AttentionShape *shape)
 /** The rows from `offset` on. */
 static MatrixPart from(MatrixPart matrix, int64_t offset)
 {
-    if (matrix.rounded)
-        matrix.rounded += offset;
-    else
+    if (matrix.numbers)
         matrix.numbers += offset;
+    else
+        matrix.rounded += offset;
     return matrix;
 }
 
@@ -277,7 +277,7 @@ static void clear_positions(const AttentionShape *shape, int64_t begin, int64_t 
 /** Are all numbers of the row 0 or -0? */
 static bool is_zero_row(int64_t size, MatrixPart row)
 {
-    if (!row.rounded)
+    if (row.numbers)
         return is_zero(size, row.numbers);
     uint16_t any = 0;
     for (int64_t d = 0; d < size; d++)

@@ -27,7 +27,7 @@ const char *products_description(void);
 typedef struct MatrixPart {
     const real *numbers;     /**< for a product in bf16, a whole matrix, which the product rounds */
     const uint16_t *rounded; /**< or this: the numbers in bf16 */
-    int64_t stride;
+    int64_t stride;          /**< from a stored row to the next, in numbers */
 } MatrixPart;
 
 /** c = factor · a · b in bf16, added to c if the product accumulates, on the calling thread. Stored

@@ -19,7 +19,7 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
     do
         entry = next_entry(t->outcome->wrote[t->rank], entry);
     while (entry && !(entry->kind == NOTE && may_harm(entry, (Check)want->check)));
-    const Problem *problem = follows_wrong_gradient(t, want) ? NULL : problem_of(entry);
+    const Problem *problem = entry && !follows_wrong_gradient(t, want) ? problem_of(entry) : NULL;
     if (!problem)
         return false;
     const char *line = line_of(entry->address);
