@@ -100,6 +100,11 @@ class LanguageModel(cost.Model):
         inside = 0 if again else self.of_kind(2 * self.hidden, 3 * self.hidden, 0)
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
 
+    def beside(self, tp):
+        """With SP=1, which only BERT's pretraining takes, the forward pass needs more than an attention
+        that the last block runs again: few of its rows have a gradient."""
+        return 4 + 5 / tp if tp > 1 and self.sequence_parallel else super().beside(tp)
+
     def after_products(self, tp):
         return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
 
