@@ -259,7 +259,7 @@ def all_numbers():
     return {"width": WIDTH, "state": STATE, "labs": len(formulas.labs()), **of_preset("base", base),
             **of_preset("large", large), **of_pair(), **of_sync_points(), **of_layouts(), **of_clusters(), **of_pipelines(), **of_vocabulary(), **of_averages(large),
             **of_sharded_optimiser(large), **of_sequence(large),
-            **of_recomputation(), **of_roofline(large), **of_formats(), **of_checkpoints(large), **recorded.numbers(), **ring}
+            **of_recomputation(), **of_roofline(large), **of_formats(large), **of_checkpoints(large), **recorded.numbers(), **ring}
 
 
 def french(number):
