@@ -5,7 +5,7 @@
 # with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
 # common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
-override BUILD := $(patsubst $(CURDIR)/%,%,$(or $(BUILD),build))
+BUILD ?= build
 CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu

@@ -25,7 +25,7 @@ GPT3 = cost.Model(96, 12288, 96, 2048, 1536, 51200)  # arXiv:2005.14165, table 2
 GPT2, GPT2_RANKS = cost.Model(12, 768, 12, 1024, 8, 50257), 8  # the smallest GPT-2, as in the text of lab 21
 GRID_BATCH = 64  # of BERT-Large on the grid of matrices.py
 # Megabytes of activations on each stage, as make train prints them: the runs of lab 13's text with 20 steps.
-ALIVE = {"gpipe": (18.9, 18.9, 18.0), "1f1b": (10.9, 8.7, 4.6)}
+ALIVE = {"gpipe": (18.5, 18.5, 18.0), "1f1b": (10.5, 8.3, 4.5)}
 ALIVE_MICRO = 6
 BUBBLE_STAGES, BUBBLE_MICROS = 4, (1, 2, 4, 8, 16, 32)
 
