@@ -77,7 +77,7 @@ static void release_node(Node *node, const Tensor *y)
     if (node->output != y)
         tape_release_value(node->output);
     for (int i = 0; i < SAVED; i++)
-        if (node->saved[i] && (i >= INPUTS || node->saved[i] != node->input[i]))
+        if (node->saved[i] && (i >= NODE_INPUTS || node->saved[i] != node->input[i]))
             tape_release_value(node->saved[i]);
     if (node->output->gradient)
         tape_release_value(node->output->gradient);
@@ -91,7 +91,7 @@ static void count_uses(const Tape *tape, const Node *floor)
 {
     for (int step = 0; step < 2; step++)
         for (const Node *node = tape->last; node != floor; node = node->previous)
-            for (int i = 0; i < INPUTS; i++)
+            for (int i = 0; i < NODE_INPUTS; i++)
                 if (node->input[i] && node->input[i]->parameter)
                     node->input[i]->uses = step * (node->input[i]->uses + 1);
 }
@@ -100,7 +100,7 @@ static void count_uses(const Tape *tape, const Node *floor)
 static void tell(const Tape *tape, const Node *node)
 {
     const GradientWatch *watch = &tape->watch;
-    for (int i = 0; i < INPUTS; i++)
+    for (int i = 0; i < NODE_INPUTS; i++)
         if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 &&
             watch->complete)
             watch->complete(watch->context, node->input[i]);

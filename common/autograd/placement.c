@@ -60,7 +60,7 @@ static bool has_joined_positions(const Tensor *x)
 static bool is_from_parameters(const Tensor *x)
 {
     bool found = x->parameter != NULL;
-    for (int i = 0; x->producer && i < INPUTS && x->producer->input[i] && !found; i++)
+    for (int i = 0; x->producer && i < NODE_INPUTS && x->producer->input[i] && !found; i++)
         found = is_from_parameters(x->producer->input[i]);
     return found;
 }

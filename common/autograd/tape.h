@@ -73,8 +73,8 @@ typedef struct PartOf {
 } PartOf;
 
 enum {
-    INPUTS = 4, /**< an operation has at most so many arguments that are tensors */
-    SAVED = 5   /**< and saves at most so many tensors */
+    NODE_INPUTS = 4, /**< an operation has at most so many arguments that are tensors */
+    SAVED = 5        /**< and saves at most so many tensors */
 };
 
 /** One recorded operation. */
@@ -85,9 +85,9 @@ struct Node {
     /** Computes the output if that was deferred (lazy), or again after an early release; NULL if
      *  not possible. */
     void (*compute)(Node *node);
-    Tensor *output;        /**< its result */
-    Tensor *input[INPUTS]; /**< its arguments, then NULL */
-    Tensor *saved[SAVED];  /**< views of what backward or compute reads: see node_keep() */
+    Tensor *output;             /**< its result */
+    Tensor *input[NODE_INPUTS]; /**< its arguments, then NULL */
+    Tensor *saved[SAVED];       /**< views of what backward or compute reads: see node_keep() */
     void *address; /**< the line of the lab that called it, if there is an observer; or NULL */
     /** Arguments other than tensors; the operation determines which member is valid. */
     union {
