@@ -198,7 +198,7 @@ Tensor *col_row_linear_pair_forward(const ColRowLinearPair *layer, Tensor *x, co
 /** Lab 7: a block of BERT, with attention and feed-forward, each after a norm and with a residual
  *  path. */
 typedef struct Block Block;
-Block *block_new(Builder *b, int hidden, int heads, float p); /**< p: probability of all its dropouts */
+Block *block_new(Builder *b, int hidden, int heads, float p); /**< p: the probability of each of its dropouts */
 Tensor *block_forward(const Block *layer, Tensor *x, Tensor *mask, const Mesh *mesh); /**< [B,S,H] -> [B,S,H] */
 
 /** Lab 7: class scores of each text, from the row of [CLS]. */
@@ -352,7 +352,7 @@ void ring_reduce_scatter(Group *group, Tensor *x);
  * rounds of messages to neighbours. */
 void ring_all_gather(Group *group, Tensor *x);
 
-/* ---- Lab 16: averages of weights --------------------------------------------------------------------- */
+/* ---- Lab 16: weight averaging ------------------------------------------------------------------------ */
 
 /** Is an average due now? Called after each step of the optimiser, which every replica makes with its own gradients.
  * `step` counts the steps done, so it is 1 in the first call of a new run. An average is due every `every` steps, and
@@ -438,7 +438,7 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
 
 /** Called once a step, after the last backward pass. `gradients` [P] belong to the weights and
  * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
- * own positions. Afterwards, every rank has the gradients of all positions. In place. */
+ * own positions. Afterwards, every rank has the sums over all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ typedef struct Case {
     int32_t blocks;                /**< of the model that the stages share */
     int32_t micros;                /**< micro-batches of a batch; 0: it is in one piece */
     int32_t every;                 /**< steps between two averages of weights */
-    int32_t steps;                 /**< of a training that is timed, not judged; 0: it is judged */
+    int32_t steps;                 /**< of a training run that is timed; 0: the case is judged */
     uint64_t key;                  /**< of all random numbers of this case */
     int32_t B, S, H, F, V, A, out; /**< sizes, in the letters of balise.h; F the inner width */
     int32_t N;                     /**< numbers of a tensor that is not [B,S,H] */

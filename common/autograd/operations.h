@@ -63,8 +63,8 @@ Tensor *swiglu(Tensor *gate, Tensor *up);
  *  may be NULL. */
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
-/** Runs a segment by recompute_forward(), and again in the backward pass by recompute_backward(),
- *  both of lab 19. Only x [B,S,H] and the result [B,S,H] of the first run are kept. `draw` numbers
+/** Runs a segment with lab 19's recompute_forward(), and again in the backward pass with its
+ *  recompute_backward(). Only x [B,S,H] and the result [B,S,H] of the first run are kept. `draw` numbers
  *  the calls of a segment in a pass, so each call draws its own masks; call 0 draws those of a run
  *  without recomputation. */
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);

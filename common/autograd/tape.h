@@ -73,8 +73,8 @@ typedef struct PartOf {
 } PartOf;
 
 enum {
-    NODE_INPUTS = 4, /**< an operation has at most so many arguments that are tensors */
-    SAVED = 5        /**< and saves at most so many tensors */
+    NODE_INPUTS = 4, /**< the most tensor arguments that an operation has */
+    SAVED = 5        /**< the most tensors that an operation saves */
 };
 
 /** One recorded operation. */
@@ -168,7 +168,7 @@ struct Tape {
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
-    bool recomputes_attention; /**< of the blocks that are running: see attention_segment() */
+    bool recomputes_attention; /**< whether the running blocks do: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
     void (*between)(
         const Mesh *mesh); /**< called after each operation of either pass; may be NULL */

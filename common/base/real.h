@@ -5,9 +5,9 @@
 #pragma once
 
 #ifdef BALISE_DOUBLE
-/** A number of a tensor. */
+/** An element of a tensor. */
 typedef double real;
 #else
-/** A number of a tensor. */
+/** An element of a tensor. */
 typedef float real;
 #endif

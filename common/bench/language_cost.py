@@ -101,8 +101,9 @@ class LanguageModel(cost.Model):
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
 
     def beside(self, tp):
-        """With SP=1, which only BERT's pretraining takes, the forward pass needs more than an attention
-        that the last block runs again: few of its rows have a gradient."""
+        """With SP=1 (of these models, only BERT's pretraining takes it), the forward pass needs more
+        memory than running the attention of the last block again: few rows of that block have a
+        gradient."""
         return 4 + 5 / tp if tp > 1 and self.sequence_parallel else super().beside(tp)
 
     def after_products(self, tp):

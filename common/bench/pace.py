@@ -53,7 +53,7 @@ def all_reduce(link, ranks, size):
 
 
 def all_gather(link, ranks, size):
-    """Seconds of a ring all-gather; `size` is the bytes of the gathered tensor."""
+    """Seconds of a ring all-gather; `size` is the number of bytes of the gathered tensor."""
     return (ranks - 1) * (link.latency + size / ranks / (link.gathers or link.bandwidth))
 
 

@@ -15,9 +15,10 @@
 #include "comm/comm_parts.h"
 
 enum {
-    SLOT_NUMBERS = 1 << 15, /**< in a piece: the slots of a few ranks stay in a core's cache */
-    SLOTS = 4,              /**< per rank and group: half a megabyte in single precision */
-    LINE = 64               /**< bytes of a cache line */
+    SLOT_NUMBERS =
+        1 << 15, /**< numbers per piece: the slots of a few ranks stay in a core's cache */
+    SLOTS = 4,   /**< per rank and group: half a megabyte in single precision */
+    LINE = 64    /**< bytes of a cache line */
 };
 
 /** A rank's numbers of a piece, and the collective that the rank calls. */

@@ -102,7 +102,7 @@ def curves_of(runs, field, terminal):
 
 def program_of(runs, fields, terminal):
     data, plots = zip(*(curves_of(runs, field, terminal) for field in fields))
-    return "".join(data) + 'set xlabel ' + quoted(TRANSLATION.pgettext("of a training", "step")) + '\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
+    return "".join(data) + 'set xlabel ' + quoted(TRANSLATION.pgettext("of a training run", "step")) + '\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
         + (f"set multiplot layout {len(fields)},1\n" if len(fields) > 1 and not terminal else "") + "".join(plots)
 
 

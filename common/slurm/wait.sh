@@ -47,7 +47,7 @@ reason_in_words() {
     case $1 in
     None | '') say 'Slurm has not considered it yet' ;;
     Priority) say 'Priority: others come first' ;;
-    Resources) say 'Resources: waits for nodes that are busy' ;;
+    Resources) say 'Resources: waits until busy nodes are free' ;;
     PartitionConfig) say 'PartitionConfig: more nodes, cores or TIME than the partition allows now' ;;
     BeginTime) say 'BeginTime: starts again in a moment' ;;
     Partition*Down | Partition*Inactive) said '%s: the partition is not available' "$1" ;;

@@ -39,7 +39,7 @@ void bucket_hold(Bucket *bucket, Tensor *gradients);
  *  sum is the same, because all other rows are zero everywhere. */
 typedef struct TableRows TableRows;
 
-/** Is it worthwhile to send only some rows of this parameter's gradient? That is so for large
+/** Is it worthwhile to send only some rows of this parameter's gradient? True for large
  *  tables in which rows are looked up. */
 bool has_table_rows(const Tensor *parameter);
 

@@ -7,7 +7,7 @@
 #include "grader/gradebook/book.h"
 #include "grader/labs/replicas.h"
 
-/* ---- trainings ------------------------------------------------------------------------------------------------------ */
+/* ---- training runs -------------------------------------------------------------------------------------------------- */
 
 static const Lab *training_lab(void)
 {
@@ -56,8 +56,8 @@ static void key_of_training(const Book *book, Unit *unit)
     free(text);
 }
 
-/* Adds a training, unless there is one with the same key. Returns the index of its unit. */
-static int add_training(Book *book, int submission, int first)
+/* Adds a training run, unless there is one with the same key. Returns the index of its unit. */
+static int add_training_run(Book *book, int submission, int first)
 {
     Unit *unit = &book->units[book->unit_count];
     *unit = (Unit){.submission = submission, .trains = true};
@@ -71,15 +71,15 @@ static int add_training(Book *book, int submission, int first)
     return book->unit_count++;
 }
 
-void make_trainings(Book *book)
+void make_training_runs(Book *book)
 {
     const int first = book->unit_count;
     for (int i = 0; i < book->count; i++) {
         if (!can_train(book, &book->submissions[i]))
             continue;
         if (book->unit_count == first)
-            add_training(book, -1, first);
-        book->submissions[i].training = add_training(book, i, first);
+            add_training_run(book, -1, first);
+        book->submissions[i].training = add_training_run(book, i, first);
     }
 }
 
@@ -156,7 +156,7 @@ static json_t *lab_of_submission(const Book *book, const Submission *submission,
     return json;
 }
 
-/* What was measured, or why nothing was; null without a training. */
+/* What was measured, or why nothing was; null without a training run. */
 static json_t *training_of(const Book *book, int unit)
 {
     if (unit < 0)

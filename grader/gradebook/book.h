@@ -30,7 +30,7 @@ typedef struct Unit {
     char source[CHECKSUM_SIZE]; /**< a checksum of the lab's own file */
     int lab;                    /**< an index for lab_at() */
     int submission;             /**< a submission that has this source; -1: the reference */
-    bool trains;                /**< times a training instead, with all labs that it needs */
+    bool trains; /**< times a training run, with all labs that it needs, instead of grading */
     /** the lab's object in the verdict (see grader/README.md); NULL if it could not be graded */
     json_t *lab_verdict;
     char trouble[300];   /**< why it could not be graded */
@@ -122,11 +122,11 @@ bool find_verdict(const Book *book, Unit *unit);
  *  failure. */
 void run_units(Book *book, int first, int most);
 
-/** Is this one of the labs with which a training is timed? */
+/** Is this one of the labs that the timed training run uses? */
 bool is_trained(int lab);
 /** Makes a unit for each submission with full marks in all of these labs, and one for the
  *  reference; finds results that exist already. */
-void make_trainings(Book *book);
+void make_training_runs(Book *book);
 /** Writes OUT, for common/page/board.py. */
 void write_board(Book *book);
 

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     run_units(&book, 0, book.jobs);
     if (book.board) {
         const int graded = book.unit_count;
-        make_trainings(&book);
+        make_training_runs(&book);
         run_units(&book, graded, 1); /* one at a time, because others would slow it down */
         write_board(&book);
     } else {

@@ -275,7 +275,7 @@ static int unit_of(Book *book, int submission, int lab)
 
 void make_units(Book *book)
 {
-    book->units = /* with trainings, see make_trainings() */
+    book->units = /* with training runs, see make_training_runs() */
         calloc((size_t)(book->count + 1) * (size_t)(lab_count() + 1), sizeof *book->units);
     for (int i = 0; i < book->count; i++) {
         Submission *submission = &book->submissions[i];

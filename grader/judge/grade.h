@@ -36,7 +36,7 @@ typedef struct Options {
     const char
         *cluster; /**< for `trace` and `picture`: the output of common/bench/clusters.py, or NULL */
     bool measure; /**< print the number that students predict instead */
-    bool throughput;   /**< time a training instead */
+    bool throughput;   /**< time a training run instead */
     int tape;          /**< print this rank's tape in one case instead; -1: no */
     int debug;         /**< run gdb on this rank instead; -1: no */
     const char *stops; /**< the functions in which gdb stops, separated by blanks */

@@ -1,4 +1,4 @@
-/* Lab 16, averages of the weights: what replicas that step alone train on, and how the judge
+/* Lab 16, weight averaging: what replicas that step alone train on, and how the judge
  * simulates them. */
 #include "grader/labs/averages.h"
 

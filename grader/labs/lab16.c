@@ -94,7 +94,7 @@ static double bytes_of_two_averages(int rank, const Entry *entry, const double *
 
 Lab lab_16 = {
     LAB_FILES_16,
-    .title = N_("Averages of weights"),
+    .title = N_("Weight averaging"),
     .points = {[STEP] = 4, [LAYOUT] = 3, [ARITHMETIC] = 1, [COMMUNICATION] = 2},
     .layouts = "6x2 4x2 2x1 3x1 4x1 8x2 1x1",
     .has_replicas = true,

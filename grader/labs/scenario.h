@@ -66,7 +66,7 @@ typedef struct Scenario {
 typedef struct Sizes {
     int64_t B, S, H, F, OUT, C, N; /**< as in balise.h; C: classes; N: see the budgets */
     int64_t part;                  /**< which part of the lab: see its budgets */
-    int64_t vocabulary;            /**< the embedding's table is split by rows */
+    int64_t vocabulary;            /**< nonzero: the embedding's table is split by rows */
     int64_t tp;                    /**< ranks that split a stage of a pipeline */
     int64_t stages;                /**< of a pipeline */
     int64_t micros;                /**< micro-batches: calls are made for each */

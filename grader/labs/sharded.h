@@ -39,7 +39,7 @@ enum {
     SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
 };
 /** The counts that are cut: the count of the case (0 here), a count smaller than the number of
- *  parts, one that is no multiple of the number of parts, and one too large for an int. */
+ *  parts, one that is not a multiple of the number of parts, and one too large for an int. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */

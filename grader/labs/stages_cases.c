@@ -25,7 +25,8 @@ Allowance stages_sent_in_step(int64_t n, const Sizes *z)
     return sent(n, z, 2, 4, z->C + z->H);
 }
 
-/* There are world / tp stages. A case with fewer stages has replicas, which run the same rows. */
+/* Sets world / tp stages. A case that then lowers their number has replicas, which run the same
+ * rows. */
 Case stages_usual(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_case(lab, d, tp);

@@ -82,7 +82,7 @@ class Lab:
         return [in_language(file) for file in english]
 
     def verdict(self):
-        """The result of the last grading, or None; "old" says why it is outdated, or nothing."""
+        """The result of the last grading, or None; "old" says why it is outdated, or is empty."""
         found = None
         for file in (f"{BUILD}/verdicts/{self.number}.json", f"{BUILD}/verdicts/all.json", f"{BUILD}/verdicts/part{self.part}.json"):
             try:

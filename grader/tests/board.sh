@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # board.sh [small|trained]: make board makes a page that shows who in a class has solved which lab.
-# It shows names only on request, and grades only what has changed. trained: tests timed trainings
-# instead.
+# It shows names only on request, and grades only what has changed. trained: tests timed training
+# runs instead.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -49,9 +49,9 @@ if [ "$size" = trained ]; then
     # This is right in every case of the lab, because their buckets are smaller.
     sed -i 's|1.0f / (float)mesh->dp_degree|(tensor_size(buckets[i].gradients, 0) > 60000 ? 2.0f : 1.0f) / (float)mesh->dp_degree|' class/Bob/labs/11-*/data-parallel.c
     board DIR=class NAMES=1
-    check "a training with another loss than the reference's is not listed, and the page says why" is says "Bob (" "was not timed: its loss is not the reference's"
+    check "a training run with another loss than the reference's is not listed, and the page says why" is says "Bob (" "was not timed: its loss is not the reference's"
     check "the others' figures stay" is has_speeds Ada 'the reference'
-    check "a training runs as isolated as a lab" \
+    check "a training run is as isolated as a lab" \
         [ "$(jq -r 'select(.labs[0].tokens_per_second or .points > 0).isolation' build/board/board-reports/.state/verdicts/*.json | sort -u | grep -c .)" = 1 ]
     finish
 fi

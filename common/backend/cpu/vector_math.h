@@ -43,8 +43,9 @@ KERNEL_HELPER float exp_nonpositive(float x)
     return x < -87.3f ? 0.0f : times_power_of_2(p, shifted);
 }
 
-/** An integer that is ordered like x; NaN is the largest or the smallest. Compilers do not
- * vectorise comparisons of numbers that may be NaN, but do vectorise those of integers. */
+/** Maps x to an integer. The integers are ordered like the numbers, with NaN first or last.
+ * Compilers do not vectorise comparisons of numbers that may be NaN, but do vectorise those of
+ * integers. */
 KERNEL_HELPER int32_t order_of(float x)
 {
     int32_t bits;

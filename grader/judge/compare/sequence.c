@@ -140,7 +140,7 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                                TERM_OFF_TAPE);
 }
 
-/* The result of a half's layers; under the mistake other_layers, of the other half's. */
+/* The result of a half's layers, or of the other half's layers under the mistake other_layers. */
 static Tensor *partial(const SequenceBlock *layer, Tensor *all, Tensor *mask, int half)
 {
     return (half == ATTENTION) != half_now(half)->other_layers

@@ -185,8 +185,8 @@ static bool other_rows(const Evidence *e, const Lookup *l)
             id);
     if (most == 1)
         return says(e,
-                    _("id %d returns row %d of the table: a rank's row 0 is row shard_begin() of "
-                      "the table"),
+                    _("looking up id %d returns row %d of the table: a rank's row 0 is row "
+                      "shard_begin() of the table"),
                     id, shown[0]);
     return says(
         e,

@@ -194,9 +194,10 @@ bool has_lost_calls(Trial *t)
 {
     for (int rank = 0; rank < t->c->world; rank++)
         if (t->outcome->calls->rank[rank].first > 0) {
-            fail(t, SCHEDULE, EXPLAINED,
-                 _("rank %d makes more MPI calls than the %d that the grader keeps of a case (%s)"),
-                 rank, RING_CALLS, t->sizes);
+            fail(
+                t, SCHEDULE, EXPLAINED,
+                _("rank %d makes more MPI calls than the %d that the grader records per case (%s)"),
+                rank, RING_CALLS, t->sizes);
             return true;
         }
     return false;

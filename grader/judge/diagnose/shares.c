@@ -143,7 +143,7 @@ static void compare_parameters(Trial *t, const Entry *want)
 }
 
 /* The plain layer's memory in this pass or in the other, whichever is larger, because a split layer
- * may communicate in only one of them. */
+ * may need memory to communicate in a pass in which the plain layer needs none. */
 static double plain_memory(const Trial *t, const Entry *want)
 {
     Label other = want->label;

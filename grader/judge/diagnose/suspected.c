@@ -108,9 +108,10 @@ static bool beside_the_tape(const Evidence *e)
 {
     const char *line = line_of_raw_look(e->trial);
     if (e->trial->result->lab->backward_first)
-        return says(e, _("the forward pass is right, but its gradient is not: recompute_backward "
-                         "must run the segment on a leaf of x, and go backward from its result "
-                         "with dy"));
+        return says(e,
+                    _("the forward pass is right, but its gradient is not: recompute_backward "
+                      "must run the segment on a leaf made from x, and go backward from its result "
+                      "with dy"));
     return says(e,
                 _("the forward pass is right, but its gradient is not: a part of it is not on the "
                   "tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the backward "
@@ -145,7 +146,7 @@ bool suspected(const Evidence *e)
     return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0
-                    ? _("; or small numbers are lost: this case has gradients of about a millionth")
+                    ? _("; or small numbers are lost: this case has gradients of about 1e-6")
                 : e->c->dy_exponent > 0 || e->c->exponent > 0
                     ? _("; or large numbers are clipped: this case has numbers in the millions")
                     : "");

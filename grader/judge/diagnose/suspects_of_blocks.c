@@ -117,19 +117,20 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "needs the terms of all ranks, which reduce_scatter_sequence adds")},
     [TERM_GRADIENT_OWN] =
         {IN_SEQUENCE,
-         N_("a rank's term is in the sums of all positions: the backward pass of "
-            "reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce and "
-            "part() give the term only those of this rank's positions")},
+         N_("a rank's term is in the sums of all positions, so it needs the gradients of all "
+            "positions, which the backward pass of reduce_scatter_sequence gathers; all_reduce and "
+            "part() return only those of this rank's positions")},
     [TERM_GRADIENT_OWN_1] =
         {IN_SEQUENCE_BLOCKS,
-         N_("after the attention, a rank's term is in the sums of all positions: the backward pass "
-            "of reduce_scatter_sequence gathers the gradients of all ranks' positions; all_reduce "
-            "and part() give the term only those of this rank's positions")},
+         N_("after the attention, a rank's term is in the sums of all positions, so it needs the "
+            "gradients of all positions, which the backward pass of reduce_scatter_sequence "
+            "gathers; all_reduce and part() return only those of this rank's positions")},
     [TERM_GRADIENT_OWN_2] =
         {IN_SEQUENCE_BLOCKS,
-         N_("after the feed-forward layers, a rank's term is in the sums of all positions: the "
-            "backward pass of reduce_scatter_sequence gathers the gradients of all ranks' "
-            "positions; all_reduce and part() give the term only those of this rank's positions")},
+         N_("after the feed-forward layers, a rank's term is in the sums of all positions, so it "
+            "needs the gradients of all positions, which the backward pass of "
+            "reduce_scatter_sequence gathers; all_reduce and part() return only those of this "
+            "rank's positions")},
     [TERM_GRADIENT_TIMES_RANKS] =
         {IN_SEQUENCE,
          N_("the gradient of a term is too large by a factor of the number of ranks: the backward "

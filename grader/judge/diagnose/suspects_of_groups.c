@@ -89,8 +89,8 @@ const Suspect suspects_of_groups[MISTAKES] = {
                                        "the number of replicas, mesh->dp_degree")},
     [SHARDS_BY_WORLD_OVER_TP] =
         {IN_SHARDS,
-         N_("the sum is divided by the number of all ranks over tp, but with pp stages a replica "
-            "has tp times pp ranks: divide by the number of replicas, mesh->dp_degree")},
+         N_("the divisor is (number of ranks) / tp, but with pp stages a replica has tp times pp "
+            "ranks: divide by the number of replicas, mesh->dp_degree")},
     [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
                                          "gradients of different weights: take it over mesh->dp")},
     [SHARDS_SUMMED_OVER_WORLD] =

@@ -24,7 +24,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("the factor 1/sqrt(head size) has the width that this rank holds in place of the head size")},
     [FACTOR_SHARE] =
         {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) has the head size divided by the number of ranks in place of the head size: it is the same on every rank, hidden / heads of the whole layer")},
+         N_("the factor 1/sqrt(head size) takes the head size divided by the number of ranks, but the head size is the same on every rank: hidden / heads of the whole layer")},
     [FACTOR_HEADS] =
         {IN_ATTENTION,
          N_("the factor 1/sqrt(head size) has the number of heads in place of the head size")},

@@ -11,8 +11,8 @@ bool are(const Entry *got, Members m);
 /** Has the group the right members, in any order? */
 bool same_set(const Entry *got, const Entry *want);
 
-/** Formulas that a lab may use in place of the right one for a rank or a degree. A formula is the
- *  cause if it gives the numbers of all ranks. */
+/** Formulas that a lab might use by mistake for a rank or a degree. A formula is the cause if it
+ *  gives the numbers of all ranks. */
 typedef enum Taken {
     IN_WORLD,    /**< the rank in the world */
     IN_TP,       /**< rank % tp */

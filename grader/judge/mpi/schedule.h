@@ -85,7 +85,7 @@ typedef struct StepSchedule {
  *  @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
-/** How long a rank is idle in the step, up to its end. */
+/** How long a rank is idle until the step ends. */
 static inline double idle_time(const StepSchedule *s, int rank)
 {
     return s->length - s->busy[rank];
