@@ -64,9 +64,9 @@ Tensor *swiglu(Tensor *gate, Tensor *up);
 Tensor *cross_entropy_mean(Tensor *logits, Tensor *labels, int64_t rows_per_step, real *losses);
 
 /** Runs a segment with lab 19's recompute_forward(), and again in the backward pass with its
- *  recompute_backward(). Only x [B,S,H] and the result [B,S,H] of the first run are kept. `draw` numbers
- *  the calls of a segment in a pass, so each call draws its own masks; call 0 draws those of a run
- *  without recomputation. */
+ *  recompute_backward(). Only x [B,S,H] and the result [B,S,H] of the first run are kept. `draw`
+ *  numbers the calls of a segment in a pass, so each call draws its own masks; call 0 draws those
+ *  of a run without recomputation. */
 Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh);
 
 /** From now on, group_all_reduce_start() on this group calls `sum`, which sums in place, and

@@ -216,8 +216,8 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input);
 
-/** Call it for the operation just recorded, of one argument. Moves it to the front of all recorded
- *  operations on that argument, so its backward runs after theirs. */
+/** Call it for the operation just recorded, which has one argument. Moves it to the front of all
+ *  recorded operations on that argument, so its backward runs after theirs. */
 void node_run_last(Node *node);
 
 /** Returns a view that keeps x's numbers alive until the operation's backward has run. */

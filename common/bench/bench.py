@@ -7,7 +7,7 @@ edit to a verdict, on this machine.
                         STEPS=300 for curves of ONLY=language
 
 Runs that are compared alternate, so a change in the machine's speed affects all alike. A missed
-target does not change the exit status, because this is no test.
+target does not change the exit status, because this is not a test.
 """
 import functools
 import os

@@ -1,4 +1,4 @@
-"""What a training step of the kit's BERT needs of a rank: arithmetic, memory traffic, communication,
+"""What a training step of the kit's BERT needs on a rank: arithmetic, memory traffic, communication,
 memory. language_cost.py has the language models; pace.py has the time that all this takes.
 
 Counts are for one step of one rank; numbers are `Cluster.width` bytes wide. A pipeline runs one
@@ -132,7 +132,7 @@ class Model:
         return {"": 4, "block": 6, "attention": 5}[self.recompute]
 
     def whole(self, tp):
-        """The part of the positions that norms, dropouts and residual sums take."""
+        """The share of the positions on which norms, dropouts and residual sums work."""
         return 1 / tp if self.sequence_parallel else 1
 
     def norms(self, pp, stage):
@@ -149,7 +149,7 @@ class Model:
         return linear * blocks - 2 + 4 * self.hidden ** 2 / self.weights(), attention * blocks - 2
 
     def in_head(self):
-        """The part of the tokens whose logits over the vocabulary are computed."""
+        """The share of the tokens whose logits over the vocabulary are computed."""
         return 0 if self.classifies else 1
 
     def keys(self):

@@ -194,7 +194,7 @@ class Bench:
             table("targets of the step on a GPU", ["", "measured", "target", ""], lines)
 
     def show_idle(self, cases):
-        """The part of a step in which neither kernels nor copies run, if Nsight Systems is
+        """The share of a step in which neither kernels nor copies run, if Nsight Systems is
         installed."""
         alone = {name: case for name, case in cases.items() if case.layout == "one rank"}
         cases = {name: case for name, case in alone.items() if case.amp == SHARED} or alone

@@ -1,4 +1,4 @@
-"""The cost of a training step of the kit's language models for a rank; see cost.py.
+"""What a training step of the kit's language models needs on a rank; see cost.py.
 
 The table of the vocabulary is split along its rows. The first and the last stage hold it, and add
 their gradients once a step. The loss needs three numbers per token from the other tp ranks.
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import cost
 
-HIDDEN_TOKENS = 0.15  # the part of the tokens that BERT's pretraining hides, on average
+HIDDEN_TOKENS = 0.15  # the share of the tokens that BERT's pretraining hides, on average
 AUTHORS = {"llama": ("LLaMA", 32000), "gpt2": ("GPT-2", 50257), "mlm": ("masked BERT", cost.VOCABULARY)}  # kind: its name, its authors' vocabulary
 LLAMA = 6, 288, 6, 256  # layers, hidden, heads, SEQ of MODEL=llama (common/train/config.c)
 

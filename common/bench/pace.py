@@ -2,9 +2,9 @@
 its work and of its exchanges, and the schedule of a pipeline.
 
 A collective takes the time of a ring or of a tree, whichever is faster, from the latency and
-bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). A pipeline takes the longest path through
-its schedule: a pass begins when its stage has ended the pass before it and received the message for
-it, which leaves when both stages have made their call.
+bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). A pipeline's time is the longest path
+through its schedule: a pass begins when its stage has ended the pass before it and received the
+message for it, which leaves when both stages have made their call.
 """
 import math
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Cluster:
     cores: int = 1 << 30  # ranks that can compute at the same time
     width: int = 4  # bytes per number, in arithmetic and on links
     state: int = 16  # bytes per parameter: weight, gradient, two moments; 18 with a copy of the weights in 16 bits
-    hides: float = 0.0  # the part of the backward pass that can overlap sums over the replicas
+    hides: float = 0.0  # the share of the backward pass that can overlap sums over the replicas
     memory: float = field(default=math.inf)  # bytes per rank
     moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them
     activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
@@ -58,7 +58,7 @@ def all_gather(link, ranks, size):
 
 
 def reduce_scatter(link, ranks, size):
-    """Seconds of a ring reduce-scatter; `size` is the bytes of the whole tensor."""
+    """Seconds of a ring reduce-scatter; `size` is the number of bytes of the whole tensor."""
     return (ranks - 1) * (link.latency + size / ranks / (link.scatters or link.bandwidth))
 
 

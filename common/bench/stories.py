@@ -1,5 +1,5 @@
-"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's, or with
-STEPS=300 its curve at several layouts and in PyTorch. Provides the text and the vocabularies of
+"""make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's; or, with
+STEPS=300, its curve at several layouts and in PyTorch. Provides the text and the vocabularies of
 language models for make model, too. All measurements use the kit's stories, so anybody can repeat
 them. For a curve, DATA and VOCAB can name others."""
 import glob

@@ -48,8 +48,8 @@ json_t *picture_text(const char *text);
 int measure_lab(const Options *o);
 
 /** Times the training of a small BERT on 4 ranks, tp = 2, with TRAINING_LAB and the labs that its
- *  runner is linked with. Prints tokens per second and the last loss, and writes both as JSON to the
- *  files o->out. Ends the program with an error if a training run does not run to completion.
+ *  runner is linked with. Prints tokens per second and the last loss, and writes both as JSON to
+ *  the files o->out. Ends the program with an error if a training run does not run to completion.
  *  @return the exit status: 0 */
 int time_training(const Options *o);
 

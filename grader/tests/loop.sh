@@ -177,7 +177,7 @@ cut_short() {
     make --silent progress 2> out | head -1 > /dev/null
     [ ! -s out ]
 }
-check "output that is not read to its end is no error" cut_short
+check "output that is not read to its end is not an error" cut_short
 
 # ---- watch ----
 
