@@ -18,7 +18,7 @@ STATES = {"does not build": ("✗", _("does not compile")), "refused": ("⊘", _
 UNREAD = _("the submission cannot be read")
 FULL = "✓"
 WIDTH = 80  # of the terminal's table
-# Losses of one training differ by rounding only.
+# The losses of runs with right labs differ by rounding only.
 ROUNDING = 1e-3
 
 

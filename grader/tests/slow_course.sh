@@ -16,7 +16,7 @@ same_story() {
     mv story first && story NTASKS=1 TP=1 && diff first story > out
 }
 eval "train $(command_of train SAVE=build/llama)"
-check "lab 21: the longer training of the text runs" [ "$status" = 0 ]
+check "lab 21: the longer training run of the text ends" [ "$status" = 0 ]
 check "its loss on the test stories equals the one in the text" grep -q "test loss 0\.72" out
 check "the model writes a story that begins as it is asked" eval 'story && grep -q "^Once upon a time" story'
 check "with one rank, it writes the same" same_story
