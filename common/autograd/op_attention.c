@@ -18,7 +18,7 @@ static void attention_gradient(Node *node, Tensor *dy)
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     const int32_t *mask = node->saved[0] ? ints(node->saved[0]) : NULL;
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    if (x[0]->dtype == ROUNDED)
+    if (kernel_attention_is_in_16_bits(shape))
         kernel_attention_backward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), mask, highest,
                                      sums, halves(rounded_copy(tape, dy)), reals(dx[0]),
                                      reals(dx[1]), reals(dx[2]), reals(work));
