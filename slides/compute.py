@@ -117,7 +117,7 @@ def of_clusters():
         found.update({f"megatron.{2 ** i}.alone": alone, f"megatron.{2 ** i}.replicas": replicas})
     cluster = clusters.read(CLUSTER)[1]
     near, far = cluster.near, cluster.far
-    large = formulas.preset("large", SEQ, BATCH)
+    large = dataclasses.replace(formulas.preset("large", SEQ, BATCH), rounds=cluster.rounds())
     per_rank = formulas.preset("large", SEQ, BATCH * 8 // RANKS)
     size = WIDTH * per_rank.batch * per_rank.seq * per_rank.hidden
     shared = pace.Link(far.latency, far.bandwidth / cluster.node)

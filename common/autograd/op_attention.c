@@ -18,7 +18,7 @@ static void attention_gradient(Node *node, Tensor *dy)
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     const int32_t *mask = node->saved[0] ? ints(node->saved[0]) : NULL;
     const real *highest = reals(node->saved[1]), *sums = highest + tensor_count(node->saved[1]) / 2;
-    if (x[0]->dtype == ROUNDED)
+    if (kernel_attention_is_in_16_bits(shape))
         kernel_attention_backward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), mask, highest,
                                      sums, halves(rounded_copy(tape, dy)), reals(dx[0]),
                                      reals(dx[1]), reals(dx[2]), reals(work));
@@ -92,11 +92,10 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
     Tensor *work = tape_tensor(tape, REAL, SHAPE(kernel_attention_work(shape)), whole());
     real *const highest = reals(kept), *const sums = highest + rows;
     const int32_t *shown = mask ? ints(mask) : NULL;
-    const bool in_16_bits = kernel_attention_is_in_16_bits(shape);
     Tensor *x[] = {q, k, v};
     for (int i = 0; i < 3; i++)
-        x[i] = in_16_bits ? rounded_copy(tape, x[i]) : ready(x[i]);
-    if (in_16_bits)
+        x[i] = kernel_attention_is_in_16_bits(shape) ? rounded_copy(tape, x[i]) : ready(x[i]);
+    if (kernel_attention_is_in_16_bits(shape))
         kernel_attention_forward_16(shape, halves(x[0]), halves(x[1]), halves(x[2]), shown,
                                     reals(y), highest, sums, reals(work));
     else

@@ -66,8 +66,13 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                real *work);
 
 /** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. The
- *  shape alone decides, so the answer is the same in both passes and at every layout. */
+ *  shape alone decides, so the answer is the same in both passes and at every layout. The reference
+ *  backend is exact: it does not have these kernels. */
+#ifdef BALISE_DOUBLE
+#define kernel_attention_is_in_16_bits(shape) false
+#else
 bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
+#endif
 
 /** The same as the kernels above, with matrices that kernel_round() has rounded. Probabilities and
  *  the gradients of scores are rounded before they are multiplied. Scores, soft-max and sums stay

@@ -155,7 +155,7 @@ def weak_scaling(described, cluster):
     one = pace.rate(cluster, model_of(MEGATRON[0], published, 1), 1, 1)
     for dp in (1, REPLICAS):
         for sizes in MEGATRON:
-            model, tp = model_of(sizes, published, dp), sizes[1]
+            model, tp = dataclasses.replace(model_of(sizes, published, dp), rounds=cluster.rounds()), sizes[1]
             rate = pace.rate(cluster, model, tp, dp)
             yield sizes[0], tp, dp, pace.step(cluster, model, tp, dp), rate, 100 * rate / one, cost.memory(cluster, model, tp, dp)
 

@@ -101,10 +101,15 @@ class LanguageModel(cost.Model):
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
 
     def beside(self, tp):
-        """With SP=1 (of these models, only BERT's pretraining takes it), the forward pass needs more
-        memory than running the attention of the last block again: few rows of that block have a
-        gradient."""
-        return 4 + 5 / tp if tp > 1 and self.sequence_parallel else super().beside(tp)
+        """With SP=1 (of these models, only BERT's pretraining takes it), an attention that runs again leaves its
+        partial sum, so the forward pass holds as much as without. When the last block's attention
+        has run backward, the linear layer of v holds five tensors with all positions: the gathered
+        tensor, the partial sum, their gradients, and the output. No row is padding, so it copies
+        none. The shards beside them, such as the gradients of q, k and v, are as large as what
+        working() counts and the feed-forward part has released."""
+        if tp == 1 or not self.sequence_parallel:
+            return super().beside(tp)
+        return max(4 + 5 / tp, 5 if self.recompute == "attention" else 0)
 
     def after_products(self, tp):
         return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
@@ -120,7 +125,7 @@ class LanguageModel(cost.Model):
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()
         head = self.of_kind(0, 0, 2 * hidden) + hidden_rows * (rows + 3 * hidden + (11 if tp > 1 else 10))
-        feed_forward = self.of_kind(0, 0, 5 * hidden + 4 + inner + hidden_rows * (hidden + inner) * (1 + self.rounds / 2))
+        feed_forward = self.of_kind(0, 0, (3 + 2 * self.whole(tp)) * hidden + 4 + inner + hidden_rows * (hidden + inner) * (1 + self.rounds / 2))
         return self.batch / dp * self.seq * max(head, feed_forward)
 
     # ---- communication ---------------------------------------------------------------------------------------------

@@ -218,7 +218,9 @@ def with_compute_of_here(build, work, model, cluster):
 
 def of_cluster(build, work, model, ranks):
     described, cluster = clusters.read(os.environ.get("CLUSTER") or "dgx-2h")
-    if on_gpu():
+    if not on_gpu():
+        model.rounds = cluster.rounds()
+    else:
         cluster = with_compute_of_here(build, work, model, cluster)
     clusters.show_assumptions(described, cluster)
     if os.environ.get("WEAK"):
@@ -235,7 +237,7 @@ def main():
     parts = max(1, ranks // (tp * pp)) * micro if pp * micro > 1 else 1
     model = clusters.model_asked_for((max(2, pp), 128, 4), leaves_out=not on_gpu(), batch=-(-8 // parts) * parts, languages=True)
     work = f"{sys.argv[1]}/bench-data"
-    arithmetic()
+    model.rounds = arithmetic() in ("bf16", "fp16")
     schedule()
     if (os.environ.get("WEAK") or "1") != "1":
         fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
@@ -245,7 +247,6 @@ def main():
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
         of_cluster(build, work, model, ranks)
         return
-    model.rounds = arithmetic() in ("bf16", "fp16")
     prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)

@@ -39,6 +39,10 @@ class Cluster:
     moves: float = math.inf  # bytes of operands per second that products read or write, apart from `gemm`; infinite: gemm includes them
     activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
 
+    def rounds(self):
+        """Do products multiply copies in 16 bits of numbers in 32?"""
+        return self.width == 4 and self.state == 18
+
 
 ALONE = Link(0.0, math.inf)  # for a rank that sends nothing
 UNIT = Cluster(1.0, 1.0, 1.0, 1.0, near=ALONE, far=ALONE)  # for results that do not depend on rates

@@ -1,9 +1,11 @@
 """make bench ONLY=pipeline: measures a step of two stages by number of micro-batches, with GPipe
-and 1F1B, and the memory of each stage; compares with the schedule's length and PyTorch's
-pipelines."""
+and 1F1B, and the memory of each stage; compares with the longest path through the schedule and
+PyTorch's pipelines."""
 import statistics
 
 import aims
+import cost
+import pace
 import peers
 import steps
 from rows import Row, number, table
@@ -11,14 +13,28 @@ from rows import Row, number, table
 STATE = "weights", "gradients", "optimiser"  # held by every schedule, and by PyTorch
 STAGES, MICROS, SCHEDULES = 2, (1, 2, 4, 8), ("gpipe", "1f1b")
 SIZES = LAYERS, HIDDEN, HEADS, SEQ, BATCH, STEPS = 4, 256, 4, 128, 32, 7
+MODEL = cost.Model(*SIZES[:-1], steps.VOCABULARY, classifies=True)
 
 
-def of_kit(build, work, stages, micro, schedule):
-    lines = steps.train(build, work, stages, 1, 1, SIZES, *steps.data_in(work), "--pp", stages, "--micro", micro, "--schedule", schedule)
+def of_kit(build, work, micro, schedule):
+    lines = steps.train(build, work, STAGES, 1, 1, SIZES, *steps.data_in(work), "--pp", STAGES, "--micro", micro, "--schedule", schedule)
     ranks = lines[-1]["ranks"]
     return {"seconds": [line["step_s"] for line in lines if "step_s" in line], "tensors": [rank["peak_bytes"] for rank in ranks],
             "state": [sum(rank["peak"][kind] for kind in STATE) for rank in ranks],
             "resident_bytes": [rank["resident_bytes"] for rank in ranks], "imported_bytes": [0] * len(ranks)}
+
+
+def profile_of_one_rank(build, work):
+    return steps.measured(steps.train(build, work, 1, 1, 1, SIZES, *steps.data_in(work), "--profile", 1))["profile"]
+
+
+def predicted(profiles, micro, schedule):
+    """The milliseconds of a step without messages, as make model predicts it, from the profiles of
+    one rank. Of each kind of work, the least time counts."""
+    turns = [steps.seconds_of(profile) for profile in profiles]
+    rates = steps.rates(MODEL, {kind: min(turn[kind] for turn in turns) for kind in turns[0]})
+    cluster = pace.Cluster(**rates, near=pace.ALONE, far=pace.ALONE, cores=steps.cores())
+    return 1e3 * sum(pace.step(cluster, MODEL, 1, 1, STAGES, micro, schedule).values())
 
 
 def of_torch(python, micro, schedule):
@@ -38,15 +54,14 @@ def add(found, key, run):
     one["run"] = run
 
 
-def show_times(found, versions):
-    one = statistics.median(found["one rank"]["ms"])
+def show_times(found, versions, profiles):
     lines = []
     for micro in MICROS:
-        slots = (micro + STAGES - 1) / (micro * STAGES)
         ms = [found.get((who, micro, schedule), {}).get("ms") for who in ("kit", *versions) for schedule in SCHEDULES]
-        lines.append([f"m = {micro}", number(slots * one), *(f"{number(min(some))} / {number(statistics.median(some))}" if some else "-" for some in ms)])
-    table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms per step, best / median; predicted: (m + p - 1)/(m p) "
-          f"of one rank's {number(one)}", ["", "predicted", *(f"{who} {schedule}" for who in ("kit", *versions) for schedule in SCHEDULES)], lines)
+        lines.append([f"m = {micro}", " / ".join(number(predicted(profiles, micro, schedule)) for schedule in SCHEDULES),
+                      *(f"{number(min(some))} / {number(statistics.median(some))}" if some else "-" for some in ms)])
+    table(f"{STAGES} stages, {LAYERS} blocks of {HIDDEN}, {BATCH} rows of {SEQ} tokens: ms per step, best / median",
+          ["", f"predicted: {' / '.join(SCHEDULES)}", *(f"{who} {schedule}" for who in ("kit", *versions) for schedule in SCHEDULES)], lines)
     if versions:
         print("  -: PyTorch's 1F1B refuses fewer micro-batches than stages")
 
@@ -83,12 +98,12 @@ def show_aims(found, versions):
 
 
 def measure(build, work, rounds, pythons):
-    versions, found = peers.with_module(pythons, "torch.distributed.pipelining", "pipelines came with 2.5"), {}
+    versions, found, profiles = peers.with_module(pythons, "torch.distributed.pipelining", "pipelines came with 2.5"), {}, []
     for _ in range(rounds):
-        add(found, "one rank", of_kit(build, work, 1, 1, "1f1b"))
+        profiles.append(profile_of_one_rank(build, work))
         for who, micro, schedule in cases(versions):
-            add(found, (who, micro, schedule), of_kit(build, work, STAGES, micro, schedule) if who == "kit" else of_torch(versions[who], micro, schedule))
-    show_times(found, versions)
+            add(found, (who, micro, schedule), of_kit(build, work, micro, schedule) if who == "kit" else of_torch(versions[who], micro, schedule))
+    show_times(found, versions, profiles)
     show_memory(found, versions)
     show_aims(found, versions)
     return [Row("pipeline", f"{who} {schedule}, m = {micro}", "ms", found[who, micro, schedule]["ms"]) for who, micro, schedule in cases(versions)]

@@ -2,14 +2,13 @@
 """board.py begin OUT: can the page be written there?  board.py BOARD OUT: makes the page of a class
 from the output of build/gradebook --board, and prints who has solved which lab in 80 columns. With
 NAMES=1 in the environment, both show the students' names."""
-import json
 import os
 import sys
 import textwrap
 import time
 from itertools import groupby
 
-from page import escape, give_up, make_room, paragraph, size_text, table, write
+from page import escape, given, paragraph, size_text, table, write
 from language import _
 
 # Marks of a cell that has no points to show, by the state of the lab.
@@ -180,14 +179,7 @@ def print_class(board):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == "begin":
-        make_room(arguments[1])
-        return
-    try:
-        with open(arguments[0], encoding="utf-8") as file:
-            board = Board(json.load(file), bool(os.environ.get("NAMES")))
-    except (OSError, ValueError) as error:
-        give_up(f"{arguments[0]}: {error}", _("make board DIR=submissions writes it"))
+    board = Board(given(arguments, _("make board DIR=submissions writes it")), bool(os.environ.get("NAMES")))
     print_class(board)
     write(arguments[1], _("The class"), body_of(board), {}, ["board.js"])
 

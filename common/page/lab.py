@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """lab.py begin OUT: checks that the page can be written there. lab.py PICTURE OUT: makes the page
 of one case of a lab from the output of build/grade --report."""
-import json
 import os
 import shlex
 import sys
@@ -9,7 +8,7 @@ from itertools import groupby
 
 from matrices import expected_of, matrices_text, sheets_of, summary
 from schedules import cluster_text, on_cluster, schedule_text, slots_of
-from page import escape, give_up, make_room, matrix, paragraph, timeline_figure, write
+from page import escape, given, matrix, paragraph, timeline_figure, write
 from tapes import tapes_text
 from verdicts import checks_text, reasons_text
 from language import _, counted
@@ -107,14 +106,7 @@ def body_of(found, line, schedule):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == "begin":
-        make_room(arguments[1])
-        return
-    try:
-        with open(arguments[0], encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError) as error:
-        give_up(f"{arguments[0]}: {error}", _("make report LAB=6 writes it"))
+    found = given(arguments, _("make report LAB=6 writes it"))
     line, schedule, cluster = timeline_of(found), slots_of(found), on_cluster(found)
     data = {"matrices": [sheets_of(one, found["alike"]) for one in found["matrices"]], "expected": expected_of(found), "ranks": found["world"], **({"timeline": line} if line else {}), **({"schedule": schedule} if schedule else {}), **({"cluster": cluster} if cluster else {})}
     write(arguments[1], _("Lab {lab} {title}").format(lab=found["lab"], title=_(found["title"])), body_of(found, line, schedule), data, ["timeline.js", "curves.js", "blocks.js", "start.js"])

@@ -19,6 +19,18 @@ def make_room(path, others=(), remove=False):
     output.make_room(path, PAGE, others, remove)
 
 
+def given(arguments, hint):
+    """The contents of the JSON file arguments[0]. If the arguments are `begin PATH`, only makes room
+    for a page there, and ends the program."""
+    if len(arguments) == 2 and arguments[0] == "begin":
+        sys.exit(make_room(arguments[1]))
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        return give_up(f"{arguments[0]}: {error}", hint)
+
+
 def text_of(name):
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         return file.read()

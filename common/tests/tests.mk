@@ -12,9 +12,7 @@ TESTS_DOUBLE := $(patsubst %.c,$(BUILD)/tests/%,$(filter %_double.c,$(TEST_FILES
 TESTS_FLOAT := $(patsubst %.c,$(BUILD)/tests/%,$(filter-out %_double.c,$(TEST_FILES)))
 DUMP_MODEL = $(BUILD)/tests/dump-model-float $(BUILD)/tests/dump-model-double
 
-# keep_loaded.c: Open MPI unloads its plugins at the end, and LeakSanitizer then cannot attribute
-# their memory.
-TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c $(if $(SANITIZE),common/tests/keep_loaded.c)
+TEST_MAIN = common/tests/check_main.c common/tests/run_for_tests.c
 
 # The two archives need each other: the model calls the layers of labs, and these call the functions
 # of balise.h.

@@ -106,8 +106,11 @@ wait "$output" || true
 # Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     name=$(kill -l "$signal")
-    [ "$name" != XFSZ ] && hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less') ||
+    if [ "$name" = XFSZ ]; then
         hint=$(say 'ulimit -f limits the size of a file: raise it, or write shorter ones (TRACE, METRICS, SAVE)')
+    else
+        hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')
+    fi
     complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost

@@ -2,7 +2,6 @@
  * the exit status. */
 #include "train/program.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,13 +16,6 @@ volatile sig_atomic_t program_stop;
 static void ask_to_stop(int signal_number)
 {
     program_stop = 1;
-}
-
-/* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
-   threads may still call into them: under load, one run in several dozen crashed there. */
-int dlclose(void *handle)
-{
-    return 0;
 }
 
 /* Rank 0 reports a problem that every rank has. The other ranks wait for rank 0 to end the run, and

@@ -169,9 +169,9 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         operation_text(l, text);
         break;
     case OF_VOCABULARY:
-        snprintf(text, LABEL_SIZE,
-                 l->detail == 0 ? _("%s, first model, step %d") : _("%s, second model, step %d"),
-                 _(vocabulary_functions[(unsigned)l->index % (ALL_FUNCTIONS + 1)]), l->step + 1);
+        snprintf(text, LABEL_SIZE, _("%s, model %d, step %d"),
+                 _(vocabulary_functions[(unsigned)l->index % (ALL_FUNCTIONS + 1)]), l->detail + 1,
+                 l->step + 1);
         break;
     case A_RING:
         snprintf(text, LABEL_SIZE, _("%s, call %d"),

@@ -38,13 +38,6 @@ static struct {
     int points; /* occasions in this case on which a rank came late, or could have */
 } runner;
 
-/* Keeps Open MPI's plugins loaded, as common/train/program.c does. The libraries of a GPU refer to
- * this function, too, so a runner without it would link that file. */
-int dlclose(void *handle)
-{
-    return 0;
-}
-
 static void nap(long microseconds)
 {
     nanosleep(&(struct timespec){0, microseconds * 1000}, NULL);

@@ -157,7 +157,9 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
-    return PMPI_Iprobe(from, tag, substituted(comm), flag, status);
+    comm = substituted(comm);
+    launch_rank(comm, from); /* for missing_rank() */
+    return PMPI_Iprobe(from, tag, comm, flag, status);
 }
 
 int MPI_Sendrecv(const void *x, int count, MPI_Datatype type, int to, int tag, void *y, int y_count,

@@ -49,6 +49,10 @@ check "a table that is wider than the terminal has the lines' numbers alone" fit
 check "in French, too" fits fr_FR.UTF-8
 LANG=fr_FR.UTF-8 script -qec "stty cols 80; make --silent SEED=1 trace LAB=14 SOLUTION=1 CASE=30" /dev/null < /dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g; s/\r//' > out
 check "of six ranks, too: long labels have a line of their own" eval "has '^ {50}.* - +[0-9]+$|^ {50}.* [0-9]+$' && ! LC_ALL=C.UTF-8 grep -qE '.{81}' out"
+for language in C.UTF-8 fr_FR.UTF-8; do
+    LANG=$language trace LAB=21 SOLUTION=1
+    check "the longest headings fit into 80 columns (LANG=$language)" eval "has ', mod.* 2, .* 2 ?: ' && ! LC_ALL=C.UTF-8 grep -qE '.{81}' out"
+done
 
 for lab in 1 2 3 4 5 7 8 9 10 11; do
     trace LAB=$lab SOLUTION=1

@@ -4,57 +4,34 @@
 #include "backend/backend.h"
 #include "backend/cpu/vector_math.h"
 
-KERNEL static void gelu_part(int64_t count, const real *x, real *y)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        y[i] = gelu(x[i]);
-}
+/** kernel_NAME_forward() and kernel_NAME_backward(). */
+#define GELU(name, by_tanh)                                                                        \
+    KERNEL static void name##_part(int64_t count, const real *x, real *y)                          \
+    {                                                                                              \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = gelu(x[i], by_tanh);        \
+    }                                                                                              \
+                                                                                                   \
+    void kernel_##name##_forward(int64_t count, const real *x, real *y)                            \
+    {                                                                                              \
+        FOR_PARTS(count, count, CACHE_LINE)                                                        \
+        name##_part(end - begin, x + begin, y + begin);                                            \
+    }                                                                                              \
+                                                                                                   \
+    KERNEL static void name##_backward_part(int64_t count, const real *dy, const real *x,          \
+                                            real *dx)                                              \
+    {                                                                                              \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) dx[i] =                            \
+            dy[i] * gelu_slope(x[i], by_tanh);                                                     \
+    }                                                                                              \
+                                                                                                   \
+    void kernel_##name##_backward(int64_t count, const real *dy, const real *x, real *dx)          \
+    {                                                                                              \
+        FOR_PARTS(count, count, CACHE_LINE)                                                        \
+        name##_backward_part(end - begin, dy + begin, x + begin, dx + begin);                      \
+    }
 
-void kernel_gelu_forward(int64_t count, const real *x, real *y)
-{
-    FOR_PARTS(count, count, CACHE_LINE)
-    gelu_part(end - begin, x + begin, y + begin);
-}
-
-KERNEL static void gelu_backward_part(int64_t count, const real *dy, const real *x, real *dx)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        dx[i] = dy[i] * gelu_slope(x[i]);
-}
-
-void kernel_gelu_backward(int64_t count, const real *dy, const real *x, real *dx)
-{
-    FOR_PARTS(count, count, CACHE_LINE)
-    gelu_backward_part(end - begin, dy + begin, x + begin, dx + begin);
-}
-
-KERNEL static void gelu_tanh_part(int64_t count, const real *x, real *y)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        y[i] = gelu_of(x[i], true);
-}
-
-void kernel_gelu_tanh_forward(int64_t count, const real *x, real *y)
-{
-    FOR_PARTS(count, count, CACHE_LINE)
-    gelu_tanh_part(end - begin, x + begin, y + begin);
-}
-
-KERNEL static void gelu_tanh_backward_part(int64_t count, const real *dy, const real *x, real *dx)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        dx[i] = dy[i] * gelu_slope_of(x[i], true);
-}
-
-void kernel_gelu_tanh_backward(int64_t count, const real *dy, const real *x, real *dx)
-{
-    FOR_PARTS(count, count, CACHE_LINE)
-    gelu_tanh_backward_part(end - begin, dy + begin, x + begin, dx + begin);
-}
+GELU(gelu, false)
+GELU(gelu_tanh, true)
 
 KERNEL static void swiglu_part(int64_t count, const real *gate, const real *up, real *y)
 {
@@ -186,11 +163,12 @@ KERNEL_HELPER void dropout_rows(DropoutOperation operation, int64_t rows, int64_
 #pragma omp simd
             for (int64_t c = 0; c < count; c++) {
                 const real value = operation == DROPOUT        ? x[at + c]
-                                   : operation == GELU_DROPOUT ? gelu(x[at + c])
+                                   : operation == GELU_DROPOUT ? gelu(x[at + c], false)
                                                                : dy[at + c];
                 const real scaled = set & UINT32_C(1) << c ? value * factor : 0;
-                y[at + c] =
-                    operation == GELU_DROPOUT_BACKWARD ? gelu_slope(x[at + c]) * scaled : scaled;
+                y[at + c] = operation == GELU_DROPOUT_BACKWARD
+                                ? gelu_slope(x[at + c], false) * scaled
+                                : scaled;
             }
         }
     }

@@ -46,23 +46,19 @@ static void multiply(Product product, const uint16_t *a, const uint16_t *b, cons
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
                               const uint16_t *weight, const real *bias, real *y)
 {
-    const Product product = {.b_transposed = true, .rows = rows, .columns = out, .inner = in};
-    multiply(product, x, weight, bias, y);
+    multiply(linear_product(LINEAR_Y, rows, in, out, false), x, weight, bias, y);
 }
 
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                      const uint16_t *weight, real *dx, bool accumulate)
 {
-    const Product product = {.accumulate = accumulate, .rows = rows, .columns = in, .inner = out};
-    multiply(product, dy, weight, NULL, dx);
+    multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, dx);
 }
 
 void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                       const uint16_t *x, real *dweight, bool accumulate)
 {
-    const Product product = {
-        .a_transposed = true, .accumulate = accumulate, .rows = out, .columns = in, .inner = rows};
-    multiply(product, dy, x, NULL, dweight);
+    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL, dweight);
 }
 
 /* ---- parts of matrices --------------------------------------------------------------------------------- */

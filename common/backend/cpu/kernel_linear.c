@@ -8,9 +8,9 @@
 enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
 enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c = a · b, added to c if `accumulate`, or to `bias` in each row if it is
- * not NULL. Our threads share the rows of c, and the library uses one thread in each: two thread
- * pools, its and ours, would wait for each other's processors. */
+/** c = a · b, added to c if the product accumulates, or to `bias` in each row if it is not NULL. Our
+ *  threads share the rows of c, and the library uses one thread in each: two thread pools, its and
+ *  ours, would wait for each other's processors. */
 static void multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     const int64_t rows = product.rows, columns = product.columns, inner = product.inner;
@@ -37,23 +37,19 @@ static void multiply(Product product, const real *a, const real *b, const real *
 void kernel_linear_forward(int64_t rows, int64_t in, int64_t out, const real *x, const real *weight,
                            const real *bias, real *y)
 {
-    const Product product = {.b_transposed = true, .rows = rows, .columns = out, .inner = in};
-    multiply(product, x, weight, bias, y);
+    multiply(linear_product(LINEAR_Y, rows, in, out, false), x, weight, bias, y);
 }
 
 void kernel_linear_backward_input(int64_t rows, int64_t in, int64_t out, const real *dy,
                                   const real *weight, real *dx, bool accumulate)
 {
-    const Product product = {.accumulate = accumulate, .rows = rows, .columns = in, .inner = out};
-    multiply(product, dy, weight, NULL, dx);
+    multiply(linear_product(LINEAR_DX, rows, in, out, accumulate), dy, weight, NULL, dx);
 }
 
 void kernel_linear_backward_weight(int64_t rows, int64_t in, int64_t out, const real *dy,
                                    const real *x, real *dweight, bool accumulate)
 {
-    const Product product = {
-        .a_transposed = true, .accumulate = accumulate, .rows = out, .columns = in, .inner = rows};
-    multiply(product, dy, x, NULL, dweight);
+    multiply(linear_product(LINEAR_DWEIGHT, rows, in, out, accumulate), dy, x, NULL, dweight);
 }
 
 /** Adds the column sums of dy to dbias, for columns begin..end-1, four rows at a time. */

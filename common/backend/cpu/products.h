@@ -21,6 +21,22 @@ bool products_check(Problem *problem);
 /** ", AMP=bf16 by oneDNN 2.6.3", ", oneDNN 2.6.3 for large products", or an empty text. */
 const char *products_description(void);
 
+/** The products of a linear layer: y = x W^T and its gradients. */
+typedef enum LinearProduct { LINEAR_Y, LINEAR_DX, LINEAR_DWEIGHT } LinearProduct;
+
+/** The shapes of a product's factors: see the kernels in backend.h. */
+static inline Product linear_product(LinearProduct of, int64_t rows, int64_t in, int64_t out,
+                                     bool accumulate)
+{
+    Product product = (Product[]){
+        [LINEAR_Y] = {.b_transposed = true, .rows = rows, .columns = out, .inner = in},
+        [LINEAR_DX] = {.rows = rows, .columns = in, .inner = out},
+        [LINEAR_DWEIGHT] = {.a_transposed = true, .rows = out, .columns = in, .inner = rows},
+    }[of];
+    product.accumulate = accumulate;
+    return product;
+}
+
 /* ---- bf16.c ---- */
 
 /** A matrix that may be part of a larger one: its stored rows are `stride` numbers apart. */

@@ -157,8 +157,9 @@ KERNEL_HELPER Silu silu_at(float x)
 /** A larger |x| counts as FAR, because Φ(-13) is only 6e-39. This also avoids ∞ · 0. */
 static const float FAR = 13.0f;
 
-/** x Φ(x). With a = |x|: max(x, 0) - a Φ(-a), since Φ(a) = 1 - Φ(-a). */
-KERNEL_HELPER float gelu_of(float x, bool by_tanh)
+/** x Φ(x), with the error function or by tanh. With a = |x|: max(x, 0) - a Φ(-a), since
+ *  Φ(a) = 1 - Φ(-a). */
+KERNEL_HELPER float gelu(float x, bool by_tanh)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);
     return (0.0f > x ? 0.0f : x) - a * (by_tanh ? normal_by_tanh_at(a) : normal_at(a)).tail;
@@ -166,21 +167,10 @@ KERNEL_HELPER float gelu_of(float x, bool by_tanh)
 
 /** gelu'(x) = Φ(x) + x φ(x). With a = |x| and t = Φ(-a) - a φ(a), it is t for negative x, otherwise
  *  1 - t. */
-KERNEL_HELPER float gelu_slope_of(float x, bool by_tanh)
+KERNEL_HELPER float gelu_slope(float x, bool by_tanh)
 {
     const float a = FAR < fabsf(x) ? FAR : fabsf(x);
     const Normal normal = by_tanh ? normal_by_tanh_at(a) : normal_at(a);
     const float t = normal.tail - a * normal.density;
     return x < 0 ? t : 1.0f - t;
-}
-
-/** GELU in its exact form, with the error function. */
-KERNEL_HELPER float gelu(float x)
-{
-    return gelu_of(x, false);
-}
-/** The derivative of gelu(). */
-KERNEL_HELPER float gelu_slope(float x)
-{
-    return gelu_slope_of(x, false);
 }

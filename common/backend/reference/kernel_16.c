@@ -64,61 +64,34 @@ void kernel_round(int64_t count, const real *x, uint16_t *y)
         y[i] = encoded(format(), x[i]);
 }
 
-/** The same numbers; the caller frees them. */
-static real *widened(int64_t count, const uint16_t *x)
+/** The factors of a product, as last decoded. */
+static real *factor[2];
+
+static const real *decoded_factor(int which, int64_t count, const uint16_t *x)
 {
-    real *y = malloc((size_t)(count + 1) * sizeof *y);
+    factor[which] = realloc(factor[which], (size_t)(count + 1) * sizeof **factor);
     for (int64_t i = 0; i < count; i++)
-        y[i] = decoded(format(), x[i]);
-    return y;
+        factor[which][i] = decoded(format(), x[i]);
+    return factor[which];
 }
 
 void kernel_linear_forward_16(int64_t rows, int64_t in, int64_t out, const uint16_t *x,
                               const uint16_t *weight, const real *bias, real *y)
 {
-    real *a = widened(rows * in, x), *b = widened(in * out, weight);
-    kernel_linear_forward(rows, in, out, a, b, bias, y);
-    free(a);
-    free(b);
+    kernel_linear_forward(rows, in, out, decoded_factor(0, rows * in, x),
+                          decoded_factor(1, in * out, weight), bias, y);
 }
 
 void kernel_linear_backward_input_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                      const uint16_t *weight, real *dx, bool accumulate)
 {
-    real *a = widened(rows * out, dy), *b = widened(in * out, weight);
-    kernel_linear_backward_input(rows, in, out, a, b, dx, accumulate);
-    free(a);
-    free(b);
+    kernel_linear_backward_input(rows, in, out, decoded_factor(0, rows * out, dy),
+                                 decoded_factor(1, in * out, weight), dx, accumulate);
 }
 
 void kernel_linear_backward_weight_16(int64_t rows, int64_t in, int64_t out, const uint16_t *dy,
                                       const uint16_t *x, real *dweight, bool accumulate)
 {
-    real *a = widened(rows * out, dy), *b = widened(rows * in, x);
-    kernel_linear_backward_weight(rows, in, out, a, b, dweight, accumulate);
-    free(a);
-    free(b);
-}
-
-/* Probabilities and gradients of scores would be rounded inside the kernel, which has no such
- * variant: attention stays exact. */
-bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
-{
-    (void)shape;
-    return false;
-}
-
-void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                 const uint16_t *v, const int32_t *mask, real *y, real *highest,
-                                 real *sums, real *work)
-{
-    abort();
-}
-
-void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
-                                  const uint16_t *v, const int32_t *mask, const real *highest,
-                                  const real *sums, const uint16_t *dy, real *dq, real *dk,
-                                  real *dv, real *work)
-{
-    abort();
+    kernel_linear_backward_weight(rows, in, out, decoded_factor(0, rows * out, dy),
+                                  decoded_factor(1, rows * in, x), dweight, accumulate);
 }

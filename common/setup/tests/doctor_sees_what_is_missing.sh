@@ -6,7 +6,8 @@ set -euo pipefail
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failures=0 reasons=()
+# shellcheck source-path=SCRIPTDIR source=verdict.bash
+source "$root/common/setup/tests/verdict.bash"
 unset NO_COLOR CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NTASKS OPENBLAS_CORETYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS
 export LC_ALL=C.UTF-8 ALL=1
 
@@ -69,18 +70,6 @@ expect_said() {
     for pattern; do
         grep -qE -- "$pattern" "$work/said" || reasons+=("does not say: $pattern")
     done
-}
-
-verdict() {
-    if ((${#reasons[@]} == 0)); then
-        echo "ok - $1"
-    else
-        echo "not ok - $1"
-        printf '    %s\n' "${reasons[@]}"
-        sed 's/^/    | /' "$work/said"
-        failures=$((failures + 1))
-    fi
-    reasons=()
 }
 
 doctor PATH="$PATH"

@@ -6,7 +6,8 @@ set -euo pipefail
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failures=0
+# shellcheck source-path=SCRIPTDIR source=verdict.bash
+source "$root/common/setup/tests/verdict.bash"
 
 # A copy of setup with its own list: alpha and beta are needed, gamma may be missing.
 setup=$work/setup
@@ -101,20 +102,6 @@ expect_not_asked() {
 wrong() {
     reasons+=("$1")
 }
-
-# verdict SENTENCE: prints the result of the test that ends here.
-verdict() {
-    if ((${#reasons[@]} == 0)); then
-        echo "ok - $1"
-    else
-        echo "not ok - $1"
-        printf '    %s\n' "${reasons[@]}"
-        sed 's/^/    | /' "$work/said"
-        failures=$((failures + 1))
-    fi
-    reasons=()
-}
-reasons=()
 
 new_machine alpha beta betac
 run_setup core

@@ -121,6 +121,14 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
             check(abs(rank["peak_bytes"] / paper - 1) < 0.01, f"{at}: its peak is within 1 % of that of make model",
                   f"{rank['peak_bytes']} bytes, {paper:.0f} on paper")
 
+for tp, again in ((4, "attention"), (8, "attention"), (8, "block")):
+    rank = metrics_of(tp, "--task", "mlm", "--layers", 3, "--hidden-dim", 256, "--heads", 8, "--seq", 128, "--batch-size", 8, "--steps", 1, "--test", "",
+                      "--threads", 1, "--check", 0, "--tp", tp, "--sp", 1, "--recompute", again)[-1]["ranks"][0]
+    model = language_cost.LanguageModel(3, 256, 8, 128, 8, 968, kind="mlm", recompute=again, sequence_parallel=True)
+    paper = cost.memory(rates, model, tp, 1)
+    check(abs(rank["peak_bytes"] / paper - 1) < 0.005, f"mlm with SP=1 and RECOMPUTE={again} at tp {tp}: its peak is within 0.5 % of that of make model",
+          f"{rank['peak_bytes']} bytes, {paper:.0f} on paper")
+
 
 def in_bf16(kind, tp, pp, micro, *options, **settings):
     """The peak of a rank of each stage, measured and on paper, with AMP=bf16; and the activations of

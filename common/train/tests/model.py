@@ -242,6 +242,9 @@ for name in ("dgx-h200", "dgx-h100"):
           and all(text in " ".join(run.stdout.split()) for text in clusters.read(name)[0]["assumed"]), run.stdout + run.stderr)
     check(f"on {name} every line fits 80 columns", fits(run), run.stdout)
     check(f"on {name} no line mentions published figures", "published" not in run.stdout, run.stdout)
+cluster, base = clusters.read("dgx-h200")[1], cost.Model(12, 768, 12, 128, 8, cost.VOCABULARY, classifies=True, rounds=True)
+run = said(CLUSTER="dgx-h200", NTASKS="1", MODEL="base")
+check("if products are in bf16, blocks keep copies of 2 bytes", re.search(rf"^ +1 +1 +1 +1 .* {cost.memory(cluster, base, 1, 1) / 1e6:,.0f}$", run.stdout, re.M), run.stdout + run.stderr)
 run = said(CLUSTER="dgx-h200", NTASKS="8", MODEL="llama")
 check("the layouts of a LLaMA are predicted, with what a rank sends", run.returncode == 0 and "LLaMA, vocabulary 32000, 6 layers" in run.stdout
       and "MB sent" in run.stdout and "fastest: tp=" in run.stdout, run.stdout + run.stderr)

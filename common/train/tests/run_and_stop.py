@@ -55,12 +55,21 @@ check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped f
 checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
 check(checked.returncode == 0, "CHECK finds that weights that should be equal on all ranks are", checked.stderr)
 
-with tempfile.TemporaryDirectory() as folder:
-    with open(os.path.join(folder, "mpirun"), "w") as file:
-        file.write("#!/bin/sh\nexit 3\n")
-        os.fchmod(file.fileno(), 0o755)
-    ended = [run(1, PATH=f"{folder}:{os.environ['PATH']}").returncode for _ in range(10)]
+
+def with_mpirun(script):
+    """A run whose mpirun is this shell script."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "mpirun"), "w") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+            os.fchmod(file.fileno(), 0o755)
+        return run(1, PATH=f"{folder}:{os.environ['PATH']}")
+
+
+ended = [with_mpirun("exit 3").returncode for _ in range(10)]
 check(ended == [3] * 10, "a fake mpirun that ends at once ends the run with its status", str(ended))
+done = with_mpirun("echo 'mpirun noticed that process rank 1 with PID 9 on node n exited on signal 25 (File size limit exceeded).' >&2; exit 153")
+check(done.returncode == 153 and done.stderr.startswith("error: rank 1 was killed by signal 25 (XFSZ)\n  HINT: ulimit -f limits"),
+      "if a file is larger than ulimit -f, the hint says so", done.stderr)
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")

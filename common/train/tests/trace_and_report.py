@@ -53,6 +53,7 @@ def look_at_spans(trace, metrics, ranks):
     inside = sum(len(of_rank(trace, rank)) for rank in range(ranks))
     check(inside == sum(len(gaps(trace, rank)) - 10 for rank in range(ranks)), "and no span is outside of the steps")
     check(not any(of_rank(trace, rank, "pp") for rank in range(ranks)), "with one stage, no rank waits for another stage")
+    check(all(of_rank(trace, rank, "dp under way") for rank in range(ranks)), "between operations, each rank lets the sums over the replicas go on")
     told = {line["step"]: line["step_s"] for line in metrics if "step" in line}
     shares = [sum(span["dur"] for span in of_rank(trace, 0) if step["ts"] - 0.01 <= span["ts"] < step["ts"] + step["dur"] - 0.01) / 1e6 / told[int(step["name"].split()[1])]
               for step in of_rank(trace, 0, "step")]
