@@ -84,18 +84,3 @@ __device__ static int64_t queries_begin(const Shape &shape, int64_t first, int t
 {
     return first > shape.ahead ? (first - shape.ahead) / tile * tile : 0;
 }
-
-/* The numbers kept for a query: two by the forward pass, and delta by query_gradient. Past the last
- * query, they make every gradient 0. */
-typedef struct Query {
-    float highest, inverse, delta;
-} Query;
-
-__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position,
-                                 const float *highest, const float *sums, const float *delta)
-{
-    if (position >= shape.positions)
-        return {INFINITY, 0, 0};
-    const int64_t at = head.row + position;
-    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
-}

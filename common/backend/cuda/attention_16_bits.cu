@@ -7,23 +7,108 @@
 
 #include "backend/cuda/attention_rows_16_bits.cuh"
 
-/* e^x for x that is at most slightly above 0. */
-__device__ static float exponent(float x)
+static const float LOG2_E = 1.4426950408889634f;
+
+/* 2^x. Exponentials are powers of two here: the logarithm of e is part of the factor of scores. */
+__device__ static float power_of_2(float x)
 {
-    return exp2f(x * 1.4426950408889634f);
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
 }
 
 /* The last key that the query sees, counted from the tile's first key, `key`; negative if it sees
  * no key of the tile. */
-__device__ static int last_seen(const Shape &shape, int64_t query, int64_t key)
+__device__ static int64_t last_seen(const Shape &shape, int64_t query, int64_t key)
 {
-    return (int)(query + shape.ahead - key);
+    return query + shape.ahead - key;
 }
 
 /* The first query that sees the key, counted from the tile's first query, `query`. */
-__device__ static int first_seeing(const Shape &shape, int64_t key, int64_t query)
+__device__ static int64_t first_seeing(const Shape &shape, int64_t key, int64_t query)
 {
-    return (int)(key - shape.ahead - query);
+    return key - shape.ahead - query;
+}
+
+/* The first row of the warp, counted from the block's first row. */
+__device__ static int first_row_of_warp(void)
+{
+    return threadIdx.x / WARP * WARP_ROWS;
+}
+
+/* Hides the scores without a bit in the set of the lane's row. */
+template <int TILE>
+__device__ static void hide(Results<TILE> &scores, uint64_t shown0, uint64_t shown1)
+{
+    const uint64_t shown[2] = {shown0 >> column_of_lane(), shown1 >> column_of_lane()};
+#pragma unroll
+    for (int n = 0; n < TILE / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(shown[i / 2] >> (8 * n + i % 2) & 1))
+                scores.block[n][i] = -INFINITY;
+}
+
+/* Hides the scores of keys without a bit in `seen`, and of those after the last one that a query
+ * sees; queries are the rows. */
+template <int TILE>
+__device__ static void hide_keys(const Shape &shape, Results<TILE> &scores, int64_t first,
+                                 int64_t key, uint64_t seen)
+{
+    if (seen == bits_below(TILE) && last_seen(shape, first + first_row_of_warp(), key) >= TILE - 1)
+        return;
+    hide(scores, seen & bits_below(last_seen(shape, first + row_of_lane(0), key) + 1),
+         seen & bits_below(last_seen(shape, first + row_of_lane(1), key) + 1));
+}
+
+/* Hides the scores of queries before the first one that sees the key; keys are the rows. */
+template <int TILE>
+__device__ static void hide_queries(const Shape &shape, Results<TILE> &scores, int64_t first,
+                                    int64_t query)
+{
+    if (first_seeing(shape, first + first_row_of_warp() + WARP_ROWS - 1, query) <= 0)
+        return;
+    hide(scores, ~bits_below(first_seeing(shape, first + row_of_lane(0), query)),
+         ~bits_below(first_seeing(shape, first + row_of_lane(1), query)));
+}
+
+/* Begins to copy a tile of keys and values, or of queries and gradients, if it has rows. */
+template <int TILE, int SIZE>
+__device__ static void copy_stage(const Shape &shape, const Rows &rows, int64_t first,
+                                  uint64_t there, const uint16_t *x, const uint16_t *z,
+                                  Stage<TILE, SIZE> &stage)
+{
+    if (there) {
+        copy_tile<TILE, SIZE>(shape.size, rows, first, there, x, stage.first);
+        copy_tile<TILE, SIZE>(shape.size, rows, first, there, z, stage.second);
+    }
+    copies_end();
+}
+
+/* What is kept for a query: by the forward pass, and delta by query_gradient. Past the last query,
+ * it makes every gradient 0. */
+struct Kept {
+    float highest, sum, delta;
+};
+
+__device__ static Kept kept_at(const Shape &shape, const Head &head, int64_t position,
+                               const float *highest, const float *sums, const float *delta)
+{
+    if (position >= shape.positions)
+        return {INFINITY, 1, 0};
+    const int64_t at = head.row + position;
+    return {highest[at], sums[at], delta ? delta[at] : 0};
+}
+
+/* Returns n, with which the probability of a score s is 2^(factor s - n); the factor contains
+ * log2(e). */
+__device__ static float normal_of(const Kept &kept)
+{
+    return kept.highest * LOG2_E + log2f(kept.sum);
 }
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
@@ -34,11 +119,10 @@ struct Running {
     float most, sum;
 };
 
-/* Turns scores into exponentials relative to the highest score so far; the query sees no key of the
- * tile after `last`. Returns the factor for earlier sums. */
+/* Turns scores into exponentials relative to the highest score so far. Returns the factor for
+ * earlier sums. */
 template <int TILE>
-__device__ static float soften(Results<TILE> &scores, int half, float factor, const int *shown,
-                               int last, Running &row)
+__device__ static float soften(Results<TILE> &scores, int half, float factor, Running &row)
 {
     float most = row.most, sum = 0;
 #pragma unroll
@@ -46,19 +130,18 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, co
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float &score = scores.block[n][2 * half + i];
-            const int column = 8 * n + column_of_lane() + i;
-            score = column <= last && shown[column] ? factor * score : -INFINITY;
-            most = higher(most, score);
+            score *= factor;
+            most = fmaxf(most, score); /* a NaN goes into the sum */
         }
     most = lanes_highest(most, 4);
-    const float kept = row.most == most ? 1 : exponent(row.most - most);
     const float beside = most == -INFINITY ? 0 : most; /* no visible key yet */
+    const float kept = power_of_2(row.most - beside);
 #pragma unroll
     for (int n = 0; n < TILE / 8; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             float &score = scores.block[n][2 * half + i];
-            score = exponent(score - beside);
+            score = power_of_2(score - beside);
             sum += score;
         }
     row.most = most;
@@ -72,37 +155,36 @@ __global__ static void __launch_bounds__(WARPS *WARP)
             const int32_t *mask, float *y, float *highest, float *sums)
 {
     DYNAMIC_SHARED(Line, lines);
-    typedef Passing<TILE, SIZE> Tiles;
-    Tiles &tiles = *reinterpret_cast<Tiles *>(lines);
+    Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
+    KeyTiles<TILE> visited(head.keys, keys_end(shape, first + BLOCK_ROWS));
+    int64_t key = 0, next = 0;
+    uint64_t seen = visited.next(&key), coming;
+    copy_stage<TILE, SIZE>(shape, head.keys, key, seen, k, v, tiles.stage[0]);
     uint32_t queries[SIZE / 16][4];
     load_rows<SIZE>(shape.size, head.queries, first, q, queries);
     Results<SIZE> share = {};
     Running row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    const int64_t end = keys_end(shape, first + BLOCK_ROWS);
-    for (int64_t key = 0; key < end; key += TILE) {
-        const bool shown = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
-        if (!__syncthreads_or(shown)) /* also waits until the previous tiles have been read */
-            continue;
-        load_tile<TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
-        load_tile<TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
-        if (threadIdx.x < TILE)
-            tiles.shown[threadIdx.x] = shown;
+    for (int now = 0; seen; seen = coming, key = next, now = !now) {
+        coming = visited.next(&next);
+        copy_stage<TILE, SIZE>(shape, head.keys, next, coming, k, v, tiles.stage[!now]);
+        copies_wait();
         __syncthreads();
         Results<TILE> scores = {};
-        multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(scores, queries, tiles.first);
+        multiply_by_rows<FP16, TILE, SIZE>(scores, queries, tiles.stage[now].first);
+        hide_keys(shape, scores, first, key, seen);
         float kept[2];
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            kept[half] = soften(scores, half, shape.factor, tiles.shown,
-                                last_seen(shape, first + row_of_lane(half), key), row[half]);
+            kept[half] = soften(scores, half, shape.factor * LOG2_E, row[half]);
 #pragma unroll
         for (int n = 0; n < SIZE / 8; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 share.block[n][i] *= kept[i / 2];
-        multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(share, scores, tiles.second);
+        multiply_by_columns<FP16, TILE, SIZE>(share, scores, tiles.stage[now].second);
+        __syncthreads(); /* all warps have read this stage: the next copies may fill it */
     }
     float factor[2];
     for (int half = 0; half < 2; half++) {
@@ -114,7 +196,7 @@ __global__ static void __launch_bounds__(WARPS *WARP)
         }
         factor[half] = 1 / sum;
         if (threadIdx.x % 4 == 0 && position < shape.positions) {
-            highest[head.row + position] = row[half].most;
+            highest[head.row + position] = row[half].most / LOG2_E;
             sums[head.row + position] = sum;
         }
     }
@@ -132,60 +214,57 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
                    float *dq, float *delta)
 {
     DYNAMIC_SHARED(Line, lines);
-    typedef Passing<TILE, SIZE> Tiles;
-    Tiles &tiles = *reinterpret_cast<Tiles *>(lines);
+    Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t queries[SIZE / 16][4], gradients[SIZE / 16][4];
     load_rows<SIZE>(shape.size, head.queries, first, q, queries);
     const bool any = load_rows<SIZE>(shape.size, head.queries, first, dy, gradients);
-    const int64_t end = keys_end(shape, first + BLOCK_ROWS);
     const bool used =
         __syncthreads_or(any); /* in a classifier's last block, only one query has a gradient */
-    Query row[2] = {query_at(shape, head, first + row_of_lane(0), highest, sums, NULL),
-                    query_at(shape, head, first + row_of_lane(1), highest, sums, NULL)};
+    float normal[2], own_delta[2] = {};
+    for (int half = 0; half < 2; half++)
+        normal[half] =
+            normal_of(kept_at(shape, head, first + row_of_lane(half), highest, sums, NULL));
     Results<SIZE> share = {};
     for (int pass = 0; used && pass < 2; pass++) {
         float sum[2] = {};
-        for (int64_t key = 0; key < end; key += TILE) {
-            const bool mine = threadIdx.x < TILE && is_there(head.keys, key + threadIdx.x);
-            if (!__syncthreads_or(mine))
-                continue;
-            load_tile<TILE, SIZE>(shape.size, head.keys, key, k, tiles.first);
-            load_tile<TILE, SIZE>(shape.size, head.keys, key, v, tiles.second);
-            if (threadIdx.x < TILE)
-                tiles.shown[threadIdx.x] = mine;
+        KeyTiles<TILE> visited(head.keys, keys_end(shape, first + BLOCK_ROWS));
+        int64_t key = 0, next = 0;
+        uint64_t seen = visited.next(&key), coming;
+        copy_stage<TILE, SIZE>(shape, head.keys, key, seen, k, v, tiles.stage[0]);
+        for (int now = 0; seen; seen = coming, key = next, now = !now) {
+            coming = visited.next(&next);
+            copy_stage<TILE, SIZE>(shape, head.keys, next, coming, k, v, tiles.stage[!now]);
+            copies_wait();
             __syncthreads();
-            const int last[2] = {last_seen(shape, first + row_of_lane(0), key),
-                                 last_seen(shape, first + row_of_lane(1), key)};
             Results<TILE> scores = {}, dp = {};
-            multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(scores, queries, tiles.first);
-            multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(dp, gradients, tiles.second);
+            multiply_by_rows<FP16, TILE, SIZE>(scores, queries, tiles.stage[now].first);
+            multiply_by_rows<FP16, TILE, SIZE>(dp, gradients, tiles.stage[now].second);
+            hide_keys(shape, scores, first, key, seen);
+            const float factor = shape.factor * LOG2_E;
 #pragma unroll
             for (int n = 0; n < TILE / 8; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    const Query &of = row[i / 2];
-                    const int column = 8 * n + column_of_lane() + i % 2;
-                    const bool shown = column <= last[i / 2] && tiles.shown[column];
-                    const float score = shape.factor * scores.block[n][i];
-                    const float p = shown ? exponent(score - of.highest) * of.inverse : 0;
+                    const float p = power_of_2(factor * scores.block[n][i] - normal[i / 2]);
                     sum[i / 2] += p * dp.block[n][i];
-                    dp.block[n][i] = p * (dp.block[n][i] - of.delta);
+                    dp.block[n][i] = p * (dp.block[n][i] - own_delta[i / 2]);
                 }
             if (pass == 1)
-                multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(share, dp, tiles.first);
+                multiply_by_columns<FP16, TILE, SIZE>(share, dp, tiles.stage[now].first);
+            __syncthreads();
         }
         if (pass == 0)
             for (int half = 0; half < 2; half++)
-                row[half].delta = lanes_sum(sum[half], 4);
+                own_delta[half] = lanes_sum(sum[half], 4);
     }
     const float factor[2] = {shape.factor, shape.factor};
     store_rows<SIZE>(shape.size, head.queries, first, factor, share, dq);
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
         if (threadIdx.x % 4 == 0 && position < shape.positions)
-            delta[head.row + position] = row[half].delta;
+            delta[head.row + position] = own_delta[half];
     }
 }
 
@@ -198,50 +277,59 @@ __global__ static void __launch_bounds__(WARPS *WARP)
                   const float *delta, float *dk, float *dv)
 {
     DYNAMIC_SHARED(Line, lines);
-    typedef Passing<TILE, SIZE> Tiles;
-    Tiles &tiles = *reinterpret_cast<Tiles *>(lines);
+    Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
     uint32_t keys[SIZE / 16][4], values[SIZE / 16][4];
-    load_rows<SIZE>(shape.size, head.keys, first, k, keys);
-    load_rows<SIZE>(shape.size, head.keys, first, v, values);
     const bool shown[2] = {is_there(head.keys, first + row_of_lane(0)),
                            is_there(head.keys, first + row_of_lane(1))};
+    const bool used = __syncthreads_or(shown[0] || shown[1]);
+    load_rows<SIZE>(shape.size, head.keys, first, k, keys);
+    load_rows<SIZE>(shape.size, head.keys, first, v, values);
     Results<SIZE> key_share = {}, value_share = {};
-    for (int64_t query = queries_begin(shape, first, TILE); query < shape.positions;
-         query += TILE) {
-        __syncthreads();
-        const bool any = load_tile<TILE, SIZE>(shape.size, head.queries, query, dy, tiles.second);
-        if (!__syncthreads_or(any))
-            continue;
-        load_tile<TILE, SIZE>(shape.size, head.queries, query, q, tiles.first);
+    const auto begin = [&](int64_t query, Stage<TILE, SIZE> &stage) {
+        copy_stage<TILE, SIZE>(shape, head.queries, query, bits_below(shape.positions - query), q,
+                               dy, stage);
+        return threadIdx.x < TILE ? kept_at(shape, head, query + threadIdx.x, highest, sums, delta)
+                                  : Kept{};
+    };
+    const auto keep = [&](const Kept &kept, Stage<TILE, SIZE> &stage) {
         if (threadIdx.x < TILE) {
-            const Query of = query_at(shape, head, query + threadIdx.x, highest, sums, delta);
-            tiles.highest[threadIdx.x] = of.highest;
-            tiles.inverse[threadIdx.x] = of.inverse;
-            tiles.delta[threadIdx.x] = of.delta;
+            stage.normal[threadIdx.x] = normal_of(kept);
+            stage.delta[threadIdx.x] = kept.delta;
         }
+    };
+    int64_t query = used ? queries_begin(shape, first, TILE) : shape.positions;
+    keep(begin(query, tiles.stage[0]), tiles.stage[0]);
+    for (int now = 0; query < shape.positions; query += TILE, now = !now) {
+        const Kept coming = begin(query + TILE, tiles.stage[!now]);
+        const Stage<TILE, SIZE> &stage = tiles.stage[now];
+        copies_wait();
         __syncthreads();
-        const int begin[2] = {first_seeing(shape, first + row_of_lane(0), query),
-                              first_seeing(shape, first + row_of_lane(1), query)};
-        Results<TILE> p = {}, ds = {};
-        multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(p, keys, tiles.first);
-        multiply_by_rows<FP16, TILE, SIZE, Tiles::STRIDE>(ds, values, tiles.second);
+        if (__syncthreads_or(has_nonzero<TILE, SIZE>(stage.second))) {
+            Results<TILE> p = {}, ds = {};
+            multiply_by_rows<FP16, TILE, SIZE>(p, keys, stage.first);
+            multiply_by_rows<FP16, TILE, SIZE>(ds, values, stage.second);
+            hide_queries(shape, p, first, query);
+            const float factor = shape.factor * LOG2_E;
 #pragma unroll
-        for (int n = 0; n < TILE / 8; n++)
+            for (int n = 0; n < TILE / 8; n++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int column = 8 * n + column_of_lane() + i % 2;
-                const float score = shape.factor * p.block[n][i];
-                p.block[n][i] =
-                    shown[i / 2] && column >= begin[i / 2]
-                        ? exponent(score - tiles.highest[column]) * tiles.inverse[column]
-                        : 0;
-                ds.block[n][i] = p.block[n][i] * (ds.block[n][i] - tiles.delta[column]);
-            }
-        multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(key_share, ds, tiles.first);
-        multiply_by_columns<FP16, TILE, SIZE, Tiles::STRIDE>(value_share, p, tiles.second);
+                for (int i = 0; i < 4; i++) {
+                    const int column = 8 * n + column_of_lane() + i % 2;
+                    p.block[n][i] = power_of_2(factor * p.block[n][i] - stage.normal[column]);
+                    ds.block[n][i] = p.block[n][i] * (ds.block[n][i] - stage.delta[column]);
+                }
+            multiply_by_columns<FP16, TILE, SIZE>(key_share, ds, stage.first);
+            multiply_by_columns<FP16, TILE, SIZE>(value_share, p, stage.second);
+        }
+        keep(coming, tiles.stage[!now]);
+        __syncthreads();
     }
+    for (int n = 0; n < SIZE / 8; n++)
+        for (int i = 0; i < 4; i++)
+            if (!shown[i / 2])
+                key_share.block[n][i] = value_share.block[n][i] = 0;
     const float factor[2] = {shape.factor, shape.factor}, one[2] = {1, 1};
     store_rows<SIZE>(shape.size, head.keys, first, factor, key_share, dk);
     store_rows<SIZE>(shape.size, head.keys, first, one, value_share, dv);

@@ -9,19 +9,16 @@
 
 enum { WARPS = 4, WARP_ROWS = 16, BLOCK_ROWS = WARPS * WARP_ROWS, LARGEST_HEAD_16 = 128 };
 
-/* Eight numbers, which a lane reads at once. APART unused numbers follow each row of a tile, so
- * reads of different rows hit different memory banks. */
-struct Line {
-    alignas(16) uint16_t number[8];
-};
-enum { APART = 8 };
+enum { STAGES = 2 };
 
-/* The tiles that are streamed: rows in 16 bits, and the numbers of each row. */
+/* The tiles that are streamed: rows in 16 bits, and two numbers for each query. While the warps
+ * multiply one stage, the copies of the next are under way. */
+template <int TILE, int SIZE> struct Stage {
+    Line first[TILE * (SIZE + APART) / 8], second[TILE * (SIZE + APART) / 8];
+    float normal[TILE], delta[TILE];
+};
 template <int TILE, int SIZE> struct Passing {
-    enum { STRIDE = SIZE + APART };
-    uint16_t first[TILE * STRIDE], second[TILE * STRIDE];
-    float highest[TILE], inverse[TILE], delta[TILE];
-    int shown[TILE];
+    Stage<TILE, SIZE> stage[STAGES];
 };
 
 /* The lane's two rows, counted from the block's first row, and the first of its two columns in each
@@ -35,19 +32,16 @@ __device__ static int column_of_lane(void)
     return threadIdx.x % 4 * 2;
 }
 
-/* Number d of a row of x; 0 after its end, and in a hidden or missing row. */
-__device__ static uint32_t number_at(int64_t size, const Rows &rows, const uint16_t *x,
-                                     int64_t position, bool there, int64_t d)
-{
-    return there && d < size ? x[rows.first + position * rows.width + d] : 0;
-}
-
-/* Numbers d and d + 1, in a word. */
+/* Numbers d and d + 1 of a row of x, in a word; 0 after its end, and in a hidden or missing row. */
 __device__ static uint32_t pair_at(int64_t size, const Rows &rows, const uint16_t *x,
                                    int64_t position, bool there, int64_t d)
 {
-    return number_at(size, rows, x, position, there, d) |
-           number_at(size, rows, x, position, there, d + 1) << 16;
+    if (!there || d >= size)
+        return 0;
+    const uint16_t *from = x + rows.first + position * rows.width + d;
+    if (size % 2 == 0)
+        return *reinterpret_cast<const uint32_t *>(from);
+    return from[0] | (d + 1 < size ? (uint32_t)from[1] << 16 : 0);
 }
 
 /* Is a number of the pair neither 0 nor -0? */
@@ -56,49 +50,107 @@ __device__ static bool is_nonzero(uint32_t pair)
     return pair & 0x7fff7fff;
 }
 
-/* Loads rows first.. of one head into a tile. Returns whether this thread loaded a nonzero
- * number. */
-template <int TILE, int SIZE>
-__device__ static bool load_tile_by_pairs(int64_t size, const Rows &rows, int64_t first,
-                                          const uint16_t *x, uint16_t *tile)
+/* Begins to copy a line to shared memory, or zeros if it is not there. */
+__device__ static void copy_line(Line *to, const uint16_t *from, bool there)
 {
-    bool any = false;
-    for (int i = threadIdx.x; i < TILE * SIZE / 2; i += WARPS * WARP) {
-        const int row = i / (SIZE / 2), d = i % (SIZE / 2) * 2;
-        const bool there = is_there(rows, first + row);
-        const uint32_t pair = pair_at(size, rows, x, first + row, there, d);
-        reinterpret_cast<uint32_t *>(tile)[(row * (SIZE + APART) + d) / 2] = pair;
-        any = any || is_nonzero(pair);
-    }
-    return any;
+#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+#else
+    *to = there ? *reinterpret_cast<const Line *>(from) : Line{};
+#endif
 }
 
-/* The same. If rows begin at multiples of four, loads four numbers at once, and issues all loads
- * before it stores the first number. */
-template <int TILE, int SIZE>
-__device__ static bool load_tile(int64_t size, const Rows &rows, int64_t first, const uint16_t *x,
-                                 uint16_t *tile)
+/* Ends the list of the copies for one stage. */
+__device__ static void copies_end(void)
 {
-    enum { LANES = SIZE / 4, STEP = WARPS * WARP / LANES };
-    if (size % 4 != 0)
-        return load_tile_by_pairs<TILE, SIZE>(size, rows, first, x, tile);
-    const int top = threadIdx.x / LANES, d = threadIdx.x % LANES * 4;
-    const uint16_t *from = x + rows.first + (first + top) * rows.width + d;
-    uint2 four[TILE / STEP];
-    bool any = false;
-#pragma unroll
-    for (int i = 0; i < TILE / STEP; i++) {
-        four[i] = {0, 0};
-        if (d < size && is_there(rows, first + top + i * STEP))
-            four[i] = *reinterpret_cast<const uint2 *>(from + i * STEP * rows.width);
-    }
-#pragma unroll
-    for (int i = 0; i < TILE / STEP; i++) {
-        *reinterpret_cast<uint2 *>(tile + (top + i * STEP) * (SIZE + APART) + d) = four[i];
-        any = any || is_nonzero(four[i].x | four[i].y);
-    }
-    return any;
+#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
+
+/* Waits for this thread's copies, except those of the latest stage. */
+__device__ static void copies_wait(void)
+{
+#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+#endif
+}
+
+/* Begins to copy rows first.. of one head into a tile: those with a bit in `there`, the others are
+ * 0. Where rows do not begin at multiples of eight numbers, copies pairs at once. */
+template <int TILE, int SIZE>
+__device__ static void copy_tile(int64_t size, const Rows &rows, int64_t first, uint64_t there,
+                                 const uint16_t *x, Line *tile)
+{
+    enum { LINES = SIZE / 8 };
+    for (int i = threadIdx.x; i < TILE * LINES; i += WARPS * WARP) {
+        const int row = i / LINES, d = i % LINES * 8;
+        const bool is = there >> row & 1 && d < size;
+        Line *to = tile + row * (LINES + APART / 8) + d / 8;
+        if (size % 8 == 0)
+            copy_line(to, is ? x + rows.first + (first + row) * rows.width + d : x, is);
+        else
+            for (int pair = 0; pair < 8; pair += 2)
+                *reinterpret_cast<uint32_t *>(to->number + pair) =
+                    pair_at(size, rows, x, first + row, is, d + pair);
+    }
+}
+
+/* Does this thread's share of a tile have a number other than 0? */
+template <int TILE, int SIZE> __device__ static bool has_nonzero(const Line *tile)
+{
+    enum { LINES = SIZE / 8 };
+    uint32_t any = 0;
+    for (int i = threadIdx.x; i < TILE * LINES; i += WARPS * WARP) {
+        const uint4 four =
+            *reinterpret_cast<const uint4 *>(tile + i / LINES * (LINES + APART / 8) + i % LINES);
+        any |= four.x | four.y | four.z | four.w;
+    }
+    return is_nonzero(any);
+}
+
+/* Bits for the first `count` rows of a tile. */
+__device__ static uint64_t bits_below(int64_t count)
+{
+    return count >= 64 ? ~(uint64_t)0 : count <= 0 ? 0 : ((uint64_t)1 << count) - 1;
+}
+
+/* The tiles of keys before `end` that have a visible key, in order. The masks of a tile are read
+ * one call ahead, so the warp does not wait for them. */
+template <int TILE> struct KeyTiles {
+    const Rows &keys;
+    int64_t end, tile;
+    bool seen[TILE / WARP];
+
+    __device__ KeyTiles(const Rows &keys, int64_t end) : keys(keys), end(end), tile(0)
+    {
+        look();
+    }
+    __device__ void look()
+    {
+#pragma unroll
+        for (int i = 0; i < TILE / (int)WARP; i++)
+            seen[i] = is_there(keys, tile + i * WARP + threadIdx.x % WARP);
+    }
+    /* Sets the first key of the next tile. Returns a bit for each of its visible keys: none after
+     * the last tile. */
+    __device__ uint64_t next(int64_t *key)
+    {
+        uint64_t bits = 0;
+        while (!bits && tile < end) {
+#pragma unroll
+            for (int i = 0; i < TILE / (int)WARP; i++)
+                bits |= (uint64_t)__ballot_sync(ALL_LANES, seen[i]) << i * WARP;
+            *key = tile;
+            tile += TILE;
+            look();
+        }
+        return bits;
+    }
+};
 
 /* Loads the warp's own rows of x as the left factor of products. */
 template <int SIZE>
@@ -126,10 +178,20 @@ __device__ static void store_rows(int64_t size, const Rows &rows, int64_t first,
 #pragma unroll
     for (int n = 0; n < SIZE / 8; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int64_t position = first + row_of_lane(i / 2);
-            const int d = 8 * n + column_of_lane() + i % 2;
-            if (position < rows.count && d < size)
-                y[rows.first + position * rows.width + d] = factor[i / 2] * results.block[n][i];
+        for (int half = 0; half < 2; half++) {
+            const int64_t position = first + row_of_lane(half);
+            const int d = 8 * n + column_of_lane();
+            if (position >= rows.count || d >= size)
+                continue;
+            float *to = y + rows.first + position * rows.width + d;
+            const float2 two = {factor[half] * results.block[n][2 * half],
+                                factor[half] * results.block[n][2 * half + 1]};
+            if (size % 2 == 0)
+                *reinterpret_cast<float2 *>(to) = two;
+            else {
+                to[0] = two.x;
+                if (d + 1 < size)
+                    to[1] = two.y;
+            }
         }
 }

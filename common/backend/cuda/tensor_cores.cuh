@@ -109,10 +109,17 @@ template <int COLUMNS> struct Results {
     float block[COLUMNS / 8][4];
 };
 
-/** c [16,ROWS] += a [16,SIZE] · tile [ROWS,SIZE]^T; rows of the tile are STRIDE numbers apart. */
-template <bool FP16, int ROWS, int SIZE, int STRIDE>
+/** Eight numbers, which a lane copies at once. APART unused numbers follow each row of a tile in
+ *  shared memory, so reads of different rows hit different memory banks. */
+struct Line {
+    alignas(16) uint16_t number[8];
+};
+enum { APART = 8 };
+
+/** c [16,ROWS] += a [16,SIZE] · tile [ROWS,SIZE]^T. */
+template <bool FP16, int ROWS, int SIZE>
 __device__ inline void multiply_by_rows(Results<ROWS> &c, const uint32_t (&a)[SIZE / 16][4],
-                                        const uint16_t *tile)
+                                        const Line *tile)
 {
     const int matrix = threadIdx.x % WARP / 8, row = matrix / 2 * 8 + threadIdx.x % 8,
               column = matrix % 2 * 8;
@@ -121,16 +128,17 @@ __device__ inline void multiply_by_rows(Results<ROWS> &c, const uint32_t (&a)[SI
 #pragma unroll
         for (int n = 0; n < ROWS / 16; n++) {
             uint32_t b[4];
-            load_matrices<false>(b, tile + (16 * n + row) * STRIDE + 16 * k + column);
+            load_matrices<false>(b,
+                                 tile->number + (16 * n + row) * (SIZE + APART) + 16 * k + column);
             multiply_add<FP16>(c.block[2 * n], a[k], b[0], b[1]);
             multiply_add<FP16>(c.block[2 * n + 1], a[k], b[2], b[3]);
         }
 }
 
 /** c [16,SIZE] += weights [16,ROWS], rounded, · tile [ROWS,SIZE]. */
-template <bool FP16, int ROWS, int SIZE, int STRIDE>
+template <bool FP16, int ROWS, int SIZE>
 __device__ inline void multiply_by_columns(Results<SIZE> &c, const Results<ROWS> &weights,
-                                           const uint16_t *tile)
+                                           const Line *tile)
 {
     const int matrix = threadIdx.x % WARP / 8, row = matrix % 2 * 8 + threadIdx.x % 8,
               column = matrix / 2 * 8;
@@ -143,7 +151,8 @@ __device__ inline void multiply_by_columns(Results<SIZE> &c, const Results<ROWS>
 #pragma unroll
         for (int n = 0; n < SIZE / 16; n++) {
             uint32_t b[4];
-            load_matrices<true>(b, tile + (16 * k + row) * STRIDE + 16 * n + column);
+            load_matrices<true>(b,
+                                tile->number + (16 * k + row) * (SIZE + APART) + 16 * n + column);
             multiply_add<FP16>(c.block[2 * n], a, b[0], b[1]);
             multiply_add<FP16>(c.block[2 * n + 1], a, b[2], b[3]);
         }

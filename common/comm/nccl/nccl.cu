@@ -319,12 +319,13 @@ static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_poke,
                                     nccl_leave};
 
-/* The loaded library may differ from the header's version. */
+/* The loaded library may differ from the header's version. The releases of one minor version have
+ * the same functions, so an older one of these will do. */
 static int check_version(void)
 {
     int version = 0;
     ncclGetVersion(&version);
-    if (version < NCCL_VERSION_CODE)
+    if (version / 100 < NCCL_VERSION_CODE / 100)
         misuse("LD_LIBRARY_PATH=folder of a newer libnccl.so.2, or TRANSPORT=mpi, which does not "
                "need NCCL",
                "the loaded NCCL is %d.%d.%d, older than the %d.%d.%d that the kit was built with%s",

@@ -44,8 +44,12 @@ struct alignas(16) float4 {
     float x, y, z, w;
 };
 
-struct alignas(8) uint2 {
-    unsigned x, y;
+struct alignas(8) float2 {
+    float x, y;
+};
+
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
 };
 
 /** The current thread, in CUDA's terms. */
@@ -94,6 +98,14 @@ template <typename T> static inline T emulated_exchange(T value, int from)
 template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int other)
 {
     return emulated_exchange(value, static_cast<int>(threadIdx.x % warpSize) ^ other);
+}
+
+static inline unsigned __ballot_sync(unsigned, int mine)
+{
+    unsigned votes = (unsigned)(mine != 0) << threadIdx.x % warpSize;
+    for (int other = warpSize / 2; other > 0; other /= 2)
+        votes |= __shfl_xor_sync(0, votes, other);
+    return votes;
 }
 
 /** The instructions for tensor cores (backend/cuda/tensor_cores.cuh). */
