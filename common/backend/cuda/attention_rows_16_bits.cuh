@@ -1,8 +1,10 @@
 /** @file
- * How rows of a head get to shared memory or to a warp's registers, and how results are written: for
- * attention_16_bits.cu.
+ * How rows of a head get to shared memory or to a warp's registers, which scores are hidden, and how
+ * results are written: for attention_16_bits.cu.
  */
 #pragma once
+
+#include <cmath>
 
 #include "backend/cuda/attention.cuh"
 #include "backend/cuda/tensor_cores.cuh"
@@ -168,6 +170,88 @@ __device__ static bool load_rows(int64_t size, const Rows &rows, int64_t first, 
             any = any || is_nonzero(pairs[k][word]);
         }
     return any;
+}
+
+static const float LOG2_E = 1.4426950408889634f;
+
+/* 2^x. Exponentials are powers of two here: the logarithm of e is part of the factor of scores. */
+__device__ static float power_of_2(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+/* The last key that the query sees, counted from the tile's first key, `key`; negative if it sees
+ * no key of the tile. */
+__device__ static int64_t last_seen(const Shape &shape, int64_t query, int64_t key)
+{
+    return query + shape.ahead - key;
+}
+
+/* The first query that sees the key, counted from the tile's first query, `query`. */
+__device__ static int64_t first_seeing(const Shape &shape, int64_t key, int64_t query)
+{
+    return key - shape.ahead - query;
+}
+
+/* The first row of the warp, counted from the block's first row. */
+__device__ static int first_row_of_warp(void)
+{
+    return threadIdx.x / WARP * WARP_ROWS;
+}
+
+/* Hides the scores without a bit in the set of the lane's row. */
+template <int TILE>
+__device__ static void hide(Results<TILE> &scores, uint64_t shown0, uint64_t shown1)
+{
+    const uint64_t shown[2] = {shown0 >> column_of_lane(), shown1 >> column_of_lane()};
+#pragma unroll
+    for (int n = 0; n < TILE / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(shown[i / 2] >> (8 * n + i % 2) & 1))
+                scores.block[n][i] = -INFINITY;
+}
+
+/* Hides the scores of keys without a bit in `seen`, and of those after the last one that a query
+ * sees; queries are the rows. */
+template <int TILE>
+__device__ static void hide_keys(const Shape &shape, Results<TILE> &scores, int64_t first,
+                                 int64_t key, uint64_t seen)
+{
+    if (seen == bits_below(TILE) && last_seen(shape, first + first_row_of_warp(), key) >= TILE - 1)
+        return;
+    hide(scores, seen & bits_below(last_seen(shape, first + row_of_lane(0), key) + 1),
+         seen & bits_below(last_seen(shape, first + row_of_lane(1), key) + 1));
+}
+
+/* Hides the scores of queries before the first one that sees the key; keys are the rows. */
+template <int TILE>
+__device__ static void hide_queries(const Shape &shape, Results<TILE> &scores, int64_t first,
+                                    int64_t query)
+{
+    if (first_seeing(shape, first + first_row_of_warp() + WARP_ROWS - 1, query) <= 0)
+        return;
+    hide(scores, ~bits_below(first_seeing(shape, first + row_of_lane(0), query)),
+         ~bits_below(first_seeing(shape, first + row_of_lane(1), query)));
+}
+
+/* Begins to copy a tile of keys and values, or of queries and gradients, if it has rows. */
+template <int TILE, int SIZE>
+__device__ static void copy_stage(const Shape &shape, const Rows &rows, int64_t first,
+                                  uint64_t there, const uint16_t *x, const uint16_t *z,
+                                  Stage<TILE, SIZE> &stage)
+{
+    if (there) {
+        copy_tile<TILE, SIZE>(shape.size, rows, first, there, x, stage.first);
+        copy_tile<TILE, SIZE>(shape.size, rows, first, there, z, stage.second);
+    }
+    copies_end();
 }
 
 /* Writes the warp's rows times factor[half]. */
