@@ -11,12 +11,12 @@ static bool may_harm(const Entry *note, Check check)
            check == INPUT_GRADIENT;
 }
 
-/* The broken placement rules that a rank noted and that may be the cause, the first of each line. They
+/* Up to two broken placement rules that a rank noted and that may be the cause, with different HINTs. They
  * name the line, and the numbers show that it mattered. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;
-    const void *lines[2] = {NULL};
+    const Problem *first = NULL;
     int count = 0;
     text[0] = '\0';
     while (count < 2 && (entry = next_entry(t->outcome->wrote[t->rank], entry))) {
@@ -24,12 +24,13 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
                                          !follows_wrong_gradient(t, want)
                                      ? problem_of(entry)
                                      : NULL;
-        if (!problem || (count > 0 && entry->address == lines[0]))
+        if (!problem || (first && !strcmp(problem->hint, first->hint)))
             continue;
         const char *line = line_of(entry->address);
         append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,
                line[0] ? _(", at ") : "", line, _("HINT: "), problem->hint);
-        lines[count++] = entry->address;
+        first = problem;
+        count++;
     }
     return count > 0;
 }

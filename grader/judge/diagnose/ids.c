@@ -97,8 +97,8 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     return says(e, first == wrong
                        ? _("rows for the first id of each rank are zero: a rank's rows begin with "
                            "row shard_begin() and end before shard_begin() plus their number")
-                       : _("rows for the last id of each rank are zero: a rank's rows begin with "
-                           "row shard_begin() and end before shard_begin() plus their number"));
+                       : _("rows for the last id of each rank are zero: the `end` of ids_between "
+                           "is the row after them, shard_begin() plus their number"));
 }
 
 /* The table in the step of this output. */

@@ -109,7 +109,7 @@ static const char *made_of_wrong_split(const Trial *t, const Entry *got, const E
                  group_names[want->label.index], last->name);
     else if (!strcmp(last->name, "split") && right & ~last->members)
         snprintf(text, sizeof text,
-                 _("the %s%s%s is a split of %s, which lacks rank %d: split mesh->world"),
+                 _("the %s%s%s divides the group %s, which lacks rank %d: split mesh->world"),
                  last->name, *line ? _(" at ") : "", line, group_text(last, group),
                  __builtin_ctzll(right & ~last->members));
     else
