@@ -174,12 +174,14 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
         odd = odd < 0 ? r : odd;
         count++;
     }
-    if (odd < 0 || right == 0)
+    if (odd < 0 || (right == 0 && count > 1))
         return false;
     const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
     if (!b->member[odd])
         return says(e, _("it contains the contribution of rank %d, which is in another group"),
                     odd);
+    if (is_near(times[odd], 0) && odd == e->trial->rank)
+        return says(e, _("this rank's own contribution is missing%s"), others);
     if (is_near(times[odd], 0))
         return says(
             e,

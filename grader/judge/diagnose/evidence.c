@@ -108,6 +108,8 @@ bool nothing_flowed_back(const Evidence *e)
 {
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
+    if (e->want->label.of == AN_OPERATION)
+        return says(e, _("it is zero everywhere"));
     if (e->trial->result->lab->over_replicas)
         return says(
             e, _("it is zero everywhere: a quotient such as 1 / mesh->dp_degree is 0 when both are "

@@ -11,8 +11,15 @@ static bool may_harm(const Entry *note, Check check)
            check == INPUT_GRADIENT;
 }
 
-/* Up to two broken placement rules that a rank noted and that may be the cause, with different HINTs. They
- * name the line, and the numbers show that it mattered. */
+/* Is this rule about duplication (f)? */
+static bool is_about_f(const Problem *problem)
+{
+    return strstr(problem->what, "duplication") || strstr(problem->hint, "duplication");
+}
+
+/* The first broken placement rule that a rank noted and that may be the cause. It names the line, and
+ * the numbers show that it mattered. Then another one about f, which has a cause of its own: values are
+ * the same with f and without. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;
@@ -24,7 +31,7 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
                                          !follows_wrong_gradient(t, want)
                                      ? problem_of(entry)
                                      : NULL;
-        if (!problem || (first && !strcmp(problem->hint, first->hint)))
+        if (!problem || (first && (!is_about_f(problem) || !strcmp(problem->hint, first->hint))))
             continue;
         const char *line = line_of(entry->address);
         append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,

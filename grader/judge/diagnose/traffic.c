@@ -73,14 +73,21 @@ static bool gathers_instead(const Trial *t, const Entry *want)
     return reduces_in_reference && call_in_pass(t, want, gathers);
 }
 
-/* What the ranks send on one line of the lab. */
+/* What the ranks send in the calls on one line of the lab that send equally much, or in its messages. */
 typedef struct Expense {
     const Call *call; /* the first one there */
     double sent, calls;
-    bool alike; /* all calls there send as much as the first one */
+    bool alike; /* all of them send as much as the first one */
 } Expense;
 
-enum { LINES = 16 }; /* the most lines of a pass that are told apart */
+enum { LINES = 10 }; /* the most lines of a pass that are told apart */
+
+static bool is_there(const Expense *of, const Call *call)
+{
+    return !strcmp(of->call->name, call->name) &&
+           !strcmp(line_of(of->call->address), line_of(call->address)) &&
+           (call->rule == MESSAGE || of->call->charged == call->charged);
+}
 
 /* Lists on which lines this pass sends numbers. Returns how many there are, or 0 if these are not all
  * that the ranks sent. */
@@ -94,8 +101,7 @@ static int expenses_of(const Trial *t, const Entry *want, double sent, Expense o
             int k = 0;
             if (!is_in_pass(call, want) || call->charged == 0)
                 continue;
-            while (k < count && (of[k].call->address != call->address ||
-                                 strcmp(of[k].call->name, call->name) != 0))
+            while (k < count && !is_there(&of[k], call))
                 k++;
             if (k == LINES)
                 return 0;
@@ -109,25 +115,21 @@ static int expenses_of(const Trial *t, const Entry *want, double sent, Expense o
     return fabs(all - sent) < 0.5 ? count : 0;
 }
 
-/* The only line without which the ranks would send what suffices, or NULL. */
-static const Expense *needless(const Expense *of, int count, double sent, double enough)
+/* The only set of lines without which the ranks would send what suffices, as bits, or 0. */
+static unsigned needless(const Expense *of, int count, double excess)
 {
-    const Expense *found = NULL;
-    for (int i = 0; i < count; i++) {
-        if (fabs(sent - of[i].sent - enough) >= 0.5)
+    unsigned found = 0;
+    for (unsigned set = 1; set < 1u << count; set++) {
+        double sent = 0;
+        for (int i = 0; i < count; i++)
+            sent += set >> i & 1 ? of[i].sent : 0;
+        if (fabs(sent - excess) >= 0.5)
             continue;
         if (found)
-            return NULL;
-        found = &of[i];
+            return 0;
+        found = set;
     }
     return found;
-}
-
-/* Appends "all_gather at colrow-pair.c:24". */
-static void append_place(const Call *call, char *text, size_t size)
-{
-    const char *line = line_of(call->address);
-    append(text, size, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
 }
 
 /* Tells which of its calls make this pass send more than suffices. */
@@ -138,21 +140,26 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
     char place[120] = "";
     const double n = exchanging_ranks(t->c), times = sent / enough;
     const int count = expenses_of(t, want, sent, of);
-    const Expense *found = needless(of, count, sent, enough), *most = of;
+    const unsigned extra = needless(of, count, sent - enough);
+    const Expense *most = of;
     for (int i = 1; i < count; i++)
         most = of[i].sent > most->sent ? &of[i] : most;
     if (count == 0) {
         snprintf(text, 240, "%s", _("make trace shows what each call of the pass sends"));
         return;
     }
-    const Call *call = found ? found->call : most->call;
+    const Call *call = extra ? of[__builtin_ctz(extra)].call : most->call;
     const double each = (double)call->sent[0].count;
-    append_place(call, place, sizeof place);
-    if (found)
-        snprintf(text, 240,
-                 _("this pass does without the %s, which sends %.0f of them: no rank needs what it "
-                   "brings from the others"),
-                 place, found->sent);
+    const char *line = line_of(call->address);
+    append(place, sizeof place, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
+    if (__builtin_popcount(extra) > 1)
+        append(place, sizeof place, _(" and those on %d other lines"),
+               __builtin_popcount(extra) - 1);
+    if (extra)
+        snprintf(
+            text, 240,
+            _("this pass does without the %s (%.0f numbers): no rank needs the others' numbers there"),
+            place, sent - enough);
     else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
              2 * (n - 1) * t->c->world * each == enough * n)
         snprintf(text, 240,
@@ -160,7 +167,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
                    "reduce-scatter, then an all-gather) sends fewer"),
                  most->calls, each);
     else if (count == 1 && most->alike && most->calls == t->c->world && call->root == NOBODY &&
-             call->rule != MESSAGE && fmod(each, times) == 0)
+             call->rule != MESSAGE && fmod(each, times) == 0 && !t->result->check[FORWARD].failed)
         snprintf(text, 240, _("the %s takes %.0f numbers from each rank, where %.0f suffice"),
                  place, each, each / times);
     else
@@ -215,7 +222,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
 {
     char communications[160], where[240];
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
-    const bool many = usual > 0 && times == round(times) && calls == times * usual;
+    const bool many = usual > 0 && fabs(calls - times * usual) < 1e-6;
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
              usual);
     if (enough > 0)

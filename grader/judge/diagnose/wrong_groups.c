@@ -178,14 +178,18 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
     if (is_rank && all_are(t, label, IN_WORLD))
         return _(
             "this is the rank's number in the world, not its place in the group, where ranks count from 0");
-    if (is_rank && is_dp && all_are(t, label, IN_TP))
-        return _(
-            "two ranks of the same replica have different replica numbers: this is the tp_rank");
+    const bool by_tp = all_are(t, label, IN_TP);
+    if (is_rank && is_dp && (by_tp || all_are(t, label, BY_GROUPS)))
+        return of_remainder(
+            _("two ranks of the same replica have different replica numbers: this "
+              "is the remainder rank %% %d, but a replica is a quotient, rank / tp"),
+            by_tp ? t->c->tp : replicas_of(t->c));
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
-        return _("it is not this rank's place in the group, but the rank modulo the number of "
-                 "groups, which is right only where there are tp groups, as with 4 ranks and tp = 2");
+        return _(
+            "it is not this rank's place in the group, but the rank modulo the number of "
+            "groups, which is right only where there are tp groups, as with 4 ranks and tp = 2");
     if (is_rank && is_dp && all_are(t, label, OVER_GROUPS))
         return _("it is not this rank's place in the group, but the rank divided by the number of "
                  "replicas, which is right only where there are tp of them, as with 4 ranks and tp "
