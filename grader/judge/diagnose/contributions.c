@@ -140,13 +140,32 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
+/* Does this rank send n - 1 messages in this pass, all to the rank `to`, and make no collective call? */
+static bool sends_around(const Evidence *e, int n, int to)
+{
+    const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];
+    Label pass = e->want->label;
+    int sent = 0;
+    pass.what = pass.what == OUTPUT_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (!label_equal(&call->where, &pass) || call->charged == 0)
+            continue;
+        if (call->rule != MESSAGE || call->to != to)
+            return false;
+        sent++;
+    }
+    return sent == n - 1;
+}
+
 /* Does each rank of a ring pass on its running sum, in this direction? After n - 1 rounds, the sum of a
  * rank contains the rank that is k before it C(n - 1, k) times. */
 static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int direction)
 {
     const Members group = tp_group(e->c, e->trial->rank);
     const int n = group.count, place = place_in(group, e->trial->rank);
-    bool fits = n > 2;
+    bool fits = n > 2 && e->trial->outcome->calls &&
+                sends_around(e, n, group.first + (place + n + direction) % n * group.stride);
     double binomial = 1;
     for (int k = 0; k < n && fits; k++) {
         const double is = times[group.first + (place + n - direction * k) % n * group.stride];
@@ -174,14 +193,15 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
         odd = odd < 0 ? r : odd;
         count++;
     }
-    if (odd < 0 || (right == 0 && count > 1))
+    if (odd < 0 || right == 0)
         return false;
     const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
     if (!b->member[odd])
         return says(e, _("it contains the contribution of rank %d, which is in another group"),
                     odd);
     if (is_near(times[odd], 0) && odd == e->trial->rank)
-        return says(e, _("this rank's own contribution is missing%s"), others);
+        return says(e, _("the contribution of rank %d is missing, which is this rank itself%s"),
+                    odd, others);
     if (is_near(times[odd], 0))
         return says(
             e,
