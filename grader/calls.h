@@ -107,6 +107,7 @@ typedef struct Call {
     int32_t some;                  /**< a wait that any one of its requests ends */
     int32_t returned, completed;   /**< the rank left the call; what the call started is complete */
     int64_t multiplied;            /**< multiply-adds of its rank from work_begin() to this call */
+    double charged;                /**< what its rank sends in it, in numbers of 4 bytes */
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
     void *inner; /**< the same, in the function that made the call; see callsite_outermost() */

@@ -10,23 +10,31 @@ static Tensor *called(const PairCall *call, bool backward, Tensor *x)
     return (backward ? call->op.backward : call->op.forward)(x, call->mesh);
 }
 
+/* Is a result of this shape neither tp times as large as the argument nor 1/tp of it? */
+static bool is_sized_wrongly(const PairCall *call, const Tensor *x, const Tensor *y)
+{
+    const int64_t ranks = call->mesh->tp_degree, is = tensor_count(y), of = tensor_count(x);
+    return is != of * ranks && is * ranks != of;
+}
+
 static void pair_gradient(Node *node, Tensor *dy)
 {
     const PairCall *call = &node->with.pair;
     Tensor *x = node->input[0], *dx = called(call, true, dy);
-    if (dx && shape_equal(dx->shape, dy->shape) && !shape_equal(dy->shape, x->shape))
-        misuse(call->along[true] || call->resizes
-                   ? N_("the gradient has the argument's shape: backward joins what forward "
-                        "has cut, and cuts what forward has joined")
-                   : N_("the gradient has the argument's shape: should forward's result have it "
-                        "too?"),
-               "%s: forward returned %s for an argument %s, and backward returned the gradient in "
-               "that shape",
-               call->op.name, TENSOR_TEXT(dx), TENSOR_TEXT(x));
+    const bool resizes = call->along[true] || call->resizes;
     if (!dx || !shape_equal(dx->shape, x->shape))
-        misuse("return a gradient of the argument's shape",
-               "%s, backward: it returned %s for an argument %s", call->op.name,
-               dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x));
+        misuse(resizes && is_sized_wrongly(call, x, dy)
+                   ? N_("look at the forward pass first: its result has the wrong size, and so has "
+                        "the gradient that backward takes")
+               : !dx || !shape_equal(dx->shape, dy->shape)
+                   ? N_("return a gradient of the argument's shape")
+               : resizes ? N_("the gradient has the argument's shape: backward joins what forward "
+                              "has cut, and cuts what forward has joined")
+                         : N_("the gradient has the argument's shape: should forward's result "
+                              "have it too?"),
+               "%s, backward: it returned %s for an argument %s, for which forward returned %s",
+               call->op.name, dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x),
+               TENSOR_TEXT(node->output));
     gradient_add(x, ready(dx));
 }
 

@@ -303,8 +303,7 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y)
 Tensor *ready(Tensor *x)
 {
     if (x->summing)
-        misuse_since(x->summing,
-                     "call pending_wait() on the result of group_all_reduce_start first",
+        misuse_since(x->summing, "use it before the start, or after pending_wait()",
                      "a tensor was used while its sum was still in progress");
     if (x->buffer)
         return x;

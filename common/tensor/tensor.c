@@ -80,7 +80,9 @@ const char *tensor_text(const Tensor *x, char text[96])
                  _("a tensor that was overwritten: its numbers are at tensor_data(x), not at x"));
         return text;
     }
-    snprintf(text, 96, "%s %s", SHAPE_TEXT(x->shape), _(placement_text(x->placement, placement)));
+    const bool known = x->placement.kind != UNKNOWN;
+    snprintf(text, 96, "%s%s%s", SHAPE_TEXT(x->shape), known ? " " : "",
+             known ? _(placement_text(x->placement, placement)) : "");
     return text;
 }
 

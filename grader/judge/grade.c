@@ -243,15 +243,19 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* If the numbers reveal no cause, a pattern that separates failing from passing cases may. */
+/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing cases
+ * may. It follows the first line, so that checks that fail alike have it in common. */
 static void tell_patterns(LabResult *result)
 {
-    char line[800];
+    char line[800], rest[sizeof result->check->reason];
     for (int check = 0; check < CHECKS; check++) {
         CheckResult *r = &result->check[check];
-        if (!r->failed || r->explained || !pattern_text(&r->pattern, line, sizeof line))
+        if (!r->failed || (r->explained && (!r->only_factor || result->not_run > 0)) ||
+            !pattern_text(&r->pattern, line, sizeof line))
             continue;
-        append(r->reason, sizeof r->reason, "\n%s", line);
+        const size_t first = strcspn(r->reason, "\n");
+        snprintf(rest, sizeof rest, "%s", r->reason + first);
+        snprintf(r->reason + first, sizeof r->reason - first, "\n%s%s", line, rest);
     }
 }
 

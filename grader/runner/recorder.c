@@ -152,6 +152,7 @@ void charge(bool collective, double elements, MPI_Datatype type)
         return;
     if (type != MPI_DATATYPE_NULL)
         PMPI_Type_size(type, &size);
+    recorder.current->charged += elements * size / 4;
     recorder.traffic.elements += elements * size / 4;
     recorder.traffic.calls += collective;
     recorder.traffic.empty += !collective && elements == 0;

@@ -269,7 +269,7 @@ START_TEST(a_custom_operation_must_return_tensors_of_the_right_shape)
     x = reals_of(2, 3, 4), dy = reals_of(2, 4, 1);
     y = apply(&wrong_forward, x, &mesh);
     dy->shape = y->shape;
-    ASSERT_MISUSE((tape_backward(tape, y, dy), 0), "mine: forward returned [2,4]", "[2,3,4]");
+    ASSERT_MISUSE((tape_backward(tape, y, dy), 0), "for which forward returned [2,4]", "[2,3,4]");
 }
 END_TEST
 

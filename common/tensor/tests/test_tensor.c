@@ -54,6 +54,8 @@ START_TEST(messages_show_shape_and_placement)
     char text[96];
     Tensor x = {.shape = SHAPE(2, 3, 24), .placement = {SHARD, 2}};
     ck_assert_str_eq(tensor_text(&x, text), "[2,3,24] shard(2)");
+    x.placement.kind = UNKNOWN;
+    ck_assert_str_eq(tensor_text(&x, text), "[2,3,24]");
     const char *const names[] = {"whole",       "copied",  "shard(0)",
                                  "partial sum", "unknown", "undecided"};
     for (int kind = WHOLE; kind <= UNDECIDED; kind++)

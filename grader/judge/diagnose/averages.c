@@ -72,20 +72,27 @@ bool summed_elsewhere(const Evidence *e)
                      "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
 }
 
-bool divided_by_bucket_count(const Evidence *e)
+/* Is the sum in each bucket divided by this number times the number of buckets of its round? */
+static bool is_divided_by_buckets(const Evidence *e, int times)
 {
-    if (e->want->check != GRADIENT)
-        return false;
-    if (only_first_divided(e))
-        return true;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < replica_buckets(round); i++) {
             double divisor =
                 divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
-            if (!(fabs(divisor - replica_buckets(round)) < 1e-3))
+            if (!(fabs(divisor - times * replica_buckets(round)) < 1e-3))
                 return false;
         }
-    return says(e, _("it is divided by the number of buckets: divide by the number of replicas"));
+    return true;
+}
+
+bool divided_by_bucket_count(const Evidence *e)
+{
+    if (e->want->check != GRADIENT)
+        return false;
+    return only_first_divided(e) ||
+           ((is_divided_by_buckets(e, 1) || is_divided_by_buckets(e, replicas_of(e->c))) &&
+            says(e, _("it is divided by the number of buckets: divide by the number of replicas, "
+                      "and by nothing else")));
 }
 
 enum { CALLS = 1 }; /* index in a TRAFFIC entry: the calls in which ranks wait for each other */

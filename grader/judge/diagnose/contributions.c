@@ -2,18 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
 #include "grader/labs/sharded.h"
-
-typedef struct Brought {
-    int ranks;
-    bool member[MAX_RANKS]; /* should this rank's numbers be in the sum? */
-    double share;           /* the factor for a member's numbers */
-    double *numbers[MAX_RANKS];
-} Brought;
 
 /* Writes the key of the inputs whose sum this result is; false if it is not a sum. */
 static bool inputs_of(const Entry *want, char key[KEY_SIZE])
@@ -56,122 +49,6 @@ static bool find_brought(const Evidence *e, Brought *b)
     tape_free(run.tape);
     pool_free(run.pool);
     return true;
-}
-
-/* ---- an operation other than the sum --------------------------------------------------------------------- */
-
-static double product(double a, double b)
-{
-    return a * b;
-}
-
-static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(double, double),
-                      double factor)
-{
-    for (int64_t i = 0; i < e->count; i++) {
-        double y = 0;
-        bool begun = false;
-        for (int r = 0; r < b->ranks; r++)
-            if (b->member[r]) {
-                y = begun ? operation(y, b->numbers[r][i]) : b->numbers[r][i];
-                begun = true;
-            }
-        if (!(fabs(e->is[i] - factor * y) <= e->tolerance))
-            return false;
-    }
-    return true;
-}
-
-static bool another_operation(const Evidence *e, const Brought *b)
-{
-    static const struct {
-        double (*operation)(double, double);
-        const char *name;
-    } operations[] = {
-        {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-        if (folded_by(e, b, operations[i].operation, 1) ||
-            folded_by(e, b, operations[i].operation, b->share))
-            return says(e, _("it is %s of the ranks' numbers instead of %s"), _(operations[i].name),
-                        b->share == 1 ? _("their sum") : _("their mean"));
-    return false;
-}
-
-/* Were pairs of floats added as if each were a double? Looks at the upper halves of these sums. */
-static bool added_as_doubles(const Evidence *e, const Brought *b)
-{
-    int64_t explained = 0;
-    for (int64_t i = 0; i + 1 < e->count; i += 2) {
-        double sum = 0, one;
-        for (int r = 0; r < b->ranks; r++)
-            if (b->member[r]) {
-                float pair[2] = {(float)b->numbers[r][i], (float)b->numbers[r][i + 1]};
-                memcpy(&one, pair, sizeof one);
-                sum += one;
-            }
-        float halves[2];
-        memcpy(halves, &sum, sizeof halves);
-        double upper = halves[1];
-        if (!(isnan(upper) && isnan(e->is[i + 1])) && !(upper == e->is[i + 1]) &&
-            !(fabs(upper - e->is[i + 1]) <= 1e-6 * fabs(upper)))
-            return false;
-        explained += !(fabs(e->is[i + 1] - e->right[i + 1]) <= e->tolerance);
-    }
-    if (explained < 2)
-        return false;
-    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds float "
-                     "(MPI_FLOAT)"));
-}
-
-/* Were doubles added as if they were floats, half by half? An exchange of `count` floats covers
- * only the first half of the doubles. */
-static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
-{
-    int64_t explained = 0;
-    for (int64_t i = 0; i < e->count / 2; i++) {
-        float sum[2] = {0}, halves[2];
-        bool begun = false;
-        double all;
-        for (int r = 0; r < b->ranks; r++)
-            if (b->member[r]) {
-                memcpy(halves, &b->numbers[r][i], sizeof halves);
-                sum[0] = begun ? sum[0] + halves[0] : halves[0];
-                sum[1] = begun ? sum[1] + halves[1] : halves[1];
-                begun = true;
-            }
-        memcpy(&all, sum, sizeof all);
-        if (!(fabs(all - e->is[i]) <= 1e-5 * fabs(all)))
-            return false;
-        explained += !is_right(e, i);
-    }
-    return explained >= 2 && says(e, _("doubles were added as if each were two floats: pass "
-                                       "MPI_DOUBLE for them, or add floats"));
-}
-
-static float added_bits(const Brought *b, int64_t i)
-{
-    uint32_t sum = 0, bits;
-    float y;
-    for (int r = 0; r < b->ranks; r++)
-        if (b->member[r]) {
-            float one = (float)b->numbers[r][i];
-            memcpy(&bits, &one, sizeof bits);
-            sum += bits;
-        }
-    memcpy(&y, &sum, sizeof y);
-    return y;
-}
-
-static bool added_as_integers(const Evidence *e, const Brought *b)
-{
-    for (int64_t i = 0; i < e->count; i++) {
-        double sum = added_bits(b, i), scaled = (float)(sum * b->share);
-        bool none = isnan(sum) && isnan(e->is[i]);
-        if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
-            return false;
-    }
-    return says(
-        e, _("the numbers were added as if they were integers: a tensor holds float (MPI_FLOAT)"));
 }
 
 /* ---- which contributions it contains --------------------------------------------------------------------- */
@@ -263,6 +140,41 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
+/* Does this rank send n - 1 messages in this pass, all to the rank `to`, and make no collective call? */
+static bool sends_around(const Evidence *e, int n, int to)
+{
+    const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];
+    Label pass = e->want->label;
+    int sent = 0;
+    pass.what = pass.what == OUTPUT_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (!label_equal(&call->where, &pass) || call->charged == 0)
+            continue;
+        if (call->rule != MESSAGE || call->to != to)
+            return false;
+        sent++;
+    }
+    return sent == n - 1;
+}
+
+/* Does each rank of a ring pass on its running sum, in this direction? After n - 1 rounds, the sum of a
+ * rank contains the rank that is k before it C(n - 1, k) times. */
+static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int direction)
+{
+    const Members group = tp_group(e->c, e->trial->rank);
+    const int n = group.count, place = place_in(group, e->trial->rank);
+    bool fits = n > 2 && e->trial->outcome->calls &&
+                sends_around(e, n, group.first + (place + n + direction) % n * group.stride);
+    double binomial = 1;
+    for (int k = 0; k < n && fits; k++) {
+        const double is = times[group.first + (place + n - direction * k) % n * group.stride];
+        fits = isnan(is) || is_near(is, binomial);
+        binomial *= (double)(n - 1 - k) / (k + 1);
+    }
+    return fits;
+}
+
 /* Are some members missing from the result or counted several times, and all others counted
  * once? */
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
@@ -287,11 +199,19 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
     if (!b->member[odd])
         return says(e, _("it contains the contribution of rank %d, which is in another group"),
                     odd);
+    if (is_near(times[odd], 0) && odd == e->trial->rank)
+        return says(e, _("the contribution of rank %d is missing, which is this rank itself%s"),
+                    odd, others);
     if (is_near(times[odd], 0))
         return says(
             e,
             _("the contribution of rank %d is missing%s: the exchange does not reach every rank"),
             odd, others);
+    if (e->want->check != GRADIENT && (passes_on_sums(e, times, 1) || passes_on_sums(e, times, -1)))
+        others = _(": a rank passes on its running sum, and so sends again what it has sent "
+                   "before. Pass on what arrived in the round before");
+    if (is_near(times[odd], 2))
+        return says(e, _("it contains the contribution of rank %d twice%s"), odd, others);
     return says(e, _("it contains the contribution of rank %d %g times%s"), odd, round(times[odd]),
                 others);
 }
@@ -302,10 +222,9 @@ bool made_of_contributions(const Evidence *e)
     double times[MAX_RANKS];
     if (!find_brought(e, &b))
         return false;
-    bool found = another_operation(e, &b) || added_as_doubles(e, &b) ||
-                 doubles_added_as_halves(e, &b) || added_as_integers(e, &b) ||
-                 (times_of_ranks(e, &b, times) &&
-                  (sum_over_world(e, &b, times) || wrong_times(e, &b, times)));
+    bool found =
+        combined_otherwise(e, &b) || (times_of_ranks(e, &b, times) &&
+                                      (sum_over_world(e, &b, times) || wrong_times(e, &b, times)));
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;

@@ -18,6 +18,7 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
     va_end(args);
     r->failed = true;
     r->explained = cause != UNEXPLAINED;
+    r->only_factor = cause == BY_FACTOR;
     r->case_index = t->index;
     r->ending = cause == BY_ENDING ? t->outcome->ending : COMPLETE;
     r->in_calls = cause == BY_ENDING || cause == IN_CALLS;

@@ -108,6 +108,8 @@ bool nothing_flowed_back(const Evidence *e)
 {
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
+    if (e->want->label.of == AN_OPERATION)
+        return says(e, _("it is zero everywhere"));
     if (e->trial->result->lab->over_replicas)
         return says(
             e, _("it is zero everywhere: a quotient such as 1 / mesh->dp_degree is 0 when both are "
@@ -217,11 +219,16 @@ bool multiple(const Evidence *e)
         {0.5, N_("it is %g times the expected one: it is halved")},
         {-1, N_("it is %g times the expected one: the sign is wrong")},
     };
-    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (factors[i].factor != 1 && isfinite(factors[i].factor) &&
-            close_to(e->is, e->right, factors[i].factor, e->count, e->tolerance) &&
-            holds_for_outputs(e, factors[i].factor))
-            return says(e, _(factors[i].says), factors[i].factor);
+    enum { FACTORS = sizeof factors / sizeof *factors, WITHOUT_CAUSE = 3 /* the last ones */ };
+    for (size_t i = 0; i < FACTORS; i++) {
+        const double factor = factors[i].factor;
+        if (factor == 1 || !isfinite(factor) ||
+            !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
+            !holds_for_outputs(e, factor))
+            continue;
+        e->trial->only_factor = i >= FACTORS - WITHOUT_CAUSE;
+        return says(e, _(factors[i].says), factor);
+    }
     return false;
 }
 
@@ -236,6 +243,7 @@ bool scaled(const Evidence *e)
         return false;
     if (factor == 0)
         return says(e, _("it is zero everywhere"));
+    e->trial->only_factor = true;
     return says(
         e, _("every number is %.4g times the expected one: a constant factor is wrong or missing"),
         factor);

@@ -11,21 +11,35 @@ static bool may_harm(const Entry *note, Check check)
            check == INPUT_GRADIENT;
 }
 
+/* Is this rule about duplication (f)? */
+static bool is_about_f(const Problem *problem)
+{
+    return strstr(problem->what, "duplication") || strstr(problem->hint, "duplication");
+}
+
 /* The first broken placement rule that a rank noted and that may be the cause. It names the line, and
- * the numbers show that it mattered. */
+ * the numbers show that it mattered. Then another one about f, which has a cause of its own: values are
+ * the same with f and without. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;
-    do
-        entry = next_entry(t->outcome->wrote[t->rank], entry);
-    while (entry && !(entry->kind == NOTE && may_harm(entry, (Check)want->check)));
-    const Problem *problem = entry && !follows_wrong_gradient(t, want) ? problem_of(entry) : NULL;
-    if (!problem)
-        return false;
-    const char *line = line_of(entry->address);
-    snprintf(text, size, "%.600s%s%s\n%s%.400s", problem->what, line[0] ? _(", at ") : "", line,
-             _("HINT: "), problem->hint);
-    return true;
+    const Problem *first = NULL;
+    int count = 0;
+    text[0] = '\0';
+    while (count < 2 && (entry = next_entry(t->outcome->wrote[t->rank], entry))) {
+        const Problem *problem = entry->kind == NOTE && may_harm(entry, (Check)want->check) &&
+                                         !follows_wrong_gradient(t, want)
+                                     ? problem_of(entry)
+                                     : NULL;
+        if (!problem || (first && (!is_about_f(problem) || !strcmp(problem->hint, first->hint))))
+            continue;
+        const char *line = line_of(entry->address);
+        append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,
+               line[0] ? _(", at ") : "", line, _("HINT: "), problem->hint);
+        first = problem;
+        count++;
+    }
+    return count > 0;
 }
 
 /* Is this the shape of a result of the case's layers, such as the other layer's? */
@@ -214,6 +228,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
 {
     char note[1200];
     bool found, proven = false, has_note = noted(t, want, note, sizeof note);
+    t->only_factor = false;
     if (!search) {
         if (has_note)
             snprintf(text, size, "%s", note);

@@ -97,8 +97,8 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     return says(e, first == wrong
                        ? _("rows for the first id of each rank are zero: a rank's rows begin with "
                            "row shard_begin() and end before shard_begin() plus their number")
-                       : _("rows for the last id of each rank are zero: a rank's rows begin with "
-                           "row shard_begin() and end before shard_begin() plus their number"));
+                       : _("rows for the last id of each rank are zero: the `end` of ids_between "
+                           "is the row after them, shard_begin() plus their number"));
 }
 
 /* The table in the step of this output. */
@@ -180,8 +180,9 @@ static bool other_rows(const Evidence *e, const Lookup *l)
     if (most == 0)
         return says(
             e,
-            _("the result is zero for some ids, such as %d: no rank looks them up, or the rows "
-              "that a rank has found are not added (g)"),
+            _("the result is zero for some ids, such as %d: no rank looks them up (each looks up "
+              "those from shard_begin() to before shard_begin() plus the number of its rows), or "
+              "the rows that a rank has found are not added (g)"),
             id);
     if (most == 1)
         return says(e,
@@ -343,26 +344,4 @@ bool rows_of_repeated_ids(const Evidence *e)
                 _("only rows of ids that occur more than once are wrong, such as that of id %lld: "
                   "a row's gradient is the sum over all positions of its id"),
                 (long long)repeated);
-}
-
-/* Is a language model's loss infinite or NaN where logits are in the thousands or more? Then what
- * follows from it is wrong too. */
-bool exp_overflows(const Evidence *e)
-{
-    Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);
-    if (!(kind_of_case(e->c)->mistakes & IN_VOCABULARY) || e->c->exponent <= 0)
-        return false;
-    for (label.detail = 0; label.detail < LAYERS; label.detail++) {
-        const Entry *loss = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
-        if (!loss || loss->count != 1 || isfinite(numbers_of(loss)[0]))
-            continue;
-        if (numbers_of(loss)[0] == -INFINITY)
-            return says(e, _("every exp of a row has underflowed to 0, whose logarithm is -inf: "
-                             "the number subtracted exceeds the largest logit of the row. "
-                             "Subtract the largest logit over all ranks: then one term is 1"));
-        return says(
-            e,
-            _("exp has overflowed: logits are in the thousands here. Subtract the largest of the whole row, over all ranks: then no term is above 1, and one is 1"));
-    }
-    return false;
 }

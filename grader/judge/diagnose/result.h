@@ -28,6 +28,7 @@ typedef struct CheckResult {
     bool to_do;             /**< a TODO prevented some entry that it needs */
     bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
+    bool only_factor;       /**< of which a factor is all that is known */
     int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */

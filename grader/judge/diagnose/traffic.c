@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/sharded.h"
 
@@ -31,25 +32,146 @@ static bool is_over_other_replicas(const Case *c, const Call *call)
            __builtin_popcountll(call->members) > c->tp;
 }
 
+static bool reduces(const Case *c, const Call *call)
+{
+    return call->rule == REDUCTION;
+}
+
+/* Does a rank make this call in the pass? */
+static bool is_in_pass(const Call *call, const Entry *want)
+{
+    Label pass = want->label;
+    pass.what = pass.what == FORWARD_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
+    return label_equal(&call->where, &pass) || label_equal(&call->where, &want->label);
+}
+
 /* The first such call that a rank makes in this pass, or NULL. */
 static const Call *call_in_pass(const Trial *t, const Entry *want,
                                 bool (*is_such)(const Case *c, const Call *call))
 {
-    Label pass = want->label;
-    pass.what = pass.what == FORWARD_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
     for (int rank = 0; rank < t->c->world; rank++)
         for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
             const Call *call = &t->outcome->calls->rank[rank].call[i];
-            if (label_equal(&call->where, &pass) && is_such(t->c, call))
+            if (is_in_pass(call, want) && is_such(t->c, call))
                 return call;
         }
     return NULL;
 }
 
-/* Does a language model gather or broadcast numbers in this pass, where a reduction would do? */
+/* Is this a pass of f or g that sums a tensor over the ranks? */
+static bool is_sum(const Entry *want)
+{
+    return (want->label.what == FORWARD_OF && is_operation(want, G)) ||
+           (want->label.what == BACKWARD_OF && is_operation(want, F));
+}
+
+/* Does this pass gather or broadcast numbers, where a reduction would do? */
 static bool gathers_instead(const Trial *t, const Entry *want)
 {
-    return kind_of_case(t->c)->mistakes & IN_VOCABULARY && call_in_pass(t, want, gathers);
+    const bool reduces_in_reference = kind_of_case(t->c)->mistakes & IN_VOCABULARY ||
+                                      (is_sum(want) && !call_in_pass(t, want, reduces));
+    return reduces_in_reference && call_in_pass(t, want, gathers);
+}
+
+/* What the ranks send in the calls on one line of the lab that send equally much, or in its messages. */
+typedef struct Expense {
+    const Call *call; /* the first one there */
+    double sent, calls;
+    bool alike; /* all of them send as much as the first one */
+} Expense;
+
+enum { LINES = 10 }; /* the most lines of a pass that are told apart */
+
+static bool is_there(const Expense *of, const Call *call)
+{
+    return !strcmp(of->call->name, call->name) &&
+           !strcmp(line_of(of->call->address), line_of(call->address)) &&
+           (call->rule == MESSAGE || of->call->charged == call->charged);
+}
+
+/* Lists on which lines this pass sends numbers. Returns how many there are, or 0 if these are not all
+ * that the ranks sent. */
+static int expenses_of(const Trial *t, const Entry *want, double sent, Expense of[LINES])
+{
+    double all = 0;
+    int count = 0;
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
+            const Call *call = &t->outcome->calls->rank[rank].call[i];
+            int k = 0;
+            if (!is_in_pass(call, want) || call->charged == 0)
+                continue;
+            while (k < count && !is_there(&of[k], call))
+                k++;
+            if (k == LINES)
+                return 0;
+            if (k == count)
+                of[count++] = (Expense){.call = call, .alike = true};
+            of[k].sent += call->charged;
+            of[k].calls++;
+            of[k].alike = of[k].alike && call->charged == of[k].call->charged;
+            all += call->charged;
+        }
+    return fabs(all - sent) < 0.5 ? count : 0;
+}
+
+/* The only set of lines without which the ranks would send what suffices, as bits, or 0. */
+static unsigned needless(const Expense *of, int count, double excess)
+{
+    unsigned found = 0;
+    for (unsigned set = 1; set < 1u << count; set++) {
+        double sent = 0;
+        for (int i = 0; i < count; i++)
+            sent += set >> i & 1 ? of[i].sent : 0;
+        if (fabs(sent - excess) >= 0.5)
+            continue;
+        if (found)
+            return 0;
+        found = set;
+    }
+    return found;
+}
+
+/* Tells which of its calls make this pass send more than suffices. */
+static void tell_expense(const Trial *t, const Entry *want, double sent, double enough,
+                         char text[240])
+{
+    Expense of[LINES];
+    char place[120] = "";
+    const double n = exchanging_ranks(t->c), times = sent / enough;
+    const int count = expenses_of(t, want, sent, of);
+    const unsigned extra = needless(of, count, sent - enough);
+    const Expense *most = of;
+    for (int i = 1; i < count; i++)
+        most = of[i].sent > most->sent ? &of[i] : most;
+    if (count == 0) {
+        snprintf(text, 240, "%s", _("make trace shows what each call of the pass sends"));
+        return;
+    }
+    const Call *call = extra ? of[__builtin_ctz(extra)].call : most->call;
+    const double each = (double)call->sent[0].count;
+    const char *line = line_of(call->address);
+    append(place, sizeof place, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
+    if (__builtin_popcount(extra) > 1)
+        append(place, sizeof place, _(" and those on %d other lines"),
+               __builtin_popcount(extra) - 1);
+    if (extra)
+        snprintf(
+            text, 240,
+            _("this pass does without the %s (%.0f numbers): no rank needs the others' numbers there"),
+            place, sent - enough);
+    else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
+             2 * (n - 1) * t->c->world * each == enough * n)
+        snprintf(text, 240,
+                 _("%.0f messages of %.0f numbers, each a whole tensor; a sum in parts (a "
+                   "reduce-scatter, then an all-gather) sends fewer"),
+                 most->calls, each);
+    else if (count == 1 && most->alike && most->calls == t->c->world && call->root == NOBODY &&
+             call->rule != MESSAGE && fmod(each, times) == 0 && !t->result->check[FORWARD].failed)
+        snprintf(text, 240, _("the %s takes %.0f numbers from each rank, where %.0f suffice"),
+                 place, each, each / times);
+    else
+        snprintf(text, 240, _("%.0f of them are sent in the %s"), most->sent, place);
 }
 
 /* Lab 18: does this pass sum by an all-reduce? Writes where. */
@@ -100,9 +222,11 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
 {
     char communications[160], where[240];
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
-    const bool many = usual > 0 && times == round(times) && calls == times * usual;
+    const bool many = usual > 0 && fabs(calls - times * usual) < 1e-6;
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
              usual);
+    if (enough > 0)
+        tell_expense(t, want, sent, enough, where);
     const char *reason =
         want->label.of == METRICS_OF          ? _("three sums over the replicas, mesh->dp, suffice")
         : want->label.of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
@@ -116,9 +240,9 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where
         : gathers_instead(t, want)
             ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "
-                "each rank; a reduction (group_all_max, all_reduce) sends fewer")
+                "each rank; a reduction (a sum, a maximum) sends fewer")
         : many ? communications
-               : _("the ranks exchange data that this pass does not need");
+               : where;
     if (enough == 0)
         snprintf(text, size,
                  want->label.of == THE_WEIGHTS

@@ -21,7 +21,8 @@ typedef struct Trial {
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
     bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
     bool todo;                    /**< a TODO prevented some entry */
-    char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
+    bool only_factor;    /**< of the cause that was found last, a factor is all that is known */
+    char mismatch[1000]; /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -39,6 +40,7 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
 typedef enum Cause {
     UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
     EXPLAINED,   /**< the reason names the cause and is kept */
+    BY_FACTOR,   /**< likewise, but only a factor; where it occurs may tell where it comes from */
     IN_CALLS,    /**< the cause is in the ranks' calls */
     BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
 } Cause;

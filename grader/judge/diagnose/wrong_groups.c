@@ -54,18 +54,77 @@ static const char *wrong_tp_members(const Trial *t, const Entry *got)
               "but the color of a group is the quotient rank / tp"),
             by_tp ? c->tp : groups);
     if (are(got, (Members){rank / groups * groups, 1, groups}))
-        return _("each group has as many ranks as there should be groups, which is right with 4 "
-                 "ranks only by chance: check what the rank is divided by");
+        return _("each group has as many ranks as there should be groups, which is right only "
+                 "where there are tp groups, as with 4 ranks and tp = 2: check what the rank is "
+                 "divided by");
     return got->count == c->tp ? _("the group is not made of tp consecutive ranks")
                                : _("the group does not have tp members: ranks with the same "
                                    "quotient rank / tp share a color");
 }
 
+/* The ranks for which a call of theirs made this communicator, as bits. */
+static uint64_t members_made(const Trial *t, uint64_t made)
+{
+    const Calls *calls = t->outcome->calls;
+    uint64_t members = 0;
+    for (int rank = 0; rank < t->c->world; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++)
+            members |= (uint64_t)(calls->rank[rank].call[i].made == made) << rank;
+    return members;
+}
+
+/* The members of a group, as bits. */
+static uint64_t bits_of(const Entry *members)
+{
+    uint64_t bits = 0;
+    for (int64_t i = 0; i < members->count; i++)
+        bits |= numbers_of(members)[i] >= 0 && numbers_of(members)[i] < MAX_RANKS
+                    ? UINT64_C(1) << (int)numbers_of(members)[i]
+                    : 0;
+    return bits;
+}
+
+/* Has this rank made the right group before the wrong one, or split a group that lacks a member? */
+static const char *made_of_wrong_split(const Trial *t, const Entry *got, const Entry *want)
+{
+    static char text[300];
+    const RankCalls *mine = &t->outcome->calls->rank[t->rank];
+    const uint64_t is = bits_of(got), right = bits_of(want);
+    const Call *first = NULL, *last = NULL;
+    char group[32];
+    for (int64_t i = 0; i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        const uint64_t members = call->made ? members_made(t, call->made) : 0;
+        first = members == right && !first ? call : first;
+        last = members == is ? call : last;
+    }
+    if (!last)
+        return NULL;
+    const char *line = line_of(last->address);
+    if (first && first < last)
+        snprintf(text, sizeof text,
+                 _("an earlier %s%s%s made the right group, but mesh->%s is one that a later %s "
+                   "made: keep the group of the right color"),
+                 first->name, *line_of(first->address) ? _(" at ") : "", line_of(first->address),
+                 group_names[want->label.index], last->name);
+    else if (!strcmp(last->name, "split") && right & ~last->members)
+        snprintf(text, sizeof text,
+                 _("the %s%s%s divides the group %s, which lacks rank %d: split mesh->world"),
+                 last->name, *line ? _(" at ") : "", line, group_text(last, group),
+                 __builtin_ctzll(right & ~last->members));
+    else
+        return NULL;
+    return text;
+}
+
 static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, const Entry *want)
 {
     const Case *c = t->c;
+    const char *split = NULL;
     if (same_set(got, want))
         return _("the members are right, but in a different order: the key decides the order");
+    if (t->outcome->calls && (split = made_of_wrong_split(t, got, want)))
+        return split;
     if (!is_dp)
         return wrong_tp_members(t, got);
     if (are(got, (Members){0, 1, c->world}))
@@ -82,7 +141,17 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
               "have the same remainder rank %% %d, but the color of a group is the remainder rank "
               "%% tp"),
             replicas_of(c));
-    return _("the group is not made of the ranks that hold the same piece of the weights");
+    static char text[200];
+    const uint64_t is = bits_of(got), right = bits_of(want);
+    if (is & ~right)
+        snprintf(text, sizeof text,
+                 _("the group also contains rank %d, which holds a different piece of the weights"),
+                 __builtin_ctzll(is & ~right));
+    else
+        snprintf(text, sizeof text,
+                 _("the group lacks rank %d, which holds the same piece of the weights"),
+                 __builtin_ctzll(right & ~is));
+    return text;
 }
 
 static int taken(const Case *c, int rank, Taken what)
@@ -109,17 +178,22 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
     if (is_rank && all_are(t, label, IN_WORLD))
         return _(
             "this is the rank's number in the world, not its place in the group, where ranks count from 0");
-    if (is_rank && is_dp && all_are(t, label, IN_TP))
-        return _(
-            "two ranks of the same replica have different replica numbers: this is the tp_rank");
+    const bool by_tp = all_are(t, label, IN_TP);
+    if (is_rank && is_dp && (by_tp || all_are(t, label, BY_GROUPS)))
+        return of_remainder(
+            _("two ranks of the same replica have different replica numbers: this "
+              "is the remainder rank %% %d, but a replica is a quotient, rank / tp"),
+            by_tp ? t->c->tp : replicas_of(t->c));
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");
     if (is_rank && !is_dp && all_are(t, label, BY_GROUPS))
-        return _("it is not this rank's place in the group, but the rank modulo the number of "
-                 "groups, which is right with 4 ranks by chance");
+        return _(
+            "it is not this rank's place in the group, but the rank modulo the number of "
+            "groups, which is right only where there are tp groups, as with 4 ranks and tp = 2");
     if (is_rank && is_dp && all_are(t, label, OVER_GROUPS))
         return _("it is not this rank's place in the group, but the rank divided by the number of "
-                 "replicas, which is right with 4 ranks by chance");
+                 "replicas, which is right only where there are tp of them, as with 4 ranks and tp "
+                 "= 2");
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("this is the degree of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))

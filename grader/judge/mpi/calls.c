@@ -29,6 +29,8 @@ static void make_sound(Call *call, int ranks, int64_t index)
         call->reduction = NO_REDUCTION;
     if (call->waited_by < index)
         call->waited_by = -1;
+    if (!(call->charged >= 0))
+        call->charged = 0;
 }
 
 static void make_argument_sound(TapeTensor *a)

@@ -1,0 +1,17 @@
+/** @file
+ * What the explanations of a wrong sum over the ranks have in common.
+ */
+#pragma once
+
+#include "grader/judge/diagnose/evidence.h"
+
+/** What the ranks bring to a sum. */
+typedef struct Brought {
+    int ranks;                  /**< of the world */
+    bool member[MAX_RANKS];     /**< should this rank's numbers be in the sum? */
+    double share;               /**< the factor for a member's numbers */
+    double *numbers[MAX_RANKS]; /**< each rank's; the same as those that are compared */
+} Brought;
+
+/** Are the numbers another combination of the contributions, such as the largest? */
+bool combined_otherwise(const Evidence *e, const Brought *b);

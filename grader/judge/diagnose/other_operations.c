@@ -1,0 +1,125 @@
+/* Labs 1, 9, 11 and 17: were the ranks' contributions combined by an operation other than the sum of
+ * floats? */
+#include <math.h>
+
+#include "grader/judge/diagnose/contributions.h"
+
+static double product(double a, double b)
+{
+    return a * b;
+}
+
+static bool folded_by(const Evidence *e, const Brought *b, double (*operation)(double, double),
+                      double factor)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        double y = 0;
+        bool begun = false;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                y = begun ? operation(y, b->numbers[r][i]) : b->numbers[r][i];
+                begun = true;
+            }
+        if (!(fabs(e->is[i] - factor * y) <= e->tolerance))
+            return false;
+    }
+    return true;
+}
+
+static bool another_operation(const Evidence *e, const Brought *b)
+{
+    static const struct {
+        double (*operation)(double, double);
+        const char *name;
+    } operations[] = {
+        {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (folded_by(e, b, operations[i].operation, 1) ||
+            folded_by(e, b, operations[i].operation, b->share))
+            return says(e, _("it is %s of the ranks' numbers instead of %s"), _(operations[i].name),
+                        b->share == 1 ? _("their sum") : _("their mean"));
+    return false;
+}
+
+/* Were pairs of floats added as if each were a double? Looks at the upper halves of these sums. */
+static bool added_as_doubles(const Evidence *e, const Brought *b)
+{
+    int64_t explained = 0;
+    for (int64_t i = 0; i + 1 < e->count; i += 2) {
+        double sum = 0, one;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                float pair[2] = {(float)b->numbers[r][i], (float)b->numbers[r][i + 1]};
+                memcpy(&one, pair, sizeof one);
+                sum += one;
+            }
+        float halves[2];
+        memcpy(halves, &sum, sizeof halves);
+        double upper = halves[1];
+        if (!(isnan(upper) && isnan(e->is[i + 1])) && !(upper == e->is[i + 1]) &&
+            !(fabs(upper - e->is[i + 1]) <= 1e-6 * fabs(upper)))
+            return false;
+        explained += !(fabs(e->is[i + 1] - e->right[i + 1]) <= e->tolerance);
+    }
+    if (explained < 2)
+        return false;
+    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds float "
+                     "(MPI_FLOAT)"));
+}
+
+/* Were doubles added as if they were floats, half by half? An exchange of `count` floats covers
+ * only the first half of the doubles. */
+static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
+{
+    int64_t explained = 0;
+    for (int64_t i = 0; i < e->count / 2; i++) {
+        float sum[2] = {0}, halves[2];
+        bool begun = false;
+        double all;
+        for (int r = 0; r < b->ranks; r++)
+            if (b->member[r]) {
+                memcpy(halves, &b->numbers[r][i], sizeof halves);
+                sum[0] = begun ? sum[0] + halves[0] : halves[0];
+                sum[1] = begun ? sum[1] + halves[1] : halves[1];
+                begun = true;
+            }
+        memcpy(&all, sum, sizeof all);
+        if (!(fabs(all - e->is[i]) <= 1e-5 * fabs(all)))
+            return false;
+        explained += !is_right(e, i);
+    }
+    return explained >= 2 && says(e, _("doubles were added as if each were two floats: pass "
+                                       "MPI_DOUBLE for them, or add floats"));
+}
+
+static float added_bits(const Brought *b, int64_t i)
+{
+    uint32_t sum = 0, bits;
+    float y;
+    for (int r = 0; r < b->ranks; r++)
+        if (b->member[r]) {
+            float one = (float)b->numbers[r][i];
+            memcpy(&bits, &one, sizeof bits);
+            sum += bits;
+        }
+    memcpy(&y, &sum, sizeof y);
+    return y;
+}
+
+static bool added_as_integers(const Evidence *e, const Brought *b)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        double sum = added_bits(b, i), scaled = (float)(sum * b->share);
+        bool none = isnan(sum) && isnan(e->is[i]);
+        if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
+            return false;
+    }
+    return says(
+        e, _("the numbers were added as if they were integers: a tensor holds float (MPI_FLOAT)"));
+}
+
+bool combined_otherwise(const Evidence *e, const Brought *b)
+{
+    return another_operation(e, b) || added_as_doubles(e, b) || doubles_added_as_halves(e, b) ||
+           added_as_integers(e, b);
+}
