@@ -124,54 +124,83 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Appends a sentence if each rank of a ring waits to send to the next one, so that none receives. */
-static void append_ring_of_sends(const Trial *t, char *text, size_t size)
+/* The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there is
+ * none. */
+static int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
+{
+    int rank = first, length = 0;
+    do {
+        rank = waits_for(calls, rank);
+        length++;
+    } while (rank >= 0 && rank != first && length < calls->ranks);
+    return rank == first ? length : 0;
+}
+
+/* Has this rank started a send in the pass in which it waits? */
+static bool has_sent_here(const Calls *calls, int rank)
+{
+    const Call *in = call_of_rank(calls, rank);
+    for (int64_t i = 0; i < calls->rank[rank].count; i++)
+        if (calls->rank[rank].call[i].to >= 0 &&
+            label_equal(&calls->rank[rank].call[i].where, &in->where))
+            return true;
+    return false;
+}
+
+/* Appends a sentence if each rank of a ring waits for the next one to receive, or to send. */
+static void append_ring_of_waits(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
-    for (int first = 0; first < calls->ranks; first++) {
-        int rank = first, length = 0;
-        do {
-            rank = waits_to_send_to(calls, rank);
-            length++;
-        } while (rank >= 0 && rank != first && length < calls->ranks);
-        if (rank != first)
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const int sends = ring_of_waits(calls, rank, waits_to_send_to),
+                  receives = ring_of_waits(calls, rank, waits_to_receive_from);
+        if (!sends && (!receives || has_sent_here(calls, rank)))
             continue;
         append(text, size,
-               call_of_rank(calls, first)->rule == LOCAL
+               !sends ? _("the receives go around the ring: each of %d ranks waits to receive, "
+                          "and none sends before. Start the send (group_send_start) before the "
+                          "receive\n")
+               : call_of_rank(calls, rank)->rule == LOCAL
                    ? _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. Wait for the "
                        "send (pending_wait) after the receive\n")
                    : _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. A send that is "
                        "only started (group_send_start) does not wait\n"),
-               length);
+               sends ? sends : receives);
         return;
     }
 }
 
-/* Appends a sentence if two ranks send to each other, or ranks send around a ring, and none of them
- * receives. */
-static void append_crossing_sends(const Trial *t, char *text, size_t size)
+/* Appends a sentence if two stages, or the ranks of a ring, wait for each other to receive, or to send. */
+static void append_crossing_waits(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     if (!lab_points(t->result->lab, SCHEDULE) || t->outcome->ending != HUNG || !calls)
         return;
     if (!t->result->lab->over_stages) {
-        append_ring_of_sends(t, text, size);
+        append_ring_of_waits(t, text, size);
         return;
     }
     for (int rank = 0; rank < calls->ranks; rank++) {
-        const int other = waits_to_send_to(calls, rank);
-        if (other <= rank || waits_to_send_to(calls, other) != rank)
+        const bool sends = ring_of_waits(calls, rank, waits_to_send_to) == 2;
+        if (!sends && ring_of_waits(calls, rank, waits_to_receive_from) != 2)
             continue;
-        const bool started = call_of_rank(calls, rank)->rule == LOCAL;
+        const int other = (sends ? waits_to_send_to : waits_to_receive_from)(calls, rank);
+        const Call *in = call_of_rank(calls, rank);
+        if (!sends && !label_equal(&in->where, &call_of_rank(calls, other)->where))
+            continue;
         append(text, size,
-               started ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                           "and each receives only after its own send has been received. Wait for "
-                           "the sends at the end of the step (stage_sends_finish)\n")
-                       : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                           "and each receives only after its own send has been received. A send "
-                           "that is only started (stage_send_start) does not wait\n"),
+               !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
+                          "to receive from rank %d, and neither sends first: compare the order "
+                          "in which their stages run forward and backward\n")
+               : in->rule == LOCAL
+                   ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. Wait for "
+                       "the sends at the end of the step (stage_sends_finish)\n")
+                   : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. A send "
+                       "that is only started (stage_send_start) does not wait\n"),
                rank, other, rank);
         return;
     }
@@ -241,8 +270,9 @@ void ending_text(const Trial *t, char *text, size_t size)
                _("the sums over the stages are wrong already, so look at metrics first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
-    append_crossing_sends(t, text, size);
+    append_crossing_waits(t, text, size);
     append_left_out(t, text, size);
+    append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         if (miscut_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
