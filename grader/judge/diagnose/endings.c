@@ -1,5 +1,4 @@
 /* Explains a failed check by how the case ended; describes the case and its end. */
-#include <limits.h>
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
@@ -48,55 +47,6 @@ const char *case_text(const Case *c, char text[160])
     if (lab->sizes & SIZE_P)
         snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
     return text;
-}
-
-/* How many passes of the scenario had ended when a rank wrote `last`. */
-static int passes_before(Entries wrote, const Entry *last)
-{
-    int passes = 0;
-    for (const Entry *entry = NULL; (entry = next_entry(wrote, entry)) && entry != last;)
-        passes += entry->kind == TRAFFIC;
-    return passes;
-}
-
-/* Writes "rank 3" and, for a ring of some ranks of the world or for replicas, its rank in the group. */
-static void write_rank(const Case *c, int rank, char text[100])
-{
-    const bool of_replicas = lab_of(c->lab)->over_replicas;
-    const int place = of_replicas ? replica_of_rank(c, rank) : place_in(tp_group(c, rank), rank);
-    snprintf(text, 100,
-             place == rank                     ? _("rank %d")
-             : of_replicas                     ? _("rank %d, mesh->dp_rank %d")
-             : lab_of(c->lab)->sizes == SIZE_N ? _("rank %d, in its group rank %d")
-                                               : _("rank %d"),
-             rank, place);
-}
-
-/* Reports the first function, in the order of the scenario, that rejected its arguments. What other
- * ranks do or wait for after that is a consequence. */
-bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
-{
-    const Entry *first = NULL;
-    int of_rank = 0, fewest = INT_MAX;
-    for (int rank = 0; rank < c->world; rank++) {
-        const Entry *entry = first_entry(outcome->wrote[rank], REFUSED);
-        const int passes = problem_of(entry) ? passes_before(outcome->wrote[rank], entry) : fewest;
-        if (passes < fewest) {
-            first = entry;
-            of_rank = rank;
-            fewest = passes;
-        }
-    }
-    if (!first)
-        return false;
-    const Problem *problem = problem_of(first);
-    const char *line = line_of(first->address);
-    char who[100];
-    write_rank(c, of_rank, who);
-    snprintf(text, size, _("%.*s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1, problem->what,
-             line[0] ? _(", at ") : "", line, who, _("HINT: "), (int)sizeof problem->hint - 1,
-             problem->hint);
-    return true;
 }
 
 /* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
@@ -274,6 +224,7 @@ void ending_text(const Trial *t, char *text, size_t size)
     append_left_out(t, text, size);
     append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
+        append_cause_of_refusal(t, text, size);
         if (miscut_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);

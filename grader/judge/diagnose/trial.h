@@ -35,6 +35,9 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
  *  HINT on its own line. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
+/** Appends a line if the case shows why a function rejected its arguments. */
+void append_cause_of_refusal(const Trial *t, char *text, size_t size);
+
 /** How much is known about why a check fails. */
 typedef enum Cause {
     UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
