@@ -107,8 +107,8 @@ static void append_ring_of_waits(const Trial *t, char *text, size_t size)
         if (!sends && (!receives || has_sent_here(calls, rank)))
             continue;
         append(text, size,
-               !sends ? _("the receives go around the ring: each of %d ranks waits to receive, "
-                          "and none sends before. Start the send (group_send_start) before the "
+               !sends ? _("the receives go around the ring: each of %d ranks waits to receive "
+                          "before it sends. Start the send (group_send_start) before the "
                           "receive\n")
                : call_of_rank(calls, rank)->rule == LOCAL
                    ? _("the sends go around the ring: each of %d ranks waits until the next one "
