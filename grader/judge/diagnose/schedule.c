@@ -247,7 +247,8 @@ void compare_schedule(Trial *t)
     if (finished || t->todo)
         return;
     ending_text(t, why, sizeof why);
-    fail(t, SCHEDULE, BY_ENDING, "%s (%s)", why, t->sizes);
+    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nnot reached: the end of the case (%s)"), why,
+         t->sizes);
 }
 
 /* ---- why numbers are wrong ----------------------------------------------------------------------------------- */

@@ -27,12 +27,15 @@ static const char *on_all_positions(const Trial *t, int rank, const char **opera
     return "";
 }
 
-/* Names the operation that keeps numbers of all positions, if there is one. */
+/* Names the operation that keeps numbers of all positions, if there is one. With tp = 1, a rank's own
+ * positions are all. */
 static void compare_kept_of_positions(Trial *t, const Entry *want, double enough)
 {
     const char *operation, *line;
     Busiest b;
-    if (t->c->tp > 1 && busiest(t, want->label, KEPT, &b) && b.most > enough &&
+    if (t->c->tp == 1)
+        return;
+    if (busiest(t, want->label, KEPT, &b) && b.most > enough &&
         (line = on_all_positions(t, b.rank, &operation))[0])
         fail(t, ARITHMETIC, EXPLAINED,
              _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but %.0f "
