@@ -20,7 +20,7 @@
 typedef struct Tensor Tensor; /**< Numbers, a shape and a placement (see Placement). */
 typedef struct Group Group;   /**< Ranks that communicate with each other. */
 
-enum { LAST = -1 }; /**< the last dimension of a tensor */
+enum { LAST = -1 }; /**< the last dimension of a tensor, as the `dim` of a function */
 
 /* ---- Groups ---- */
 

@@ -14,10 +14,10 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
     must_be_real(function, x);
     Tape *tape = tape_of(function, x, NULL);
     if (tape->call && tape->call->draw != draw)
-        misplaced("pass on the draw that your function was given: with another draw, dropout does "
-                  "not drop the same elements as in the other run",
-                  "%s: the segment runs with draw %lld, in a call with draw %lld", function,
-                  (long long)draw, (long long)tape->call->draw);
+        misplaced(
+            "pass on the draw that your function was given: it selects the masks of this call",
+            "%s: the segment runs with draw %lld, in a call with draw %lld", function,
+            (long long)draw, (long long)tape->call->draw);
     const TapeMark mark = tape_mark(tape);
     const bool recording = tape_record(tape, record && tape->recording);
     const int64_t before = tape->batch.draw;

@@ -75,18 +75,18 @@ void stage_fill(Stage *stage, int micro, Tensor *ids, Tensor *mask, Tensor *labe
 void stage_must_have_sent(const Stage *stage, const char *function)
 {
     if (stage->sent > 0 && stage->finished)
-        misuse_since(stage->finished,
-                     "call stage_sends_finish(stage) once, after the last backward_step: it waits "
-                     "for the sends that were started before it",
-                     "%s called stage_sends_finish too early: %d of its sends started later, and "
-                     "had not finished when it returned",
-                     function, stage->sent);
+        misuse_since(
+            stage->finished,
+            "call stage_sends_finish(stage) once, after the last backward_step: it waits "
+            "for the sends that were started before it",
+            "%s called stage_sends_finish too early: it returned without waiting for %d of "
+            "its sends, which started later",
+            function, stage->sent);
     if (stage->sent > 0)
         misuse_since(stage->sends[0].address,
                      "end each step with stage_sends_finish(stage): until then a tensor that is "
                      "being sent must stay as it is",
-                     "%s returned although %d of its sends had not finished", function,
-                     stage->sent);
+                     "%s returned without waiting for %d of its sends", function, stage->sent);
 }
 
 /* ---- functions that a lab calls ------------------------------------------------------------------------------ */

@@ -96,7 +96,8 @@ static void write_forward(Scenario *run, const Tables *t, const Pass *p, int whi
     write_columns(run, FORWARD, labelled(OUTPUT_OF, LOGITS, which, step), p->scores, t->V);
     if (run->c.kind == EACH_ALONE) {
         write_values(run, FORWARD, labelled(INPUT_OF, LOGITS, which, step), p->x);
-        write_columns(run, FORWARD, labelled(INPUT_OF, LOSS, which, step), p->given, t->V);
+        if (run->c.exponent != LARGE_LOGITS) /* there, each replica has numbers of its own */
+            write_columns(run, FORWARD, labelled(INPUT_OF, LOSS, which, step), p->given, t->V);
     }
     write_values(run, FORWARD, labelled(OUTPUT_OF, LOSS, which, step), p->loss);
 }

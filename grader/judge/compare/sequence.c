@@ -154,13 +154,15 @@ static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int ha
     const Dropout *drop =
         (half == ATTENTION) != change->other_dropout ? layer->dropout1 : layer->dropout2;
     y = block_normed(y, change);
-    Tensor *dropped = change->drops_sum || change->dropout == NEVER ? y : dropout(drop, y);
+    if (change->drops == RESIDUAL)
+        x = dropout(drop, x);
+    Tensor *dropped = change->drops != RESULT || change->dropout == NEVER ? y : dropout(drop, y);
     if (change->dropout == TWICE)
         dropped = dropout(drop, dropped);
     Tensor *sum = add(x, dropped);
     if (half == ATTENTION)
         block_has_attended(y);
-    return change->drops_sum ? dropout(drop, sum) : sum;
+    return change->drops == SUM ? dropout(drop, sum) : sum;
 }
 
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask,

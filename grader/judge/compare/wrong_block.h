@@ -26,6 +26,13 @@ typedef enum ValueOfBlock {
     VALUES_OF_BLOCK, /**< how many there are */
 } ValueOfBlock;
 
+/** On what dropout acts. */
+typedef enum Dropped {
+    RESULT,   /**< on the result of this half, as it must */
+    SUM,      /**< on the residual sum */
+    RESIDUAL, /**< on what the result is added to */
+} Dropped;
+
 /** How many times dropout is applied. */
 typedef enum HowOften {
     ONCE,  /**< as it must */
@@ -44,7 +51,7 @@ typedef struct Half {
     bool other_layers;  /**< runs the layers of the other half */
     HowOften dropout;   /**< how many times it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
-    bool drops_sum;     /**< the dropout acts on the residual sum */
+    Dropped drops;      /**< on what the dropout acts */
     bool first_masks;   /**< each rank draws the mask of the first positions for its own */
     bool own_dy;        /**< a term of the sum has the gradient of its rank's positions only */
     bool own_weights;   /**< what is gathered has the gradient from its rank's weights only */

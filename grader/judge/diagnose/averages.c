@@ -262,6 +262,30 @@ double rows_of_average(const Evidence *e)
     return rows;
 }
 
+void append_replica_without_rows(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    char words[LABEL_SIZE];
+    for (int waits = 0; calls && waits < calls->ranks; waits++) {
+        const Call *in = call_of_rank(calls, waits);
+        if (!in || in->where.of != THE_WEIGHTS)
+            continue;
+        const Evidence e = {.c = t->c, .want = &(Entry){.label = in->where}};
+        const Label call = averages_label(CALL_OF, in->where.index, in->where.step + 1);
+        for (int rank = 0; rank < calls->ranks; rank++) {
+            const Entry *sent = entry_of_rank(t, rank, TRAFFIC, call);
+            if (!(in->members >> rank & 1) || !sent || numbers_of(sent)[CALLS] > 0 ||
+                rows_of_replica(&e, replica_of_rank(t->c, rank)) > 0)
+                continue;
+            append(text, size,
+                   _("rank %d takes no part in the sums of %s: its replica has no rows. Such a "
+                     "replica has the share 0, but takes part like all others\n"),
+                   rank, label_text(&in->where, words));
+            return;
+        }
+    }
+}
+
 /* Writes what has the value n in this case: " (tp is 2 here)", or "". */
 static void write_names(const Evidence *e, double n, char text[200])
 {

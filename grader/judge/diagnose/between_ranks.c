@@ -122,13 +122,15 @@ bool ranks_differ(const Evidence *e)
 }
 
 /* For a tensor joined along its last dimension: are the columns of some ranks right, and the
- * columns of others wrong? With q, k and v, a mistake of all ranks may spare the heads of some. */
+ * columns of others wrong? With q, k and v, a mistake of all ranks may spare the heads of some;
+ * with an idle last rank, its columns, which are zeros. */
 bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
     int right = 0, wrong = -1;
     if (e->want->check != FORWARD || e->got->placement_kind == SHARD || tp == 1 ||
-        mine * tp != columns || kind_of_case(e->c)->mistakes & IN_PROJECTIONS)
+        (e->c->idle && e->want->label.step > 0) || mine * tp != columns ||
+        kind_of_case(e->c)->mistakes & IN_PROJECTIONS)
         return false;
     for (int64_t k = 0; k < tp; k++) {
         bool close = true;

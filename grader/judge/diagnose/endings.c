@@ -1,5 +1,4 @@
 /* Explains a failed check by how the case ended; describes the case and its end. */
-#include <limits.h>
 #include <stdarg.h>
 
 #include "grader/judge/diagnose/trial.h"
@@ -51,55 +50,6 @@ const char *case_text(const Case *c, char text[160])
     return text;
 }
 
-/* How many passes of the scenario had ended when a rank wrote `last`. */
-static int passes_before(Entries wrote, const Entry *last)
-{
-    int passes = 0;
-    for (const Entry *entry = NULL; (entry = next_entry(wrote, entry)) && entry != last;)
-        passes += entry->kind == TRAFFIC;
-    return passes;
-}
-
-/* Writes "rank 3" and, for a ring of some ranks of the world or for replicas, its rank in the group. */
-static void write_rank(const Case *c, int rank, char text[100])
-{
-    const bool of_replicas = lab_of(c->lab)->over_replicas;
-    const int place = of_replicas ? replica_of_rank(c, rank) : place_in(tp_group(c, rank), rank);
-    snprintf(text, 100,
-             place == rank                     ? _("rank %d")
-             : of_replicas                     ? _("rank %d, mesh->dp_rank %d")
-             : lab_of(c->lab)->sizes == SIZE_N ? _("rank %d, in its group rank %d")
-                                               : _("rank %d"),
-             rank, place);
-}
-
-/* Reports the first function, in the order of the scenario, that rejected its arguments. What other
- * ranks do or wait for after that is a consequence. */
-bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size)
-{
-    const Entry *first = NULL;
-    int of_rank = 0, fewest = INT_MAX;
-    for (int rank = 0; rank < c->world; rank++) {
-        const Entry *entry = first_entry(outcome->wrote[rank], REFUSED);
-        const int passes = problem_of(entry) ? passes_before(outcome->wrote[rank], entry) : fewest;
-        if (passes < fewest) {
-            first = entry;
-            of_rank = rank;
-            fewest = passes;
-        }
-    }
-    if (!first)
-        return false;
-    const Problem *problem = problem_of(first);
-    const char *line = line_of(first->address);
-    char who[100];
-    write_rank(c, of_rank, who);
-    snprintf(text, size, _("%.*s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1, problem->what,
-             line[0] ? _(", at ") : "", line, who, _("HINT: "), (int)sizeof problem->hint - 1,
-             problem->hint);
-    return true;
-}
-
 /* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
 static void append_stage_without(const Trial *t, char *text, size_t size)
 {
@@ -125,54 +75,83 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Appends a sentence if each rank of a ring waits to send to the next one, so that none receives. */
-static void append_ring_of_sends(const Trial *t, char *text, size_t size)
+/* The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there is
+ * none. */
+static int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
+{
+    int rank = first, length = 0;
+    do {
+        rank = waits_for(calls, rank);
+        length++;
+    } while (rank >= 0 && rank != first && length < calls->ranks);
+    return rank == first ? length : 0;
+}
+
+/* Has this rank started a send in the pass in which it waits? */
+static bool has_sent_here(const Calls *calls, int rank)
+{
+    const Call *in = call_of_rank(calls, rank);
+    for (int64_t i = 0; i < calls->rank[rank].count; i++)
+        if (calls->rank[rank].call[i].to >= 0 &&
+            label_equal(&calls->rank[rank].call[i].where, &in->where))
+            return true;
+    return false;
+}
+
+/* Appends a sentence if each rank of a ring waits for the next one to receive, or to send. */
+static void append_ring_of_waits(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
-    for (int first = 0; first < calls->ranks; first++) {
-        int rank = first, length = 0;
-        do {
-            rank = waits_to_send_to(calls, rank);
-            length++;
-        } while (rank >= 0 && rank != first && length < calls->ranks);
-        if (rank != first)
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const int sends = ring_of_waits(calls, rank, waits_to_send_to),
+                  receives = ring_of_waits(calls, rank, waits_to_receive_from);
+        if (!sends && (!receives || has_sent_here(calls, rank)))
             continue;
         append(text, size,
-               call_of_rank(calls, first)->rule == LOCAL
+               !sends ? _("the receives go around the ring: each of %d ranks waits to receive "
+                          "before it sends. Start the send (group_send_start) before the "
+                          "receive\n")
+               : call_of_rank(calls, rank)->rule == LOCAL
                    ? _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. Wait for the "
                        "send (pending_wait) after the receive\n")
                    : _("the sends go around the ring: each of %d ranks waits until the next one "
                        "receives, and none receives before its own send completes. A send that is "
                        "only started (group_send_start) does not wait\n"),
-               length);
+               sends ? sends : receives);
         return;
     }
 }
 
-/* Appends a sentence if two ranks send to each other, or ranks send around a ring, and none of them
- * receives. */
-static void append_crossing_sends(const Trial *t, char *text, size_t size)
+/* Appends a sentence if two stages, or the ranks of a ring, wait for each other to receive, or to send. */
+static void append_crossing_waits(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     if (!lab_points(t->result->lab, SCHEDULE) || t->outcome->ending != HUNG || !calls)
         return;
     if (!t->result->lab->over_stages) {
-        append_ring_of_sends(t, text, size);
+        append_ring_of_waits(t, text, size);
         return;
     }
     for (int rank = 0; rank < calls->ranks; rank++) {
-        const int other = waits_to_send_to(calls, rank);
-        if (other <= rank || waits_to_send_to(calls, other) != rank)
+        const bool sends = ring_of_waits(calls, rank, waits_to_send_to) == 2;
+        if (!sends && ring_of_waits(calls, rank, waits_to_receive_from) != 2)
             continue;
-        const bool started = call_of_rank(calls, rank)->rule == LOCAL;
+        const int other = (sends ? waits_to_send_to : waits_to_receive_from)(calls, rank);
+        const Call *in = call_of_rank(calls, rank);
+        if (!sends && !label_equal(&in->where, &call_of_rank(calls, other)->where))
+            continue;
         append(text, size,
-               started ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                           "and each receives only after its own send has been received. Wait for "
-                           "the sends at the end of the step (stage_sends_finish)\n")
-                       : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                           "and each receives only after its own send has been received. A send "
-                           "that is only started (stage_send_start) does not wait\n"),
+               !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
+                          "to receive from rank %d, and neither sends first: compare the order "
+                          "in which their stages run forward and backward\n")
+               : in->rule == LOCAL
+                   ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. Wait for "
+                       "the sends at the end of the step (stage_sends_finish)\n")
+                   : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. A send "
+                       "that is only started (stage_send_start) does not wait\n"),
                rank, other, rank);
         return;
     }
@@ -242,9 +221,11 @@ void ending_text(const Trial *t, char *text, size_t size)
                _("the sums over the stages are wrong already, so look at metrics first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
-    append_crossing_sends(t, text, size);
+    append_crossing_waits(t, text, size);
     append_left_out(t, text, size);
+    append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
+        append_cause_of_refusal(t, text, size);
         if (miscut_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);

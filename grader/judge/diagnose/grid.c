@@ -122,6 +122,10 @@ bool norm_is_wrong(const Evidence *e)
         is_number(e, sqrt(summed(e, grid_shards, TENSOR | PIPELINE)) +
                          sqrt(summed(e, grid_whole, PIPELINE))))
         return says(e, _("norms are added: add the squares, and take the root at the end"));
+    const double divisor = round(pow(right / e->is[0], 2));
+    if (divisor > 1 && divisor <= MAX_RANKS && is_number(e, right / sqrt(divisor)))
+        return says(e, _("the sum of the squares is divided by %.0f: it must be a sum, not a mean"),
+                    divisor);
     return fabs(e->is[0] - right) <= 1e-6 * right &&
            says(e, _("the norm has lost precision: add and keep the squares as double, since float "
                      "has fewer digits"));

@@ -15,12 +15,12 @@ static int traits_of(const Case *c, Trait traits[TRAITS])
     const bool training = c->training && c->p > 0;
     const Trait all[] = {
         {c->world == 1, N_("on one rank")},
-        {c->tp > 1, N_("where several ranks split a layer")},
-        {c->tp == 1, N_("where nothing is split, tp = 1")},
-        {c->tp == 2, N_("where 2 ranks split a layer")},
-        {c->tp == 3, N_("where 3 ranks split a layer")},
-        {c->tp == 4, N_("where 4 ranks split a layer")},
-        {c->tp > 2, N_("where more than 2 ranks split a layer")},
+        {c->tp > 1, N_("with tp above 1")},
+        {c->tp == 1, N_("with tp = 1")},
+        {c->tp == 2, N_("with tp = 2")},
+        {c->tp == 3, N_("with tp = 3")},
+        {c->tp == 4, N_("with tp = 4")},
+        {c->tp > 2, N_("with tp above 2")},
         {replicas > 1, N_("with several replicas")},
         {replicas == 2, N_("with 2 replicas")},
         {replicas > 2, N_("with more than 2 replicas")},
@@ -79,8 +79,8 @@ static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
         if (!words[0])
             continue;
         snprintf(text, size, _("It fails only %s%s%s: %d of %d cases"),
-                 shared ? _("where several ranks split a layer") : "", shared ? _(", and ") : "",
-                 words, pattern->failed, pattern->failed + pattern->passed);
+                 shared ? _("with tp above 1") : "", shared ? _(", and ") : "", words,
+                 pattern->failed, pattern->failed + pattern->passed);
         return true;
     }
     return false;

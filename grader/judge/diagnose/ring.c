@@ -289,5 +289,6 @@ void compare_ring(Trial *t)
     if (ranks_have_finished(t) || t->todo)
         return;
     ending_text(t, why, sizeof why);
-    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nthe exchange has not ended (%s)"), why, t->sizes);
+    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nnot reached: the end of the case (%s)"), why,
+         t->sizes);
 }

@@ -37,8 +37,7 @@ static bool are_no_chunks(int64_t N, int n, const Range chunk[], char why[300])
              end != N ? _("ring_chunk of %lld numbers in %d chunks: the last one ends at %lld, so "
                           "the rest is in no chunk")
                       : _("ring_chunk of %lld numbers in %d chunks: the longest one has %lld "
-                          "numbers, the shortest %lld. In each round all ranks wait for the "
-                          "longest: the sizes may differ by 1 at most"),
+                          "numbers, the shortest %lld: the sizes may differ by 1 at most"),
              (long long)N, n, end != N ? (long long)end : (long long)most, (long long)least);
     return end != N || most - least > 1;
 }
@@ -182,6 +181,26 @@ static bool says_times(const Ring *r, const int times[])
                 rank_at(r, first_missing));
 }
 
+/* Does the chunk hold nothing but the contribution with which it started? On its way, each rank has
+ * received it over its own numbers, and may then have added it to itself. */
+static bool is_received_over(const Ring *r, double *const brought[])
+{
+    const int n = r->group.count, first = (r->place + 1) % n;
+    const double doubled = pow(2, n - 1);
+    if (n > 1 && close_to(r->e->is, brought[first], 1, r->e->count, r->e->tolerance))
+        return says(r->e,
+                    _("its chunk holds the contribution of rank %d only: each rank receives over "
+                      "its own numbers, so nothing is added to them"),
+                    rank_at(r, first));
+    if (n > 1 && close_to(r->e->is, brought[first], doubled, r->e->count, 2 * r->e->tolerance))
+        return says(r->e,
+                    _("its chunk is %.0f times the contribution of rank %d, and nothing else: each "
+                      "rank receives over its own numbers, and then adds what arrived to itself: "
+                      "receive into memory of its own (tensor_copy)"),
+                    doubled, rank_at(r, first));
+    return false;
+}
+
 /* Which contributions make up this rank's chunk? A few numbers could match several sums. */
 static bool is_another_sum(Ring *r)
 {
@@ -195,6 +214,8 @@ static bool is_another_sum(Ring *r)
                      r->e->got->begin;
         combinations *= MOST_TIMES;
     }
+    if (is_received_over(r, brought))
+        return true;
     for (int i = 0; i < combinations; i++) {
         for (int k = 0, rest = i; k < r->group.count; k++, rest /= MOST_TIMES)
             times[k] = rest % MOST_TIMES;

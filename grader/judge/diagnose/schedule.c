@@ -101,17 +101,21 @@ static void compare_alive(Trial *t, const StepSchedule *s)
     const Case *c = t->c;
     for (int rank = 0; rank < c->world && c->kind == BY_ONE_F_ONE_B; rank++) {
         const Pass *beyond;
+        char minus[24] = "";
         const int stage = stage_of_rank(c, rank),
                   enough = c->micros < c->pp - stage ? c->micros : c->pp - stage,
                   most = most_alive(s, rank, enough, &beyond);
         if (!beyond)
             continue;
-        fail(t, ARITHMETIC, EXPLAINED,
-             _("%s: stage %d holds the activations of up to %d micro-batches at once, but min(m, p "
-               "- %d) = %d suffice: before it runs micro-batch %d forward, it can run micro-batch "
-               "%d backward (%s)"),
-             schedule_name(c), stage, most, stage, enough, beyond->micro,
-             oldest_alive(s, rank, beyond), t->sizes);
+        if (stage > 0)
+            snprintf(minus, sizeof minus, " - %d", stage);
+        fail(
+            t, ARITHMETIC, EXPLAINED,
+            _("%s: stage %d holds the activations of up to %d micro-batches at once, but min(m, p%s) "
+              "= %d suffice: before it runs micro-batch %d forward, it can run micro-batch "
+              "%d backward (%s)"),
+            schedule_name(c), stage, most, minus, enough, beyond->micro,
+            oldest_alive(s, rank, beyond), t->sizes);
         return;
     }
 }
@@ -244,7 +248,7 @@ void compare_schedule(Trial *t)
     if (finished || t->todo)
         return;
     ending_text(t, why, sizeof why);
-    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\n%s has not ended (%s)"), why, schedule_name(t->c),
+    fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nnot reached: the end of the case (%s)"), why,
          t->sizes);
 }
 

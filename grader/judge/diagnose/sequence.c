@@ -10,6 +10,44 @@
 
 static const double slack = 1.1;
 
+/* The line at which a rank calls an operation that belongs to its own positions on all positions, or "".
+ * Sets *operation. */
+static const char *on_all_positions(const Trial *t, int rank, const char **operation)
+{
+    static const char *const of_positions[] = {"layer_norm", "dropout", "add"};
+    const Calls *calls = t->outcome->calls;
+    for (int64_t i = 0; calls && i < calls->rank[rank].values_count; i++)
+        for (size_t k = 0; k < sizeof of_positions / sizeof *of_positions; k++) {
+            const Value *value = &calls->rank[rank].value[i];
+            *operation = of_positions[k];
+            if (!strcmp(value->operation, *operation) && !value->gradient &&
+                value->count == (int64_t)t->c->B * t->c->S * t->c->H)
+                return line_of(value->address);
+        }
+    return "";
+}
+
+/* Names the operation that keeps numbers of all positions, if there is one. With tp = 1, a rank's own
+ * positions are all. */
+static void compare_kept_of_positions(Trial *t, const Entry *want, double enough)
+{
+    const char *operation, *line;
+    Busiest b;
+    if (t->c->tp == 1)
+        return;
+    if (busiest(t, want->label, KEPT, &b) && b.most > enough &&
+        (line = on_all_positions(t, b.rank, &operation))[0])
+        fail(t, ARITHMETIC, EXPLAINED,
+             _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but %.0f "
+               "suffice (1/tp of what one rank keeps): %s at %s takes all positions in place of "
+               "this rank's own\n%s (%s)"),
+             b.rank, b.most, enough, operation, line, entry_text(want), t->sizes);
+    compare_most(t, want, KEPT, enough,
+                 _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but "
+                   "%.0f suffice (1/tp of what one rank keeps): norms, dropouts and residual sums "
+                   "on its positions alone, and nothing of what it gathers\n%s (%s)"));
+}
+
 /* On one rank nothing is split, and the lab's functions return their arguments. With several ranks,
  * the memory taken includes the inputs and results of communication. */
 void compare_work_of_positions(Trial *t, const Entry *want)
@@ -20,15 +58,13 @@ void compare_work_of_positions(Trial *t, const Entry *want)
         t, want,
         _("rank %d did %.2f times the multiplications of its share: a product runs twice, or on "
           "more rows than there are\n%s (%s)"));
-    if (want->label.what == FORWARD_OF)
-        compare_most(
-            t, want, KEPT, numbers_of(want)[KEPT] / t->c->tp + rounding,
-            want->label.step == STEPS
-                ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, "
-                    "but %.0f suffice: the results of its positions\n%s (%s)")
-                : _("rank %d keeps %.0f numbers from the forward pass to the backward pass, but "
-                    "%.0f suffice (1/tp of what one rank keeps): norms, dropouts and residual sums "
-                    "on its positions alone, and nothing of what it gathers\n%s (%s)"));
+    const double kept = numbers_of(want)[KEPT] / t->c->tp + rounding;
+    if (want->label.what == FORWARD_OF && want->label.step == STEPS)
+        compare_most(t, want, KEPT, kept,
+                     _("rank %d keeps %.0f numbers in a forward pass that no backward pass "
+                       "follows, but %.0f suffice: the results of its positions\n%s (%s)"));
+    else if (want->label.what == FORWARD_OF)
+        compare_kept_of_positions(t, want, kept);
     compare_most(t, want, TAKEN, slack * numbers_of(want)[TAKEN] + 4 * passing + rounding,
                  _("rank %d allocated %.0f numbers where %.0f suffice: those of one rank alone and "
                    "four tensors of all positions\n%s (%s)"));

@@ -175,6 +175,16 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [RESIDUAL_DROPOUTS_OF_SUM] =
         {IN_SEQUENCE_BLOCKS, N_("dropout acts on the residual sums: it belongs before them, on the "
                                 "results of the attention and of the feed-forward layers")},
+    [RESIDUAL_DROPOUT_1_OF_RESIDUAL] =
+        {IN_SEQUENCE_BLOCKS, N_("dropout1 acts on the residual: it belongs on the result of the "
+                                "attention, which is added to the residual")},
+    [RESIDUAL_DROPOUT_2_OF_RESIDUAL] =
+        {IN_SEQUENCE_BLOCKS, N_("dropout2 acts on the residual: it belongs on the result of the "
+                                "feed-forward layers, which is added to the residual")},
+    [RESIDUAL_DROPOUTS_OF_RESIDUAL] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("dropout acts on the residuals: it belongs on the results of the attention and of the "
+            "feed-forward layers, which are added to them")},
     [MASKS_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "

@@ -36,6 +36,9 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
  *  HINT on its own line. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
+/** Appends a line if the case shows why a function rejected its arguments. */
+void append_cause_of_refusal(const Trial *t, char *text, size_t size);
+
 /** How much is known about why a check fails. */
 typedef enum Cause {
     UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
@@ -186,6 +189,9 @@ bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: it has ended the pass in which another
  *  rank makes that call. */
 void append_left_out(const Trial *t, char *text, size_t size);
+/** Lab 16: appends a line if others wait for a replica without rows, which took no part in an
+ *  average. */
+void append_replica_without_rows(const Trial *t, char *text, size_t size);
 /** Labs 9 and 15: appends a sentence if a message goes to a rank of another tp group.
  *  @return whether one does */
 bool tell_message_beyond_group(const Trial *t, char *text, size_t size);

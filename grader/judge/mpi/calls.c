@@ -273,16 +273,35 @@ bool is_waited_for(const Call *call, int64_t by)
     return call->starts && !call->completed && call->waited_by == by;
 }
 
-int waits_to_send_to(const Calls *calls, int rank)
+/* The rank at the other end of a send (half 0) or of a receive (half 1), or NOBODY. */
+static int other_end(const Call *call, int half)
+{
+    return half ? call->from : call->to;
+}
+
+/* The other end of the send or receive that a rank waits for, and that alone; or NOBODY. */
+static int waits_for_half(const Calls *calls, int rank, int half)
 {
     const RankCalls *mine = &calls->rank[rank];
     const Call *in = call_of_rank(calls, rank);
     if (!in || in->rule != LOCAL)
-        return in && in->rule == MESSAGE && in->from == NOBODY ? in->to : NOBODY;
+        return in && in->rule == MESSAGE && other_end(in, !half) == NOBODY ? other_end(in, half)
+                                                                           : NOBODY;
     for (int64_t i = 0; i < mine->count; i++)
-        if (is_waited_for(&mine->call[i], mine->first + mine->count - 1) && mine->call[i].to >= 0)
-            return mine->call[i].to;
+        if (is_waited_for(&mine->call[i], mine->first + mine->count - 1) &&
+            other_end(&mine->call[i], half) >= 0)
+            return other_end(&mine->call[i], half);
     return NOBODY;
+}
+
+int waits_to_send_to(const Calls *calls, int rank)
+{
+    return waits_for_half(calls, rank, 0);
+}
+
+int waits_to_receive_from(const Calls *calls, int rank)
+{
+    return waits_for_half(calls, rank, 1);
 }
 
 /* Appends the started calls that a rank in a wait waits for. */

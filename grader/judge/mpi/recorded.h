@@ -102,6 +102,8 @@ Outlook outlook_of(const Calls *calls);
 void call_text(const Calls *calls, const Call *call, const Call *before, char *text, size_t size);
 /** The rank to which this rank waits to send, or NOBODY. */
 int waits_to_send_to(const Calls *calls, int rank);
+/** The rank from which this rank waits to receive, or NOBODY. */
+int waits_to_receive_from(const Calls *calls, int rank);
 /** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the send to rank 1 ...". */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
