@@ -109,6 +109,15 @@ int x = ;'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
     check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
+    for name in 'section(".text.mine")' cold; do
+        attack 'static void *volatile kept; kept = malloc(4096); (void)kept;' "#define all_reduce_forward __attribute__(($name)) all_reduce_forward
+"
+        check "a leak is seen in a function with the attribute $name, and named with its line" fails_saying "memory is allocated at collectives.c:52 and never freed"
+    done
+    for name in .rodata.x '.text.a b' '.text.a PROGBITS' .text.=a; do
+        attack '' "__asm__(\".section \\\"$name\\\", \\\"ax\\\"\nnop\n.text\");"
+        check "code in a section '$name', in which no line of the lab would be found, is refused" fails_saying "has code in a section ${name%% *}"
+    done
     attack 'call();' 'int call(void) __asm__("__nobody_chk");'
     check "an undefined name that looks like one of the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
     attack 'static char *volatile kept; char *text; if (call(&text, 1, "%d", 1) > 0) kept = text; (void)kept;' 'extern int call(char **, int, const char *, ...) __asm__("__asprintf_chk");'
