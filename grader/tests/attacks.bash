@@ -181,6 +181,9 @@ files() {
     attack 'ASK(452, AT_FDCWD, "'"$tree/student/collectives.c"'", 0777, 0);' '/* 452 is fchmodat2, of Linux 6.6 */'
     check "a call of a newer kernel does not exist for a lab, which keeps its points" quiet
     check "a file of the user keeps its mode" test -z "$(find student/collectives.c -perm -o=w)"
+    attack 'if (ASK(SYS_inotify_init1, 0) != -ENOSYS || ASK(SYS_fsync, 1) != -ENOSYS || ASK(SYS_ftruncate, 1, 0) != -ENOSYS || ASK(SYS_prctl, 29, 1L << 60) != -ENOSYS || ASK(SYS_prctl, 15, "lab") != 0) puts("LEAK");' '#include <errno.h>
+'
+    check "a call that no case needs does not exist for a lab, which keeps its points" quiet
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
     check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
