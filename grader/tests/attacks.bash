@@ -240,6 +240,15 @@ starts() {
     if [ "$(uname -m)" = x86_64 ]; then
         check "a lab that keeps its program from starting has a verdict" fails_saying "Lab 1 Duplication and AllReduce: refused 0/9 the lab's program does not start, although one without a lab does: "
     fi
+    if [ "$WAY" = off ]; then # a sandbox does not show this program
+        rm -rf "$tree.mpi"
+        mkdir -m 755 "$tree.mpi"
+        printf '#!/usr/bin/env bash\n[[ " $* " != *" --quiet "* ]] || exit 213\nexec %s "$@"\n' "$(command -v mpirun)" > "$tree.mpi/mpirun"
+        chmod 755 "$tree.mpi/mpirun"
+        PATH=$tree.mpi:$PATH attack ''
+        rm -r "$tree.mpi"
+        check "an mpirun of Open MPI 5, which does not know --quiet, starts the ranks" test "$status" = 0
+    fi
 }
 endings_slowly() {
     local call
