@@ -65,13 +65,13 @@ fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
     --mca osc_sm_backing_directory "${shared:-$session}")
 
-# Removes mpirun's banners about a rank that ended, and stores which one was killed. Uses sed,
+# Removes mpirun's banners about a rank that ended, and that one failed, and stores which one was killed. Uses sed,
 # because mawk would hold back messages of ranks until the run ends.
 without_banners() {
     sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
             s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed
             d
-        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
+        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: |ORTE_ERROR_LOG: .*\/show_help\.c /d; p' >&2
 }
 
 # Passes the output on. If it cannot be written, the run still goes on to its end.
