@@ -164,6 +164,7 @@ int main(int argc, char **argv)
     read_cases(&book);
     limit_jobs(&book);
     look_for_sandbox(&book);
+    name_reports(&book);
     list_submissions(&book);
     open_book(&book);
     printf("%s %llu\n", _("seed"), (unsigned long long)book.seed);
