@@ -61,7 +61,8 @@ list_object() {
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
             else if ($1 !~ /_array/ && match($0, / (PREINIT|INIT|FINI)_ARRAY /)) $1 = "." tolower(substr($0, RSTART + 1, RLENGTH - 2))
             else if ($1 ~ /^\.rela?\./ && $2 ~ /^RELA?$/ || $1 ~ /^\.(symtab|strtab|shstrtab|symtab_shndx)$/ && $2 ~ /^(SYM|STR)TAB$/ && !tables[$1]++) $1 = "a table"
-            print "section", $1
+            else if (flags ~ /X/ && (NF != 10 || $1 !~ /^\.text[A-Za-z0-9_.]*$/)) $1 = "code " $1
+            if (!listed[$1]++) print "section", $1
             next
         }
         $1 !~ /^[0-9]+:$/ || $4 == "SECTION" || $4 == "FILE" { next }
@@ -99,6 +100,8 @@ check_sections() {
         .init_array.00099 | .fini_array.00099 | asan_* | .init_array.1) # the address sanitizer's own
             [[ $CFLAGS == *-fsanitize=* ]] || refuse "$(said 'lab %s has a constructor or a destructor: %s (%s)' "$lab" "$name" "$source")" \
                 "$(say 'do the work in the functions of the lab')" ;;
+        "code "*) refuse "$(said 'lab %s has code in a section %s (%s)' "$lab" "${name#code }" "$source")" \
+            "$(say 'leave the code of functions in .text, where the compiler puts it')" ;;
         "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function does that' "$lab" "$source")" \
             "$(say 'write the nested function beside the others, as a static function')" ;;
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
@@ -208,5 +211,8 @@ hide_all_but_exports() {
     for name in "${recorded[@]}"; do
         echo "P$name $name" # redirects PMPI_ calls to the recorder
     done > "$object.s"
-    bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" --rename-section .text=balise_labs "$object.raw" "$object" || too_large
+    for name in "${sections[@]}"; do # also those of functions that are cold, or have a section of their own
+        [[ $name != .text* ]] || arguments+=(--rename-section "$name=balise_labs")
+    done
+    bounded objcopy "${arguments[@]}" --redefine-syms="$object.s" "$object.raw" "$object" || too_large
 }

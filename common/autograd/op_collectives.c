@@ -78,19 +78,26 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
     return mine;
 }
 
-/* Ends the run unless the parts follow each other and cover all `count` numbers. */
-static void parts_must_follow(const char *function, int64_t count, int n, Partition *cut)
+/* Where each part begins and, last, where the last one ends. Ends the run unless the parts follow
+ * each other and cover all `count` numbers. Asks for each part once, because a lab's function may
+ * answer otherwise the next time. The caller frees the list. */
+static int64_t *begins_of_parts(const char *function, int64_t count, int n, Partition *cut)
 {
-    for (int64_t k = 0, end = 0; k < n; k++) {
-        const Range r = cut(count, (int)k, n);
-        if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
+    int64_t *begins = calloc((size_t)n + 1, sizeof *begins);
+    for (int k = 0; k < n; k++) {
+        const int64_t end = begins[k];
+        const Range r = cut(count, k, n);
+        if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count)) {
+            free(begins);
             misuse("parts follow each other, the first begins at 0 and the last ends at count",
                    "%s: part %lld of %d of %lld numbers is %lld to %lld, but the parts before it "
                    "end at %lld",
                    function, (long long)k, n, (long long)count, (long long)r.begin,
                    (long long)r.end, (long long)end);
-        end = r.end;
+        }
+        begins[k + 1] = r.end;
     }
+    return begins;
 }
 
 static void exchange_parts(const char *function, Group *group, Tensor *x, Partition *cut,
@@ -98,15 +105,9 @@ static void exchange_parts(const char *function, Group *group, Tensor *x, Partit
 {
     tape_for(function, group, x);
     begin_change(x);
-    const int n = group_size(group);
-    const int64_t count = tensor_count(x);
-    parts_must_follow(function, count, n, cut);
-    int64_t *begin = malloc(((size_t)n + 1) * sizeof *begin);
-    for (int k = 0; k < n; k++)
-        begin[k] = cut(count, k, n).begin;
-    begin[n] = count;
-    exchange(group, reals(x), begin);
-    free(begin);
+    int64_t *begins = begins_of_parts(function, tensor_count(x), group_size(group), cut);
+    exchange(group, reals(x), begins);
+    free(begins);
 }
 
 void group_reduce_scatter_parts(Group *group, Tensor *x, Partition *cut)

@@ -115,8 +115,12 @@ Path checkpoint_before(const char *checkpoint);
 
 /** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes the
  * partial folders of killed runs.
- *  @return the lock, which the caller closes at the end of the run; or NULL with `problem` */
-FILE *checkpoint_folder_open(const char *folder, Problem *problem);
+ *  @param made is set to whether the folder did not exist
+ *  @return the lock, for checkpoint_folder_close(); or NULL with `problem` */
+FILE *checkpoint_folder_open(const char *folder, bool *made, Problem *problem);
+
+/** Releases the lock. If the run `made` the folder and has saved nothing, removes the folder. */
+void checkpoint_folder_close(FILE *lock, const char *folder, bool made);
 
 /** Creates the empty partial folder of this step. Returns false with `problem` on failure. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);

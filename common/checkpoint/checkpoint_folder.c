@@ -128,9 +128,10 @@ static bool prove_writable(const char *folder, Problem *problem)
                        "checkpoints cannot be saved here: %s", strerror(errno));
 }
 
-FILE *checkpoint_folder_open(const char *folder, Problem *problem)
+FILE *checkpoint_folder_open(const char *folder, bool *made, Problem *problem)
 {
-    if (mkdir(folder, 0777) && errno != EEXIST) {
+    *made = mkdir(folder, 0777) == 0;
+    if (!*made && errno != EEXIST) {
         problem_set(problem, folder, "name a folder inside an existing, writable one",
                     "the folder for checkpoints cannot be created: %s", strerror(errno));
         return NULL;
@@ -150,6 +151,15 @@ FILE *checkpoint_folder_open(const char *folder, Problem *problem)
         remove_partials(folder);
     }
     return lock;
+}
+
+void checkpoint_folder_close(FILE *lock, const char *folder, bool made)
+{
+    if (made && checkpoint_newest(folder, INT64_MAX) < 0) {
+        unlink(path_in(folder, ".lock").text);
+        rmdir(folder);
+    }
+    fclose(lock);
 }
 
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem)

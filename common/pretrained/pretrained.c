@@ -1,5 +1,6 @@
 /* Opens and reads a pretrained model in any format. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,6 +53,14 @@ const char *pretrained_tokenizer(const Pretrained *from)
     return from->tokenizer;
 }
 
+static bool are_finite(const HostView *view)
+{
+    for (int64_t i = 0; i < view->count; i++)
+        if (!isfinite(view->numbers[i]))
+            return false;
+    return true;
+}
+
 bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
 {
     bool good = true;
@@ -59,7 +68,11 @@ bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
         if (from->format->has && !from->format->has(from, p))
             continue;
         HostView view = host_view_write(reals(p->value), tensor_count(p->value));
-        good = from->format->read(from, p, view.numbers, problem);
+        good = from->format->read(from, p, view.numbers, problem) &&
+               (are_finite(&view) ||
+                problem_set(problem, from->path,
+                            "use another copy of the model: no training can start from NaN",
+                            "parameter %s is not finite in the model", p->name));
         host_view_store(&view);
     }
     model_weights_changed(model);

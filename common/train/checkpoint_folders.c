@@ -47,7 +47,8 @@ bool checkpoint_prepare(Trainer *t, Problem *problem)
     bool good = true;
     t->saved_step = -1;
     if (group_rank(t->world) == 0)
-        good = (!c->save || (t->save_lock = checkpoint_folder_open(c->save, problem))) &&
+        good = (!c->save ||
+                (t->save_lock = checkpoint_folder_open(c->save, &t->save_made, problem))) &&
                find_checkpoint(t, problem);
     if (!agree(t->world, good, problem))
         return false;

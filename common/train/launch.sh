@@ -65,13 +65,13 @@ fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
     --mca osc_sm_backing_directory "${shared:-$session}")
 
-# Removes mpirun's banners about a rank that ended, and stores which one was killed. Uses sed,
+# Removes mpirun's banners about a rank that ended, and that one failed, and stores which one was killed. Uses sed,
 # because mawk would hold back messages of ranks until the run ends.
 without_banners() {
     sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
             s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed
             d
-        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: /d; p' >&2
+        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: |ORTE_ERROR_LOG: .*\/show_help\.c /d; p' >&2
 }
 
 # Passes the output on. If it cannot be written, the run still goes on to its end.
@@ -106,11 +106,11 @@ wait "$output" || true
 # Does not report signal 15, which this script has sent.
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     name=$(kill -l "$signal")
-    if [ "$name" = XFSZ ]; then
-        hint=$(say 'ulimit -f limits the size of a file: raise it, or write shorter ones (TRACE, METRICS, SAVE)')
-    else
-        hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less')
-    fi
+    case $name in
+    XFSZ) hint=$(say 'ulimit -f limits the size of a file: raise it, or write shorter ones (TRACE, METRICS, SAVE)') ;;
+    *) hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less') ;;
+    esac
+    [[ ! $name =~ ^(KILL|XCPU)$ || $(ulimit -t) = unlimited ]] || hint=$(said 'ulimit -t limits a rank to %s seconds of CPU time: raise it' "$(ulimit -t)")
     complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost

@@ -207,7 +207,7 @@ void trainer_close(Trainer *t)
         pool_free(t->pool);
     }
     if (t->save_lock)
-        fclose(t->save_lock);
+        checkpoint_folder_close(t->save_lock, t->config->save, t->save_made);
     for (int i = 0; t->batch && i < t->config->micro; i++)
         batch_free(t->batch[i]);
     free(t->batch);

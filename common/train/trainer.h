@@ -41,6 +41,7 @@ typedef struct Trainer {
     bool interrupted;    /**< asked to end early */
     Path resumed;        /**< the checkpoint from which the run resumed, or "" */
     FILE *save_lock;     /**< of the SAVE folder, on rank 0 */
+    bool save_made;      /**< did this run make the SAVE folder? */
     int64_t saved_step;  /**< the step of the last checkpoint, or -1 */
     int64_t local_batch; /**< rows per step on this replica */
     /** of each step; wait: the exposed part of the reduction */

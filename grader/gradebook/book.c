@@ -153,24 +153,28 @@ static void name_work_folder(Book *book)
     snprintf(book->work, sizeof book->work, "%.3000s/gradebook-work/%.16s", book->build, checksum);
 }
 
+void name_reports(Book *book)
+{
+    const char *ending = book->board ? ".json" : ".csv";
+    size_t length = strlen(book->out);
+    if (length > PLACE_SIZE / 4)
+        give_up(NULL, N_("choose a shorter one"), N_("the name of OUT is too long"));
+    if (length > strlen(ending) && !strcmp(book->out + length - strlen(ending), ending))
+        length -= strlen(ending);
+    snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);
+    snprintf(book->state, sizeof book->state, "%.*s-reports/.state", (int)length, book->out);
+}
+
 void open_book(Book *book)
 {
     char place[PLACE_SIZE];
-    size_t length = strlen(book->out);
     struct stat found;
-    if (length > PLACE_SIZE / 4)
-        give_up(NULL, N_("choose a shorter one"), N_("the name of OUT is too long"));
     if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode))
         give_up(book->out, N_("OUT is the name of a CSV file"),
                 N_("the table cannot be written there"));
     Problem problem;
     if (!output_may_replace(book->out, book->board ? NULL : &table_kind, &problem))
         give_up_on(&problem);
-    const char *ending = book->board ? ".json" : ".csv";
-    if (length > strlen(ending) && !strcmp(book->out + length - strlen(ending), ending))
-        length -= strlen(ending);
-    snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);
-    snprintf(book->state, sizeof book->state, "%.*s-reports/.state", (int)length, book->out);
     make_folder(book->reports);
     name_work_folder(book);
     make_folder(book->state);

@@ -100,10 +100,12 @@ void write_or_give_up(const char *path, const OutputKind *kind, const char *text
 /** Removes a folder and its contents. */
 void remove_tree(const char *path);
 
+/** Names the folders of the reports after OUT, or gives up. */
+void name_reports(Book *book);
 /** Creates the book's folders, takes its lock and determines the seed. */
 void open_book(Book *book);
 
-/** Lists the folder's submissions. */
+/** Lists the folder's submissions, without OUT and the reports, which may be there too. */
 void list_submissions(Book *book);
 /** Reads each submission, in a process of its own with limits. */
 void take_in(Book *book);

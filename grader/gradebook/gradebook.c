@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,12 +159,14 @@ int main(int argc, char **argv)
 {
     language_begin();
     problem_if_output_is_lost();
+    signal(SIGXFSZ, SIG_IGN);       /* exceeding a file size limit must only fail the write */
     setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
     Book book = options_of(argc, argv);
     read_kit(&book);
     read_cases(&book);
     limit_jobs(&book);
     look_for_sandbox(&book);
+    name_reports(&book);
     list_submissions(&book);
     open_book(&book);
     printf("%s %llu\n", _("seed"), (unsigned long long)book.seed);

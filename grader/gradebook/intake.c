@@ -28,20 +28,39 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+static const char submissions_hint[] =
+    N_("DIR is a folder with one .zip, .tar.gz or folder per student");
+
+/* The table and the reports of this gradebook may be beside the submissions. */
+static bool is_written_here(const Book *book, const char *entry)
+{
+    const char *const written[] = {book->out, book->reports};
+    char place[PLACE_SIZE];
+    struct stat own, other;
+    place_in(book->folder, place, "%s", entry);
+    for (int i = 0; i < 2; i++)
+        if (stat(written[i], &own) == 0 && lstat(place, &other) == 0 &&
+            own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+            return true;
+    return false;
+}
+
 void list_submissions(Book *book)
 {
     struct dirent **entries;
     int count = scandir(book->folder, &entries, is_shown, alphasort);
     if (count <= 0 || count > MOST_SUBMISSIONS)
-        give_up(book->folder, N_("DIR is a folder with one .zip, .tar.gz or folder per student"),
+        give_up(book->folder, submissions_hint,
                 count < 0   ? N_("the submissions cannot be read: %s")
                 : count > 0 ? N_("there are too many submissions%s")
                             : N_("there are no submissions%s"),
                 count < 0 ? strerror(errno) : "");
     book->submissions = calloc((size_t)count, sizeof *book->submissions);
     for (int i = 0; i < count; i++)
-        book->submissions[i].entry = strdup(entries[i]->d_name);
-    book->count = count;
+        if (!is_written_here(book, entries[i]->d_name))
+            book->submissions[book->count++].entry = strdup(entries[i]->d_name);
+    if (book->count == 0)
+        give_up(book->folder, submissions_hint, N_("there are no submissions%s"), "");
 }
 
 /* ---- in the separate process */

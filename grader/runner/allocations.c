@@ -99,7 +99,7 @@ static void given_back(void *block)
     memory.held -= (int64_t)all;
     if (memory.held < 0) /* allocated before the case, or by the C library */
         memory.held = 0;
-    object_freed(block);
+    object_freed(BLOCK_OF_MEMORY, block);
 }
 
 /* What a lab calls as malloc(), free() and so on. A lab's own memory holds NaN before it is written

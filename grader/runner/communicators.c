@@ -189,7 +189,7 @@ int MPI_Comm_free(MPI_Comm *comm)
     Call *call = call_of("free", *comm, LOCAL);
     enter(call);
     forget(*comm);
-    object_freed(*comm);
+    object_freed(COMMUNICATOR, *comm);
     return leave(PMPI_Comm_free(comm));
 }
 

@@ -30,11 +30,59 @@ static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 #ifndef PR_SCHED_CORE
 #define PR_SCHED_CORE 62 /* Linux 5.14 */
 #endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41 /* Linux 5.17 */
+#endif
 #define WHOLE 0xffffffff
+
+/* From here on, the numbers are the same on all processors. */
+enum {
+    NEWER_CALLS = 434,
+    NEW_faccessat2 = 439,
+    NEW_epoll_pwait2 = 441,
+    NEW_futex_waitv = 449,
+    NEW_futex_wake = 454,
+    NEW_futex_wait = 455,
+};
 
 enum { ROW = 12 };
 
-/* Calls that end the case, grouped by purpose; rows are padded with 0. */
+/* Calls of a rank after MPI_Init, by Open MPI, the C library, OpenBLAS, the sanitizers and this
+ * runner, in their older and newer forms; grouped by purpose, the most frequent first. They reach
+ * only the process itself and what it has opened. Rows are padded with 0. */
+static const uint32_t allowed[][ROW] = {
+    {SYS_futex, SYS_sched_yield, SYS_clock_nanosleep, SYS_nanosleep, SYS_clock_gettime,
+     SYS_clock_getres, SYS_gettimeofday, SYS_times, NEW_futex_waitv, NEW_futex_wake,
+     NEW_futex_wait},
+    {SYS_epoll_pwait, NEW_epoll_pwait2, SYS_ppoll, SYS_pselect6, SYS_epoll_ctl, SYS_epoll_create1,
+     SYS_eventfd2, SYS_pipe2, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime},
+#ifdef SYS_open
+    {SYS_epoll_wait, SYS_poll, SYS_select, SYS_epoll_create, SYS_eventfd, SYS_pipe, SYS_dup2,
+     SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_time},
+#endif
+    {SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close, SYS_dup, SYS_dup3,
+     SYS_fstat, SYS_fstatfs, SYS_statfs},
+    {SYS_newfstatat, SYS_statx, SYS_faccessat, NEW_faccessat2, SYS_readlinkat, SYS_getcwd},
+    {SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_shutdown, SYS_getsockopt,
+     SYS_setsockopt, SYS_getsockname, SYS_getpeername, SYS_accept, SYS_accept4},
+    {SYS_brk, SYS_munmap, SYS_madvise, SYS_mincore, SYS_msync, SYS_mbind, SYS_get_mempolicy,
+     SYS_set_mempolicy, SYS_shmdt},
+    {SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigsuspend,
+     SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_restart_syscall},
+    {SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_membarrier,
+     SYS_getcpu, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler, SYS_gettid,
+     SYS_exit, SYS_exit_group},
+    {SYS_getpid, SYS_getppid, SYS_getpgid, SYS_getsid, SYS_getuid, SYS_geteuid, SYS_getgid,
+     SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_getpriority},
+    {SYS_getrandom, SYS_getrlimit, SYS_getrusage, SYS_uname, SYS_sysinfo, SYS_wait4, SYS_waitid,
+     SYS_umask},
+};
+
+/* Calls that are allowed unless forbidden_with[] names their arguments, and the one whose number may
+ * be 0. */
+static const uint32_t allowed_otherwise[] = {SYS_fcntl, SYS_ioctl, SYS_rt_sigaction, SYS_read};
+
+/* Calls that end the case, grouped by purpose. The others do not exist for a lab. */
 static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
     {SYS_fork, SYS_vfork, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat},
@@ -81,13 +129,15 @@ typedef struct Argument {
 
 enum { MOST = 2 };
 
-/* Calls that end the case if their arguments are these. The kernel signals the owner of a file, and
- * the processes of a terminal. */
-static const struct {
+typedef struct CallWith {
     uint32_t number;
     Argument as[MOST];
     int count;
-} forbidden_with[] = {
+} CallWith;
+
+/* Calls that end the case if their arguments are these. The kernel signals the owner of a file, and
+ * the processes of a terminal. */
+static const CallWith forbidden_with[] = {
     {SYS_fcntl, {{1, WHOLE, F_SETOWN}}, 1},
     {SYS_fcntl, {{1, WHOLE, F_SETOWN_EX}}, 1},
     {SYS_fcntl, {{1, WHOLE, F_SETSIG}}, 1},
@@ -106,9 +156,12 @@ static const struct {
     {SYS_prctl, {{0, WHOLE, PR_SCHED_CORE}}, 1}, /* it delays the processes that it separates */
 };
 
-/* From here on, the numbers are the same on all processors, and a case needs none of the calls. To a
- * lab, they do not exist, nor does what a newer kernel adds. */
-enum { NEWER_CALLS = 434 };
+/* Of the many settings of a process, those of names: of threads and of memory. */
+static const CallWith allowed_with[] = {
+    {SYS_prctl, {{0, WHOLE, PR_SET_NAME}}, 1},
+    {SYS_prctl, {{0, WHOLE, PR_GET_NAME}}, 1},
+    {SYS_prctl, {{0, WHOLE, PR_SET_VMA}}, 1},
+};
 
 enum { COUNT = 1024 };
 
@@ -151,18 +204,27 @@ static void answer_call_if(Program *p, uint32_t number, int argument, uint32_t m
     answer(p, SECCOMP_RET_TRAP);
 }
 
-/* Traps the call if all these arguments are as given. */
-static void trap_call_if(Program *p, uint32_t number, const Argument *as, int count)
+/* Answers the call with `result` if all its arguments are as given. */
+static void answer_call_with(Program *p, const CallWith *call, uint32_t result)
 {
     enum { LENGTH = 3 }; /* of a condition */
-    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, (uint8_t)(LENGTH * count + 2));
-    for (int i = 0; i < count; i++) {
-        load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)as[i].place);
-        emit(p, BPF_ALU | BPF_AND | BPF_K, as[i].mask, 0, 0);
-        emit(p, BPF_JMP | BPF_JEQ | BPF_K, as[i].value, 0, (uint8_t)(LENGTH * (count - 1 - i) + 1));
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, call->number, 0, (uint8_t)(LENGTH * call->count + 2));
+    for (int i = 0; i < call->count; i++) {
+        const Argument *a = &call->as[i];
+        load(p, offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)a->place);
+        emit(p, BPF_ALU | BPF_AND | BPF_K, a->mask, 0, 0);
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, a->value, 0,
+             (uint8_t)(LENGTH * (call->count - 1 - i) + 1));
     }
-    answer(p, SECCOMP_RET_TRAP);
+    answer(p, result);
     load(p, offsetof(struct seccomp_data, nr));
+}
+
+static void answer_rows(Program *p, const uint32_t calls[][ROW], size_t rows, uint32_t result)
+{
+    for (size_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < ROW && calls[row][i]; i++)
+            answer_call(p, calls[row][i], result);
 }
 
 bool filter_begin(bool devices)
@@ -174,7 +236,8 @@ bool filter_begin(bool devices)
     const uint32_t self = (uint32_t)getpid();
     /* a GPU's driver opens libraries and makes threads when it needs them */
     const uint32_t executable = devices ? 0 : PROT_EXEC,
-                   threads = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_TRAP;
+                   threads = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_TRAP,
+                   others = devices ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENOSYS;
     Program p = {.length = 0};
     load(&p, offsetof(struct seccomp_data, arch));
     emit(&p, BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0);
@@ -182,13 +245,16 @@ bool filter_begin(bool devices)
     load(&p, offsetof(struct seccomp_data, nr));
     emit(&p, BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1);
     answer(&p, SECCOMP_RET_TRAP);
-    for (size_t row = 0; row < sizeof forbidden / sizeof *forbidden; row++)
-        for (size_t i = 0; i < ROW && forbidden[row][i]; i++)
-            answer_call(&p, forbidden[row][i], SECCOMP_RET_TRAP);
+    answer_rows(&p, allowed, sizeof allowed / sizeof *allowed, SECCOMP_RET_ALLOW);
+    answer_rows(&p, forbidden, sizeof forbidden / sizeof *forbidden, SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof pretended / sizeof *pretended; i++)
         answer_call(&p, pretended[i], SECCOMP_RET_TRAP);
     for (size_t i = 0; i < sizeof forbidden_with / sizeof *forbidden_with; i++)
-        trap_call_if(&p, forbidden_with[i].number, forbidden_with[i].as, forbidden_with[i].count);
+        answer_call_with(&p, &forbidden_with[i], SECCOMP_RET_TRAP);
+    for (size_t i = 0; i < sizeof allowed_with / sizeof *allowed_with; i++)
+        answer_call_with(&p, &allowed_with[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < sizeof allowed_otherwise / sizeof *allowed_otherwise; i++)
+        answer_call(&p, allowed_otherwise[i], SECCOMP_RET_ALLOW);
     /* the filter cannot see the flags of clone3; after this error, the C library uses clone */
     answer_call(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     emit(&p, BPF_JMP | BPF_JGE | BPF_K, NEWER_CALLS, 0, 1);
@@ -205,7 +271,7 @@ bool filter_begin(bool devices)
 #ifdef SYS_open
     answer_call_if(&p, SYS_open, 1, writes, 0, opened);
 #endif
-    answer(&p, SECCOMP_RET_ALLOW);
+    answer(&p, others);
     struct sock_fprog program = {(unsigned short)p.length, p.code};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;

@@ -1,8 +1,10 @@
 /** @file
- * A filter of system calls. It forbids what no lab needs: other processes (to make, signal, trace,
- * read or slow them down), threads, files, sockets, namespaces, and pages that become executable.
- * The sandbox (grader/judge/launch/sandbox.h) prevents most of that too. But the filter also works
- * without a sandbox, and turns an attempt into a failed case that names the line.
+ * A filter of system calls. It allows what a rank needs after MPI_Init. Attempts to reach what no lab
+ * needs end the case, and the report names the line: other processes (to make, signal, trace, read or
+ * slow them down), threads, files, sockets, namespaces, and pages that become executable. All other
+ * calls fail with ENOSYS, as on a kernel that does not have them: a library that tries one can do
+ * without. The sandbox (grader/judge/launch/sandbox.h) prevents most of that too, but the filter also
+ * works without a sandbox.
  */
 #pragma once
 
@@ -13,7 +15,8 @@
  *  a file for reading fails with EACCES. Call this after MPI_Init, when MPI has made its files and
  *  threads.
  *  @param devices also allows what a GPU's driver needs: opening existing files except write-only,
- *  executable pages, and threads; the sandbox then limits what a lab can reach
+ *  executable pages, threads, and all calls older than Linux 5.3 that end no case; the sandbox then
+ *  limits what a lab can reach
  *  @return whether the system supports such filters */
 bool filter_begin(bool devices);
 

@@ -2,26 +2,87 @@
  * theirs, except groups. An object made together with a layer or a group belongs to it, and labs do
  * not free layers and groups. An object that is made once and kept in a static variable is not a
  * leak, nor is one per shape, nor a buffer that grows. */
+#include <stdlib.h>
+
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-enum { MOST_OBJECTS = 4096, MANY = 3, SEVERAL = 2 };
+enum { FEW = 256, MANY = 3, SEVERAL = 2 };
 
+/* `count` objects of one handle from one line: MPI may return a group that it has returned
+ * before. */
 typedef struct Object {
-    const void *handle;
+    const void *handle; /* NULL: the slot is free */
     void *maker;
     ObjectKind kind;
+    int64_t count; /* 0: all are freed */
 } Object;
 
+/* A hash table of at least twice as many slots as are in use. */
 static struct {
-    Object object[MOST_OBJECTS];
-    int count;
+    Object *slots;
+    size_t size, used; /* the size is a power of 2 */
 } objects;
 
 void objects_begin(void)
 {
-    objects.count = 0;
+    free(objects.slots);
+    objects.slots = NULL;
+    objects.size = objects.used = 0;
+}
+
+/* The slot of `handle` that comes next, at `i` or later, or else a free one. */
+static size_t slot_from(size_t i, const void *handle)
+{
+    while (objects.slots[i].handle && objects.slots[i].handle != handle)
+        i = (i + 1) & (objects.size - 1);
+    return i;
+}
+
+static size_t first_slot(const void *handle)
+{
+    const uint64_t mixed = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15;
+    return slot_from(mixed >> 32 & (objects.size - 1), handle);
+}
+
+static size_t next_slot(size_t i, const void *handle)
+{
+    return slot_from((i + 1) & (objects.size - 1), handle);
+}
+
+static void note(Object new)
+{
+    size_t i = first_slot(new.handle);
+    for (; objects.slots[i].handle; i = next_slot(i, new.handle)) {
+        const Object *old = &objects.slots[i];
+        if (old->count == 0)
+            break;
+        if (old->maker == new.maker && old->kind == new.kind) {
+            new.count += old->count;
+            break;
+        }
+    }
+    objects.used += !objects.slots[i].handle;
+    objects.slots[i] = new;
+}
+
+/* Makes room for one more, and drops what is freed. */
+static void make_room(void)
+{
+    Object *old = objects.slots;
+    const size_t size = objects.size;
+    if (2 * (objects.used + 1) <= size)
+        return;
+    objects.used = 0;
+    objects.size = size ? 2 * size : FEW;
+    objects.slots = calloc(objects.size, sizeof *objects.slots);
+    if (!objects.slots)
+        abort(); /* the lab has taken all memory */
+    for (size_t i = 0; i < size; i++)
+        if (old[i].count > 0)
+            note(old[i]);
+    free(old);
 }
 
 void object_made(ObjectKind kind, const void *handle, const void *maker)
@@ -32,15 +93,19 @@ void object_made(ObjectKind kind, const void *handle, const void *maker)
         return; /* a cache, or a buffer that grows */
     void *line = callsite();
     bool own = line == maker || kind == COMMUNICATOR; /* group_split() frees nothing */
-    if (line && own && objects.count < MOST_OBJECTS)
-        objects.object[objects.count++] = (Object){handle, line, kind};
+    if (!line || !own)
+        return;
+    make_room();
+    note((Object){handle, line, kind, 1});
 }
 
-void object_freed(const void *handle)
+void object_freed(ObjectKind kind, const void *handle)
 {
-    for (int i = objects.count - 1; i >= 0; i--)
-        if (objects.object[i].handle == handle) {
-            objects.object[i] = objects.object[--objects.count];
+    if (!objects.size)
+        return;
+    for (size_t i = first_slot(handle); objects.slots[i].handle; i = next_slot(i, handle))
+        if (objects.slots[i].count > 0 && objects.slots[i].kind == kind) {
+            objects.slots[i].count--;
             return;
         }
 }
@@ -58,16 +123,16 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
 {
     static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
                                                     "block of memory"};
-    for (int i = 0; i < objects.count; i++) {
-        const Object *first = &objects.object[i];
-        int64_t count = 1;
-        for (int k = objects.count - 1; k > i; k--)
-            if (objects.object[k].maker == first->maker) {
-                objects.object[k] = objects.object[--objects.count];
-                count++;
+    for (size_t i = 0; i < objects.size; i++) {
+        const Object first = objects.slots[i];
+        int64_t count = 0;
+        for (size_t k = i; first.count > 0 && k < objects.size; k++)
+            if (objects.slots[k].maker == first.maker) {
+                count += objects.slots[k].count;
+                objects.slots[k].count = 0;
             }
-        if (count >= fewest(first->kind))
-            tell(kinds[first->kind], count, first->maker);
+        if (first.count > 0 && count >= fewest(first.kind))
+            tell(kinds[first.kind], count, first.maker);
     }
 }
 
@@ -93,6 +158,6 @@ int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group *out
 
 int MPI_Group_free(MPI_Group *group)
 {
-    object_freed(*group);
+    object_freed(GROUP, *group);
     return PMPI_Group_free(group);
 }

@@ -177,6 +177,19 @@ static double share_of_each(MPI_Comm comm, double count)
     return (size_of(comm) - 1) * count;
 }
 
+/* What describes a rank's own part of a gather, which it sends, or of a scatter, which it receives.
+ * With MPI_IN_PLACE at the root, MPI ignores `own`; the part is one of those in `all`. */
+static const Side *own_part(const Side *own, const Side *all)
+{
+    return own->buffer == MPI_IN_PLACE ? all : own;
+}
+
+/* A rank's share of a gather or a scatter with this part. */
+static double part_share(MPI_Comm comm, const Side *part)
+{
+    return gather_share(comm, (double)count_of_part(part, rank_in(comm)));
+}
+
 static double sum_of(MPI_Comm comm, const int counts[])
 {
     double sum = 0;
@@ -279,24 +292,27 @@ COLLECTIVE(Allgatherv, Iallgatherv, (IN, OUT_PARTS),
            ONE_PART(in, count, type), PARTS(out, counts, displs, out_type), .flow = AMONG_ALL)
 
 COLLECTIVE(Gather, Igather, (IN, OUT, int root), (in, count, type, out, out_count, out_type, root),
-           gather_share(comm, count), type, "gather", EXCHANGE, ONE_PART(in, count, type),
-           EACH_PART(out, out_count, out_type), .flow = TO_ROOT, .root = root)
+           part_share(comm, own_part(&c.in, &c.out)), own_part(&c.in, &c.out)->type, "gather",
+           EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
+           .flow = TO_ROOT, .root = root)
 
 COLLECTIVE(Gatherv, Igatherv, (IN, OUT_PARTS, int root),
-           (in, count, type, out, counts, displs, out_type, root), gather_share(comm, count), type,
+           (in, count, type, out, counts, displs, out_type, root),
+           part_share(comm, own_part(&c.in, &c.out)), own_part(&c.in, &c.out)->type,
            N_("gather of parts"), EXCHANGE, ONE_PART(in, count, type),
            PARTS(out, counts, displs, out_type), .flow = TO_ROOT, .root = root)
 
 COLLECTIVE(Scatter, Iscatter, (IN, OUT, int root),
-           (in, count, type, out, out_count, out_type, root), gather_share(comm, out_count),
-           out_type, "scatter", EXCHANGE, EACH_PART(in, count, type),
-           ONE_PART(out, out_count, out_type), .flow = FROM_ROOT, .root = root)
+           (in, count, type, out, out_count, out_type, root),
+           part_share(comm, own_part(&c.out, &c.in)), own_part(&c.out, &c.in)->type, "scatter",
+           EXCHANGE, EACH_PART(in, count, type), ONE_PART(out, out_count, out_type),
+           .flow = FROM_ROOT, .root = root)
 
 COLLECTIVE(Scatterv, Iscatterv, (IN_PARTS, OUT, int root),
            (in, counts, displs, type, out, out_count, out_type, root),
-           gather_share(comm, out_count), out_type, N_("scatter of parts"), EXCHANGE,
-           PARTS(in, counts, displs, type), ONE_PART(out, out_count, out_type), .flow = FROM_ROOT,
-           .root = root)
+           part_share(comm, own_part(&c.out, &c.in)), own_part(&c.out, &c.in)->type,
+           N_("scatter of parts"), EXCHANGE, PARTS(in, counts, displs, type),
+           ONE_PART(out, out_count, out_type), .flow = FROM_ROOT, .root = root)
 
 COLLECTIVE(Alltoall, Ialltoall, (IN, OUT), (in, count, type, out, out_count, out_type),
            share_of_each(comm, out_count), out_type, "all_to_all", EXCHANGE,

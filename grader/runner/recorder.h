@@ -177,5 +177,5 @@ void objects_begin(void);
 /** Records that the code at `maker` created an object. Tracks only objects that the lab itself
  *  creates. */
 void object_made(ObjectKind kind, const void *handle, const void *maker);
-/** Records that an object was freed. */
-void object_freed(const void *handle);
+/** Records that an object was freed. Ignores a handle that no object of this kind has. */
+void object_freed(ObjectKind kind, const void *handle);

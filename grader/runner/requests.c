@@ -140,9 +140,28 @@ static int ends(const Ending *e, int over, const int which[], int result)
     return result;
 }
 
+/* Ends the case if a lab waits for a request that is complete, by a copy of its handle. MPI has
+ * freed it, and may crash. */
+static void refuse_copies(const Ending *e)
+{
+    for (int i = 0; i < e->count; i++) {
+        int times = 0;
+        for (int k = 0; e->before[i] != MPI_REQUEST_NULL && k <= i; k++)
+            times += e->before[k] == e->before[i];
+        for (int k = 0; times > 0 && k < requests.count; k++)
+            times -= requests.started[k].request == e->before[i];
+        if (times > 0)
+            misuse("each start needs exactly one wait: MPI_Wait sets its own variable to "
+                   "MPI_REQUEST_NULL, but no copy of it",
+                   "wait: this request is not in progress");
+    }
+}
+
 static void enter_wait(const Ending *e, bool some)
 {
     Call *call = call_of("wait", MPI_COMM_NULL, LOCAL);
+    if (call)
+        refuse_copies(e);
     if (call)
         call->some = some;
     enter(call);

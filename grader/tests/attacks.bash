@@ -181,6 +181,9 @@ files() {
     attack 'ASK(452, AT_FDCWD, "'"$tree/student/collectives.c"'", 0777, 0);' '/* 452 is fchmodat2, of Linux 6.6 */'
     check "a call of a newer kernel does not exist for a lab, which keeps its points" quiet
     check "a file of the user keeps its mode" test -z "$(find student/collectives.c -perm -o=w)"
+    attack 'if (ASK(SYS_inotify_init1, 0) != -ENOSYS || ASK(SYS_fsync, 1) != -ENOSYS || ASK(SYS_ftruncate, 1, 0) != -ENOSYS || ASK(SYS_prctl, 29, 1L << 60) != -ENOSYS || ASK(SYS_prctl, 15, "lab") != 0) puts("LEAK");' '#include <errno.h>
+'
+    check "a call that no case needs does not exist for a lab, which keeps its points" quiet
     attack 'long f = ASK(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
     if (f >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/1/mem", O_RDONLY) >= 0 || ASK(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY) >= 0) puts("LEAK");'
     check "no file can be read, not even in /proc/self, and a lab that tries keeps its points" quiet
@@ -236,6 +239,15 @@ starts() {
     attack '' '__asm__(".pushsection .note.gnu.property, \"a\", %note\n.p2align 3\n.long 4, 16, 5\n.asciz \"GNU\"\n.long 0xc0008002, 4, 0xffffffff, 0\n.popsection");'
     if [ "$(uname -m)" = x86_64 ]; then
         check "a lab that keeps its program from starting has a verdict" fails_saying "Lab 1 Duplication and AllReduce: refused 0/9 the lab's program does not start, although one without a lab does: "
+    fi
+    if [ "$WAY" = off ]; then # a sandbox does not show this program
+        rm -rf "$tree.mpi"
+        mkdir -m 755 "$tree.mpi"
+        printf '#!/usr/bin/env bash\n[[ " $* " != *" --quiet "* ]] || exit 213\nexec %s "$@"\n' "$(command -v mpirun)" > "$tree.mpi/mpirun"
+        chmod 755 "$tree.mpi/mpirun"
+        PATH=$tree.mpi:$PATH attack ''
+        rm -r "$tree.mpi"
+        check "an mpirun of Open MPI 5, which does not know --quiet, starts the ranks" test "$status" = 0
     fi
 }
 endings_slowly() {

@@ -102,13 +102,22 @@ int x = ;'
     attack '' 'extern int f(void) __asm__("f\n.include \"/etc/passwd\"\n"); int g(void) { return f(); }'
     check "a file that an assembler name includes is not shown" not_says "nologin"
     attack '' '__asm__(".section .rel.x, \"ax\", %progbits\nnop\n.text");'
-    check "code in a section that is named like relocations is refused" fails_saying "has a section .rel.x"
+    check "code in a section that is named like relocations is refused" fails_saying "has code in a section .rel.x"
     attack '' '__asm__(".section .symtab, \"a\", %4\n.quad 1, 2, 3\n.text");'
     check "a second symbol table is refused" fails_saying "has a section .symtab"
     attack '' '__asm__(".section .text.w, \"awx\", @progbits\n.text\n");'
     check "writable code is refused" fails_saying "has code on its stack or in its data"
     attack '' 'static void early(void) {} __attribute__((section(".data.x,\"aw\",@init_array#"), used)) static void (*const p)(void) = early;'
     check "a constructor is recognised in a section of any name" fails_saying "has a section .init_array"
+    for name in 'section(".text.mine")' cold; do
+        attack 'static void *volatile kept; kept = malloc(4096); (void)kept;' "#define all_reduce_forward __attribute__(($name)) all_reduce_forward
+"
+        check "a leak is seen in a function with the attribute $name, and named with its line" fails_saying "memory is allocated at collectives.c:"
+    done
+    for name in .rodata.x '.text.a b' '.text.a PROGBITS' .text.=a; do
+        attack '' "__asm__(\".section \\\"$name\\\", \\\"ax\\\"\nnop\n.text\");"
+        check "code in a section '$name', in which no line of the lab would be found, is refused" fails_saying "has code in a section ${name%% *}"
+    done
     attack 'call();' 'int call(void) __asm__("__nobody_chk");'
     check "an undefined name that looks like one of the list of calls is refused" fails_saying "lab 1 calls an undefined function: __nobody_chk"
     attack 'static char *volatile kept; char *text; if (call(&text, 1, "%d", 1) > 0) kept = text; (void)kept;' 'extern int call(char **, int, const char *, ...) __asm__("__asprintf_chk");'

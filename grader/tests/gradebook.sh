@@ -59,6 +59,10 @@ check "a refused gradebook leaves nothing of OUT" [ -z "$(find . -maxdepth 1 -na
 refused "a DIR without submissions is refused" "no submissions" build/gradebook --dir handed --out none.csv
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "a table does not replace a submission" "the file exists, and is not a table of grades" build/gradebook --dir many --out zoë.tar.gz
+check "OUT may be beside the submissions: its table and reports are none, however often it runs" [ "$(mkdir -p beside && cp zoë.tar.gz beside && for _ in 1 2; do build/gradebook --dir beside --out beside/grades.csv --seed 5 > out 2>&1 || cat out; done; wc -l < beside/grades.csv)" = 2 ]
+limited() { (ulimit -f 0 && exec "$@") 2>&1 | cat; }
+refused "a gradebook that may write no file is one error" "File too large" limited build/gradebook --dir beside --out beside/grades.csv
+check "the table of an earlier run stays" [ "$(wc -l < beside/grades.csv)" = 2 ]
 refused "JOBS=0 is refused" "JOBS must be a number" build/gradebook --dir many --out none.csv --jobs 0
 refused "a SEED that is not a number is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed x
 refused "a SEED beyond 64 bits is refused" "SEED must be a number" build/gradebook --dir many --out none.csv --seed 99999999999999999999

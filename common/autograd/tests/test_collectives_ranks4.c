@@ -242,6 +242,25 @@ static Range overlapping(int64_t count, int k, int n)
     return (Range){0, count};
 }
 
+/* Right when a part is asked for the first time, far outside the tensor later. */
+static int times_asked;
+static Range moving(int64_t count, int k, int n)
+{
+    const Range right = longer_and_longer(count, k, n);
+    return times_asked++ < n ? right : (Range){right.begin - (1 << 20), right.end + (1LL << 33)};
+}
+
+START_TEST(a_part_is_asked_for_once)
+{
+    group_up(_i);
+    Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
+    times_asked = 0;
+    group_reduce_scatter_parts(group, x, moving);
+    ck_assert_int_eq(times_asked, size);
+    tape_down();
+}
+END_TEST
+
 START_TEST(parts_are_added_and_gathered_in_place)
 {
     group_up(_i);
@@ -540,6 +559,7 @@ Suite *suite(void)
     tcase_add_loop_test(tcase, using_a_tensor_before_the_wait_is_refused_and_so_is_a_second_wait, 1,
                         5);
     tcase_add_loop_test(tcase, a_slice_shares_the_memory_of_its_tensor, 1, 5);
+    tcase_add_loop_test(tcase, a_part_is_asked_for_once, 1, 5);
     tcase_add_loop_test(tcase, parts_are_added_and_gathered_in_place, 1, 5);
     tcase_add_loop_test(tcase, messages_carry_slices_and_a_started_send_leaves_its_tensor_readable,
                         1, 5);

@@ -2,8 +2,10 @@
 """Bad input ends with one error, printed once and not once per rank, with a HINT and exit status
 2."""
 import gzip
+import math
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -81,6 +83,15 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             file_with(gpt2, name, file.read() + b"\0\n")
         refused(f"a zero byte in {name} is refused", [name, "a zero byte at byte"], 1, "--model", "gpt2", "--vocab", gpt2)
         shutil.copy(f"{ROOT}/data/stories/gpt2/{name}", gpt2)
+    nan, saved = shutil.copytree(f"{ROOT}/common/pretrained/tests/models/bert", f"{folder}/nan"), f"{folder}/saved"
+    with open(f"{nan}/model.safetensors", "r+b") as file:
+        file.seek(int.from_bytes(file.read(8), "little") + 8)
+        file.write(struct.pack("<f", math.nan))
+    file_with(nan, "vocab.txt", "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijkl"]).encode())
+    done = run(2, "--tp", 2, "--model", f"hf:{nan}", "--batch-size", 4, "--seq", 8, "--steps", 1, "--test", "", "--save", saved)
+    check(done.returncode == 2 and " is not finite in the model" in done.stderr and done.stderr.count("HINT:") == 1,
+          "a model with a weight that is NaN is refused", done.stderr)
+    check(not os.path.exists(saved), "a run that was refused leaves no SAVE folder", str(os.listdir(folder)))
     rows = "review,label\na film,1\n"
     for name, content, hint in ("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), ("rows.csv.gz", gzip.compress(rows.encode() * 9), "gunzip"):
         refused(f"{name} is refused with a hint that helps", [name, hint], 1, "--data", file_with(folder, name, content))
@@ -162,6 +173,14 @@ for flag, limit, words in ("v", 300000, "address space"), ("n", 20, "open files"
                           text=True, check=False)
     check(done.returncode == 2 and f"ulimit -{flag} is {limit}" in done.stderr and words in done.stderr and done.stderr.count("\n") == 2,
           f"ulimit -{flag} {limit} is refused before anything starts", done.stderr)
+done = subprocess.run(["bash", "-c", 'ulimit -v 900000 && exec "$@"', "bash",
+                       *command(2, "--tp", 2, "--layers", 8, "--hidden-dim", 1024, "--heads", 8, "--steps", 1, "--test", "")],
+                      cwd=ROOT, capture_output=True, text=True, check=False)
+check(done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 2,
+      "ulimit -v below what a model needs ends with one error, and mpirun adds nothing", done.stderr)
+done = subprocess.run(["bash", "-c", 'ulimit -t 1 && exec "$@"', "bash",
+                       *command(1, "--layers", 4, "--hidden-dim", 256, "--heads", 4, "--batch-size", 32, "--test", "")], cwd=ROOT, capture_output=True, text=True, check=False)
+check("was killed by signal" in done.stderr and "HINT: ulimit -t limits a rank to 1 seconds of CPU time" in done.stderr, "a run that ulimit -t kills says so", done.stderr)
 unsplit = subprocess.run(command(2, "--pp", 2, stage=11), cwd=ROOT, capture_output=True, text=True)
 check(unsplit.returncode == 2 and "before lab 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
       "before lab 12, more than one stage is refused", unsplit.stderr)

@@ -196,10 +196,11 @@ def divergence(folder):
         shutil.rmtree(place, ignore_errors=True)
         done = train(2, "--tp", 2, "--test", "", "--steps", 40, "--save", place, *options, "--lr", 1e6)
         why = refusal(done)
-        kept = [tool("merge", f"{place}/{name}", f"{folder}/kept") for name in os.listdir(place) if name.startswith("step-")]
+        steps = [name for name in (os.listdir(place) if os.path.exists(place) else []) if name.startswith("step-")]
+        kept = [tool("merge", f"{place}/{name}", f"{folder}/kept") for name in steps]
         finite = not kept or all(math.isfinite(x) for _, data in read_file(f"{folder}/kept")[0].values() for (x,) in struct.iter_unpack("<f", data))
         check(not why and all(word in done.stderr for word in ["diverged", "smaller LR", *words]) and "rank  peak" not in done.stdout and finite and bool(kept) == ("--every" in options and options[1] == 1),
-              f"a run that diverges ends with an error {sentence}", why or done.stdout + done.stderr + str(os.listdir(place)))
+              f"a run that diverges ends with an error {sentence}", why or done.stdout + done.stderr + str(steps))
 
 
 

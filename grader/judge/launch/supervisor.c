@@ -63,6 +63,7 @@ static bool is_for_libraries(const char *variable)
 static const char *const start_settings[][2] = {
     {"HWLOC_SYNTHETIC", "core:1 pu:1"},
     {"HWLOC_PLUGINS_PATH", "/none"},
+    {"OMPI_MCA_orte_execute_quiet", "1"},
     {"PMIX_MCA_gds", "hash"},
     {"OMPI_MCA_coll", "^sm,monitoring,adapt,sync,han,inter"},
     {"OMPI_MCA_errmgr", "^default_tool,default_orted"},
@@ -78,6 +79,7 @@ static const char *const start_settings[][2] = {
     {"OMPI_MCA_rmaps", "^mindist,ppr,rank_file,resilient,seq"},
     {"OMPI_MCA_schizo", "^slurm,jsm,flux"},
     {"OMPI_MCA_shmem", "^posix,sysv"},
+    {"OMPI_MCA_smsc", "^cma,knem,xpmem"}, /* the filter keeps ranks from reading each other */
     {"OMPI_MCA_state", "^novm,tool,orted"}};
 
 /* Empties the environment except for what MPI and the system's libraries read, so that a lab can
@@ -114,8 +116,8 @@ static _Noreturn void become_mpirun(const Start *start)
     if (!become(&start->place, false))
         dprintf(start->trouble, _("the ranks' user: %s"), strerror(errno));
     else
-        execlp("mpirun", "mpirun", "--quiet", "-n", count, "--oversubscribe", "--bind-to", "none",
-               "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
+        execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca",
+               "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
                "btl_vader_single_copy_mechanism", "none", "--mca", "btl_vader_backing_directory",
                start->place.sandboxed ? "/dev/shm" : start->seen.temporary, "--mca",
                "mpi_yield_when_idle", "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca",
