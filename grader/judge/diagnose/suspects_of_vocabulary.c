@@ -95,12 +95,13 @@ bool exp_overflows(const Evidence *e)
         if (!loss || loss->count != 1 || isfinite(numbers_of(loss)[0]))
             continue;
         if (numbers_of(loss)[0] == -INFINITY)
-            return says(e, _("every exp of a row has underflowed to 0, whose logarithm is -inf: "
-                             "the number subtracted exceeds the largest logit of the row. "
-                             "Subtract the largest logit over all ranks: then one term is 1"));
+            return says(e,
+                        _("every exp of a row has underflowed to 0, whose logarithm is -inf: "
+                          "the number subtracted exceeds the largest logit of the row. "
+                          "Subtract the largest over the ranks of mesh->tp: then one term is 1"));
         return says(
             e,
-            _("exp has overflowed: logits are in the thousands here. Subtract the largest of the whole row, over all ranks: then no term is above 1, and one is 1"));
+            _("exp has overflowed: logits are in the thousands here. Subtract the largest of the whole row, over the ranks of mesh->tp: then no term is above 1, and one is 1"));
     }
     return false;
 }
