@@ -143,7 +143,8 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
     const unsigned extra = needless(of, count, sent - enough);
     const Expense *most = of;
     for (int i = 1; i < count; i++)
-        most = of[i].sent > most->sent ? &of[i] : most;
+        if (of[i].sent > most->sent || (of[i].sent == most->sent && most->call->rule == MESSAGE))
+            most = &of[i];
     if (count == 0) {
         snprintf(text, 240, "%s", _("make trace shows what each call of the pass sends"));
         return;
