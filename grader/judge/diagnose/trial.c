@@ -55,7 +55,7 @@ static void fail_missing(Trial *t, const Entry *want)
         return;
     }
     if (renamed_parameter(t, why, sizeof why)) { /* its gradient and value are renamed too */
-        fail(t, (Check)want->check, EXPLAINED, _("%.600s\n%s on rank %d (%s)"), why,
+        fail(t, (Check)want->check, EXPLAINED, _("%.600s\nmissing: %s on rank %d (%s)"), why,
              entry_text(want), t->rank, t->sizes);
         return;
     }
