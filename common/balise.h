@@ -525,7 +525,7 @@ Tensor *row_sum_exp(Tensor *x, Tensor *most);
  * has the only term. ids [B,S] are columns of this rank: see own_ids(). */
 Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids);
 /** Turns ids of the whole vocabulary into columns of this rank's logits, which linear() has made. An id whose column is
- * on another rank becomes NO_ID. An id outside the vocabulary is misuse. */
+ * on another rank becomes NO_ID, and NO_ID stays NO_ID. Any other id outside the vocabulary is misuse. */
 Tensor *own_ids(Tensor *ids, const Tensor *logits);
 Tensor *logarithm(Tensor *x);           /**< the natural logarithm of each element */
 Tensor *subtract(Tensor *x, Tensor *y); /**< x - y, of the same shape */
