@@ -111,6 +111,12 @@ tell_foreign() {
     printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
 }
 
+# called_by_lab: those of the names, one per line, that the lab's object refers to. The kit's own
+# objects may refer to a library that this machine lacks.
+called_by_lab() {
+    awk 'NR == FNR { if (/ \*UND\*/) called[$NF]; next } $0 in called' "$out.symbols" - 2> /dev/null || true
+}
+
 # compile-lab.sh has refused most causes. The others are a name that matches a pattern of
 # lab-calls.txt but is not defined, a variable declared with a wrong type, and a link that exceeds a
 # limit.
@@ -134,7 +140,7 @@ cannot_link() {
     if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
         full=yes
     else
-        undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | sort -u | sed -n 1,3p)
+        undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | called_by_lab | first_three)
         tell_failed "$1" > "$out.failed"
     fi
     rm -f "${copies[@]}"

@@ -158,6 +158,10 @@ grade LAB=1
 check "an undefined function that the lab calls is named" fails_saying "group_all_reduces"
 
 copy_solution 1
+grade LAB=1 LDLIBS=-lm
+check "the functions of a library that the machine lacks are not said to be the lab's" fails_saying "lab 1 does not link"
+
+copy_solution 1
 began=$(date +%s.%N)
 grade LAB=1 V=1
 check "V=1 prints in one line where the time went" [ "$(grep -cE '^time [0-9.]+ s: make and compiler [0-9.]+, launch [0-9.]+, ranks [0-9.]+, judge [0-9.]+$' out)" = 1 ]
