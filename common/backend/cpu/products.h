@@ -22,7 +22,11 @@ bool products_check(Problem *problem);
 const char *products_description(void);
 
 /** The products of a linear layer: y = x W^T and its gradients. */
-typedef enum LinearProduct { LINEAR_Y, LINEAR_DX, LINEAR_DWEIGHT } LinearProduct;
+typedef enum LinearProduct {
+    LINEAR_Y,      /**< y = x W^T */
+    LINEAR_DX,     /**< dx = dy W */
+    LINEAR_DWEIGHT /**< dW = dy^T x */
+} LinearProduct;
 
 /** The shapes of a product's factors: see the kernels in backend.h. */
 static inline Product linear_product(LinearProduct of, int64_t rows, int64_t in, int64_t out,

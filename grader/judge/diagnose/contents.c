@@ -122,8 +122,7 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     fail(t, SHARDING, EXPLAINED,
          cuts == CUT_NOT ? _("parameter %s is split, but every rank needs all of it (%s)")
          : still_whole   ? _(still_whole)
-                         : _("every rank holds all of parameter %s: neither memory nor work was "
-                               "distributed (%s)"),
+                       : _("every rank holds all of parameter %s: its memory is not divided (%s)"),
          want->label.name, t->sizes);
     return true;
 }

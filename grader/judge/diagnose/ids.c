@@ -94,11 +94,13 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     }
     if (wrong == 0 || (first == wrong) == (last == wrong) || has_right_border(e, l, first == wrong))
         return false;
-    return says(e, first == wrong
-                       ? _("rows for the first id of each rank are zero: a rank's rows begin with "
-                           "row shard_begin() and end before shard_begin() plus their number")
-                       : _("rows for the last id of each rank are zero: the `end` of ids_between "
-                           "is the row after them, shard_begin() plus their number"));
+    return says(
+        e, first == wrong
+               ? _("the outputs of the first id of each rank are zero: a rank's rows begin with "
+                   "row shard_begin() and end before shard_begin() plus their number")
+               : _("the outputs of the last id of each rank are zero: the `end` of "
+                   "ids_between is the first id after the rank's own, shard_begin() plus "
+                   "the number of its rows"));
 }
 
 /* The table in the step of this output. */

@@ -137,9 +137,8 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
                  "the tp group again");
     if (are(got, (Members){t->rank % replicas_of(c), replicas_of(c), c->tp}))
         return of_remainder(
-            _("the group is not made of the ranks that hold the same piece of the weights: these "
-              "have the same remainder rank %% %d, but the color of a group is the remainder rank "
-              "%% tp"),
+            _("the ranks of this group have the same remainder rank %% %d, the number of replicas; "
+              "those that hold the same piece of the weights have the same remainder rank %% tp"),
             replicas_of(c));
     static char text[200];
     const uint64_t is = bits_of(got), right = bits_of(want);
