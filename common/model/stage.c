@@ -79,14 +79,15 @@ void stage_must_have_sent(const Stage *stage, const char *function)
             stage->finished,
             "call stage_sends_finish(stage) once, after the last backward_step: it waits "
             "for the sends that were started before it",
-            "%s called stage_sends_finish too early: it returned without waiting for %d of "
-            "its sends, which started later",
+            "%s returned without waiting for %d of its sends, which started after it called "
+            "stage_sends_finish",
             function, stage->sent);
     if (stage->sent > 0)
         misuse_since(stage->sends[0].address,
                      "end each step with stage_sends_finish(stage): until then a tensor that is "
                      "being sent must stay as it is",
-                     "%s returned without waiting for %d of its sends", function, stage->sent);
+                     "%s returned without waiting for %d of its sends, of which this is the first",
+                     function, stage->sent);
 }
 
 /* ---- functions that a lab calls ------------------------------------------------------------------------------ */

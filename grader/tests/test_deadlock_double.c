@@ -23,6 +23,21 @@ START_TEST(if_one_rank_has_left_the_others_wait_for_ever)
     waits(0);
     leaves(1);
     ck_assert_int_eq(outlook_of(calls), NONE_LEFT);
+    ck_assert_uint_eq(ranks_lacked(calls, 0), 1 << 1);
+    ck_assert_uint_eq(ranks_lacked(calls, 1), 0);
+}
+END_TEST
+
+START_TEST(a_rank_lacks_those_whose_messages_have_not_come)
+{
+    a_send(1, 0, 5, 6);
+    a_receive(0, 1, 5, 6);
+    waits(0);
+    ck_assert_uint_eq(ranks_lacked(calls, 0), 0);
+    calls->rank[0].call[0].from_tag = 4;
+    ck_assert_uint_eq(ranks_lacked(calls, 0), 1 << 1);
+    calls->rank[0].call[0].from = ANYBODY;
+    ck_assert_uint_eq(ranks_lacked(calls, 0), 1 << 1);
 }
 END_TEST
 
@@ -218,6 +233,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, if_all_ranks_have_called_mpi_can_complete_the_call);
     tcase_add_test(tcase, if_one_rank_has_left_the_others_wait_for_ever);
+    tcase_add_test(tcase, a_rank_lacks_those_whose_messages_have_not_come);
     tcase_add_test(tcase, if_mpi_rejected_the_call_of_one_rank_the_others_wait_for_ever);
     tcase_add_test(tcase, a_rank_that_has_left_is_unlikely_to_complete_what_it_started);
     tcase_add_test(tcase, crossed_calls_in_two_groups_wait_for_ever);

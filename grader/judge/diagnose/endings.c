@@ -200,7 +200,49 @@ static bool gathers_logits(const Trial *t)
     return false;
 }
 
-void ending_text(const Trial *t, char *text, size_t size)
+/* Writes "0, 1 and 3". */
+static void list_ranks(uint64_t ranks, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int rank = 0; rank < MAX_RANKS; rank++)
+        if (ranks >> rank & 1) {
+            const bool first = !text[0], last = ranks >> rank == 1;
+            append(text, size, "%s%d", first ? "" : last ? _(" and ") : ", ", rank);
+        }
+}
+
+/* Writes who waits for whom, if every rank that others wait for has left the case.
+ * @return false if ranks wait for each other */
+static bool wait_for_those_who_left(const Calls *calls, char *text, size_t size)
+{
+    uint64_t waiting = 0, lacked = 0;
+    char those[64], who_left[64];
+    for (int rank = 0; calls && rank < calls->ranks; rank++) {
+        if (calls->rank[rank].left)
+            continue;
+        const uint64_t ranks = ranks_lacked(calls, rank);
+        if (!ranks)
+            return false;
+        waiting |= (uint64_t)1 << rank;
+        lacked |= ranks;
+    }
+    if (!lacked || lacked & waiting)
+        return false;
+    list_ranks(waiting, those, sizeof those);
+    list_ranks(lacked, who_left, sizeof who_left);
+    const bool one_left = !(lacked & (lacked - 1));
+    snprintf(text, size,
+             waiting & (waiting - 1)
+                 ? one_left ? _("ranks %s wait for ever for rank %s, which has left the case")
+                            : _("ranks %s wait for ever for ranks %s, which have left the case")
+             : one_left ? _("rank %s waits for ever for rank %s, which has left the case")
+                        : _("rank %s waits for ever for ranks %s, which have left the case"),
+             those, who_left);
+    return true;
+}
+
+/* Writes how the case ended. */
+static void how_it_ended(const Trial *t, char *text, size_t size)
 {
     static const char *const endings[] = {[COMPLETE] = N_("the case did not run to completion"),
                                           [CRASHED] = N_("the program crashed"),
@@ -209,7 +251,15 @@ void ending_text(const Trial *t, char *text, size_t size)
                                           [OVERDUE] = N_("the lab did not end in time"),
                                           [STOPPED] = N_("the program was stopped"),
                                           [NOT_RUN] = N_("the case was not run, since %s")};
-    char waits[64], ending[200], cause[900], refusal[1400];
+    const Ending ending = t->outcome->ending;
+    if (ending != HUNG || !wait_for_those_who_left(t->outcome->calls, text, size))
+        snprintf(text, size, _(endings[ending]), why_cut_short(t->result));
+}
+
+void ending_text(const Trial *t, char *text, size_t size)
+{
+    char waits[64], ending[300], cause[900], refusal[1400];
+    how_it_ended(t, ending, sizeof ending);
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
     if (gathers_logits(t))
@@ -234,15 +284,13 @@ void ending_text(const Trial *t, char *text, size_t size)
             append_variables(t, text, size);
     } else if (t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits)) {
         append(text, size,
-               _("some ranks did not join the creation of the groups, which is collective; the "
-                 "ranks wait for each other for ever: %s"),
-               t->outcome->diagnosis);
+               _("some ranks did not join the creation of the groups, which is collective; %s: %s"),
+               ending, t->outcome->diagnosis);
     } else {
         if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append_other_passes(t, text, size);
         append_stage_without(t, text, size);
-        snprintf(ending, sizeof ending, _(endings[t->outcome->ending]), why_cut_short(t->result));
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
                t->outcome->diagnosis);
         if (t->outcome->ending == CRASHED)

@@ -202,16 +202,64 @@ static double longest_message(const Exchange *x)
     return longest;
 }
 
+/* The rounds that a rank spends in blocking sends while it receives nothing. *first becomes the first
+ * of these sends. */
+static double rounds_in_sends(const Exchange *x, int rank, double largest, const Call **first)
+{
+    double numbers = 0;
+    bool receives = false;
+    const Call *call;
+    *first = NULL;
+    for (int64_t i = 0; !receives && (call = next_call(x, rank, &i));) {
+        receives = call->starts && call->from != NOBODY;
+        if (call->rule != MESSAGE || call->starts || call->to < 0 || call->to == rank ||
+            call->from != NOBODY)
+            continue;
+        *first = *first ? *first : call;
+        numbers += signature_bytes(&call->sent[0]) / sizeof(float);
+    }
+    return ceil(numbers / largest);
+}
+
+/* Writes where the rank that loses most of its time loses it; nothing if no rank waits longer for a
+ * message than it takes. */
+static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double largest, char *text,
+                               size_t size)
+{
+    const Call *send = NULL, *first;
+    double most = 0;
+    int sender = 0, worst = 0;
+    char one[300];
+    for (int rank = 0; rank < x->trial->c->world; rank++) {
+        const double rounds = rounds_in_sends(x, rank, largest, &first);
+        if (rounds > most) {
+            most = rounds;
+            sender = rank;
+            send = first;
+        }
+        if (s->waited[rank] > s->waited[worst])
+            worst = rank;
+    }
+    text[0] = '\0';
+    if (send) {
+        const char *line = line_of(send->address);
+        append(text, size,
+               _(": rank %d spends %.0f of them in blocking sends%s%s, while it receives nothing: "
+                 "start the send, receive, then wait"),
+               sender, most, line[0] ? _(" at ") : "", line);
+    } else if (s->waited_in[worst] && ceil(s->waited[worst]) > 1) {
+        call_at_line(x, s->waited_in[worst], one, sizeof one);
+        append(text, size, _(": rank %d waits for %.0f of them in the %s"), worst,
+               ceil(s->waited[worst]), one);
+    }
+}
+
 static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enough)
 {
     Trial *t = x->trial;
     const double largest = ceil((double)x->count / (double)(enough + 1)),
                  longest = longest_message(x);
-    int worst = 0;
-    char one[300] = "";
-    for (int rank = 1; rank < t->c->world; rank++)
-        if (s->waited[rank] > s->waited[worst])
-            worst = rank;
+    char where[500];
     if (s->length * largest <= (double)enough * longest) {
         fail(t, SCHEDULE, EXPLAINED,
              _("%s of %lld numbers: the longest message has %.0f numbers, but a chunk has at most "
@@ -219,14 +267,11 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
              x->function, (long long)x->count, longest, largest, t->sizes);
         return;
     }
-    if (s->waited_in[worst])
-        call_at_line(x, s->waited_in[worst], one, sizeof one);
+    where_time_is_lost(x, s, largest, where, sizeof where);
     fail(t, SCHEDULE, EXPLAINED,
          _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if "
-           "all ranks send and receive at the same time: rank %d waits for %.0f of them in the %s "
-           "(%s)"),
-         x->function, (long long)x->count, ceil(s->length), (long long)enough, worst,
-         ceil(s->waited[worst]), one, t->sizes);
+           "all ranks send and receive at the same time%s (%s)"),
+         x->function, (long long)x->count, ceil(s->length), (long long)enough, where, t->sizes);
 }
 
 /* A message with a whole chunk takes one round; one with half a chunk takes half a round. */

@@ -176,6 +176,39 @@ static Outlook outlook_of_wait(const Look *look, const Call *wait, int rank)
     return !any ? SOME : wait->some ? best : worst;
 }
 
+/* The ranks that have not done their part of a call. */
+static uint64_t lacked_in_call(const Look *look, const Call *call, int rank, int64_t index)
+{
+    const Part send = {call, rank, index, false}, receive = {call, rank, index, true};
+    uint64_t lacked = 0;
+    bool fits;
+    if (call->number)
+        return call->members & ~ranks_in(look, &send, &fits);
+    if (call->to >= 0 && outlook_of_message(look, &send) != ALL_THERE)
+        lacked |= (uint64_t)1 << call->to;
+    if (call->from != NOBODY && outlook_of_message(look, &receive) != ALL_THERE)
+        lacked |=
+            call->from >= 0 ? (uint64_t)1 << call->from : call->members & ~((uint64_t)1 << rank);
+    return lacked;
+}
+
+uint64_t ranks_lacked(const Calls *calls, int rank)
+{
+    const RankCalls *mine = &calls->rank[rank];
+    const Call *in = call_of_rank(calls, rank);
+    const int64_t last = mine->first + mine->count - 1;
+    if (!in)
+        return 0;
+    Look look = {calls, together_of(calls), messages_of(calls)};
+    uint64_t lacked = in->rule == LOCAL ? 0 : lacked_in_call(&look, in, rank, last);
+    for (int64_t i = 0; i < mine->count; i++)
+        if (is_waited_for(&mine->call[i], last))
+            lacked |= lacked_in_call(&look, &mine->call[i], rank, mine->first + i);
+    free(look.together.part);
+    free(look.messages.part);
+    return lacked;
+}
+
 Outlook outlook_of(const Calls *calls)
 {
     Look look = {calls, together_of(calls), messages_of(calls)};

@@ -251,7 +251,7 @@ static const char *lesson(DifferenceKind kind)
         [OTHER_REDUCTION] = N_("the operation must be the same on every rank"),
         [OTHER_TYPE] = N_("the types do not match, and the bytes of one are read as the other"),
         [OTHER_COUNT] = N_("the counts do not match"),
-        [NEVER_CALLED] = N_("all ranks of a group must make the same calls in the same order"),
+        [NEVER_CALLED] = N_("a call of a group needs all ranks of the group"),
         [NEVER_RECEIVED] = N_("each send needs its receive"),
         [NEVER_SENT] = N_("each receive needs its send"),
         [NOT_YET_RECEIVED] = N_("a ready send may start only after its receive has been posted"),

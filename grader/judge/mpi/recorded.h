@@ -95,6 +95,9 @@ typedef enum Outlook {
 /** The best outlook of any waiting rank, if all ranks wait in MPI or have left. */
 Outlook outlook_of(const Calls *calls);
 
+/** The ranks (bit r: rank r) that have not done their part of what this rank waits for. */
+uint64_t ranks_lacked(const Calls *calls, int rank);
+
 /* ---- text ----------------------------------------------------------------------------------------------------------- */
 
 /** Writes "all_reduce #3 of {0,1} (144 float, sum) at attention.c:41", or "of the same group" if
