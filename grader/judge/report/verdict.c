@@ -61,8 +61,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     return !lab_points(lab->lab, INPUT_GRADIENT)
                ? _("in at least one function, the ranks exchange fewer numbers than they need: "
                    "these points are given once all of them are exchanged")
-               : _("in at least one direction, forward or backward, the ranks exchange fewer numbers "
-                   "than they need: these points are given once all of them are exchanged");
+               : _("in at least one direction, forward or backward, the ranks exchange fewer "
+                   "numbers than the split work needs: these points are given once all of them are "
+                   "exchanged");
 }
 
 Status check_status(const LabResult *lab, Check check)
