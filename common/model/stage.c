@@ -106,6 +106,15 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     return &stage->micro[micro];
 }
 
+/* The micro-batch that a pass names; the observer checks it first. */
+static MicroBatch *micro_of_pass(Stage *stage, int micro, const char *function, bool backward)
+{
+    MicroBatch *m = micro_of(stage, micro, function);
+    if (stage->watch.takes)
+        stage->watch.takes(stage->watch.context, stage, micro, backward);
+    return m;
+}
+
 /* The shape of a stage's input and output: with sequence parallelism, a shard of the positions. */
 static Shape activation_shape(const Stage *stage, const MicroBatch *m)
 {
@@ -122,7 +131,7 @@ static void must_have_shape(const char *function, const char *what, const Tensor
 
 Tensor *stage_embed(Stage *stage, int micro)
 {
-    MicroBatch *m = micro_of(stage, micro, "stage_embed");
+    MicroBatch *m = micro_of_pass(stage, micro, "stage_embed", false);
     if (!stage->part.embedding)
         misuse("the first stage embeds the tokens; this one receives from the stage before it",
                "stage_embed: stage %d does not hold the embedding", stage->mesh->pp_rank);
@@ -158,7 +167,7 @@ static void end_pass(Stage *stage, int micro, bool backward)
 
 Tensor *stage_run(Stage *stage, int micro, Tensor *x)
 {
-    MicroBatch *m = micro_of(stage, micro, "stage_run");
+    MicroBatch *m = micro_of_pass(stage, micro, "stage_run", false);
     if (!x)
         misuse("x is what stage_embed or stage_receive returned", "stage_run: x is NULL");
     must_be_real("stage_run", x);
@@ -218,7 +227,7 @@ static void must_have_run(const MicroBatch *m, int micro, const char *function, 
 
 Tensor *stage_run_backward(Stage *stage, int micro, Tensor *dy)
 {
-    MicroBatch *m = micro_of(stage, micro, "stage_run_backward");
+    MicroBatch *m = micro_of_pass(stage, micro, "stage_run_backward", true);
     must_have_run(
         m, micro, "stage_run_backward",
         N_("each backward pass follows a forward pass of its micro-batch: pass on the `micro` that backward_step is given"));
@@ -342,7 +351,7 @@ static Tensor *received(Stage *stage, MicroBatch *m, const char *function, int f
 
 Tensor *stage_receive(Stage *stage, int micro, int from)
 {
-    MicroBatch *m = micro_of(stage, micro, "stage_receive");
+    MicroBatch *m = micro_of_pass(stage, micro, "stage_receive", false);
     if (m->input)
         misuse("a micro-batch is received once: pass on the `micro` that forward_step is given; "
                "stage_receive_gradient receives the gradient of what this stage has sent",
@@ -352,7 +361,7 @@ Tensor *stage_receive(Stage *stage, int micro, int from)
 
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from)
 {
-    MicroBatch *m = micro_of(stage, micro, "stage_receive_gradient");
+    MicroBatch *m = micro_of_pass(stage, micro, "stage_receive_gradient", true);
     must_have_run(
         m, micro, "stage_receive_gradient",
         N_("each micro-batch runs backward once, after its forward pass: pass on the `micro` that backward_step is given; stage_receive receives the input of this stage"));

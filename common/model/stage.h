@@ -32,7 +32,9 @@ typedef void PassListener(void *context, const struct Stage *stage, int micro, b
 /** An observer of the passes of a stage. */
 typedef struct StageWatch {
     PassListener *runs, *ran; /**< called when a pass begins, and when it has ended; may be NULL */
-    void *context;            /**< passed to both */
+    PassListener
+        *takes;    /**< called when a lab names a micro-batch, before any check; may be NULL */
+    void *context; /**< passed to all */
 } StageWatch;
 
 /** A send that was started and may not have been received yet. */

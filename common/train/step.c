@@ -116,7 +116,7 @@ void trainer_watch_stage(Trainer *t)
 {
     for (int i = 0; i < t->stage->micros; i++)
         t->stage->micro[i].tape->between = between_operations;
-    t->stage->watch = (StageWatch){pass_begins, pass_has_ended, t};
+    t->stage->watch = (StageWatch){.runs = pass_begins, .ran = pass_has_ended, .context = t};
 }
 
 /* A program without lab 14 uses this function. */

@@ -62,7 +62,7 @@ static void pass_ran(void *context, const Stage *stage, int micro, bool backward
 static Stage *open_stage(Scenario *run, const TransformerConfig *config)
 {
     Stage *stage = stage_new(run->model, config, run->c.micros);
-    stage->watch = (StageWatch){pass_begins, pass_ran, run};
+    stage->watch = (StageWatch){.runs = pass_begins, .ran = pass_ran, .context = run};
     return stage;
 }
 

@@ -23,19 +23,19 @@ static void write_ranges(Scenario *run)
 
 static int asked_for; /* the micro-batch that the lab was called with */
 
-static void must_run_what_was_asked(void *context, const Stage *stage, int micro, bool backward)
+static void must_take_what_was_asked(void *context, const Stage *stage, int micro, bool backward)
 {
     const char *function = backward ? "backward_step" : "forward_step";
     if (micro != asked_for)
         misuse("pass `micro` on unchanged, to every function that takes it",
-               "%s was called with micro = %d, but runs micro-batch %d", function, asked_for,
+               "%s was called with micro = %d, but takes micro-batch %d", function, asked_for,
                micro);
 }
 
 static void pass_of_lab(Scenario *run, int step)
 {
     const int last = micros_of(&run->c) - 1;
-    run->stage->watch.runs = must_run_what_was_asked;
+    run->stage->watch.takes = must_take_what_was_asked;
     if (last == 0 && step < STEPS) {
         asked_for = 0;
         pipeline_step(run->stage, run->mesh);

@@ -193,9 +193,16 @@ static void compare_memory(Trial *t, const Entry *want)
         return;
     }
     fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: a weight "
-           "is gathered there, or more is kept than this pass needs\n%s (%s)"),
-         b.rank, b.most, plain, entry_text(want), t->sizes);
+         _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: %s\n%s "
+           "(%s)"),
+         b.rank, b.most, plain,
+         call_in_pass(t, want, gathers) ? _("a weight is gathered there, or more is held than this "
+                                            "pass needs")
+         : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)
+             ? _("the gradient of a weight is summed over the ranks there, which takes a tensor as "
+                 "large as its part")
+             : _("more is held there than this pass needs"),
+         entry_text(want), t->sizes);
 }
 
 /* A lab's loops over raw numbers are not counted; the report notes that if everything else is

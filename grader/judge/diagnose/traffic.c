@@ -16,25 +16,36 @@ static bool sends_doubles(const Trial *t)
     return false;
 }
 
-static bool gathers(const Case *c, const Call *call)
+bool gathers(const Trial *t, const Call *call)
 {
     return strstr(call->name, "gather") || !strcmp(call->name, "broadcast");
 }
 
-static bool is_all_reduce(const Case *c, const Call *call)
+static bool is_all_reduce(const Trial *t, const Call *call)
 {
     return !strcmp(call->name, "all_reduce");
 }
 
-static bool is_over_other_replicas(const Case *c, const Call *call)
+static bool is_over_other_replicas(const Trial *t, const Call *call)
 {
     return (call->rule == REDUCTION || call->rule == EXCHANGE) &&
-           __builtin_popcountll(call->members) > c->tp;
+           __builtin_popcountll(call->members) > t->c->tp;
 }
 
-static bool reduces(const Case *c, const Call *call)
+static bool reduces(const Trial *t, const Call *call)
 {
     return call->rule == REDUCTION;
+}
+
+bool sums_part_of_weight(const Trial *t, const Call *call)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
+        for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
+            const Entry *part = entry_of_rank(t, rank, PARAMETER, want->label);
+            if (part && part->count == call->sent[0].count && is_all_reduce(t, call))
+                return true;
+        }
+    return false;
 }
 
 /* Does a rank make this call in the pass? */
@@ -45,14 +56,13 @@ static bool is_in_pass(const Call *call, const Entry *want)
     return label_equal(&call->where, &pass) || label_equal(&call->where, &want->label);
 }
 
-/* The first such call that a rank makes in this pass, or NULL. */
-static const Call *call_in_pass(const Trial *t, const Entry *want,
-                                bool (*is_such)(const Case *c, const Call *call))
+const Call *call_in_pass(const Trial *t, const Entry *want,
+                         bool (*is_such)(const Trial *t, const Call *call))
 {
     for (int rank = 0; rank < t->c->world; rank++)
         for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
             const Call *call = &t->outcome->calls->rank[rank].call[i];
-            if (is_in_pass(call, want) && is_such(t->c, call))
+            if (is_in_pass(call, want) && is_such(t, call))
                 return call;
         }
     return NULL;
@@ -245,11 +255,14 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
         : many ? communications
                : where;
     if (enough == 0)
-        snprintf(text, size,
-                 want->label.of == THE_WEIGHTS
-                     ? _("the ranks sent %.0f numbers, but no average is due")
-                     : _("the ranks sent %.0f numbers, but this pass needs no exchange"),
-                 sent);
+        snprintf(
+            text, size,
+            want->label.of == THE_WEIGHTS ? _("the ranks sent %.0f numbers, but no average is due")
+            : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)
+                ? _("the ranks sent %.0f numbers, but this pass needs no exchange: the gradient "
+                    "of a weight is summed over the ranks there")
+                : _("the ranks sent %.0f numbers, but this pass needs no exchange"),
+            sent);
     else if (times > 1 && times == round(times))
         snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
                  sent, times, enough, reason);

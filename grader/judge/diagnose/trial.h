@@ -108,6 +108,13 @@ const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
+/** The first such call that a rank makes in this pass, or NULL. */
+const Call *call_in_pass(const Trial *t, const Entry *want,
+                         bool (*is_such)(const Trial *t, const Call *call));
+/** Does this call gather or broadcast numbers? */
+bool gathers(const Trial *t, const Call *call);
+/** Does it sum a tensor as large as a rank's part of a weight? */
+bool sums_part_of_weight(const Trial *t, const Call *call);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */

@@ -94,6 +94,56 @@ static GroupName another_axis(const Trial *t, Label label)
     return axis;
 }
 
+static int place_along(const Case *c, GroupName axis, int rank)
+{
+    return place_in(group_members(c, axis, rank), rank);
+}
+
+/* The places of the two axes between which the groups of a third one must differ. */
+typedef struct Color {
+    GroupName slow, fast;
+} Color;
+
+/* Are these the groups of ranks with the same slow_rank * factor + fast_rank? */
+static bool is_color(const Trial *t, Label label, Color of, int factor)
+{
+    int color[MAX_RANKS];
+    for (int rank = 0; rank < t->c->world; rank++)
+        color[rank] = place_along(t->c, of.slow, rank) * factor + place_along(t->c, of.fast, rank);
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, VALUES, label);
+        bool is_member[MAX_RANKS] = {false};
+        for (int64_t i = 0; got && i < got->count; i++) {
+            const double member = numbers_of(got)[i];
+            if (!(member >= 0 && member < t->c->world))
+                return false;
+            is_member[(int)member] = true;
+        }
+        for (int other = 0; other < t->c->world; other++)
+            if (is_member[other] != (color[other] == color[rank]))
+                return false;
+    }
+    return true;
+}
+
+/* A color of two places, whose factor is so small that some ranks have the same color. */
+static const char *small_factor(const Trial *t, Label label)
+{
+    static char text[240];
+    const Color of = {label.index == PP ? DP : PP, label.index == TP ? DP : TP};
+    const char *slow = group_names[of.slow], *fast = group_names[of.fast];
+    for (int factor = 1; factor < degree_of(t->c, of.fast); factor++)
+        if (is_color(t, label, of, factor)) {
+            snprintf(text, sizeof text,
+                     _("the color is the same for %s_rank 0, %s_rank %d and for %s_rank 1, %s_rank "
+                       "0, as in %s_rank * %d + %s_rank: the factor must be at least %s = %d"),
+                     slow, fast, factor, slow, fast, slow, factor, fast, fast,
+                     degree_of(t->c, of.fast));
+            return text;
+        }
+    return NULL;
+}
+
 /* Names the other axes along which the members differ. */
 static const char *mixed_group(const Case *c, GroupName of, int rank, const Entry *got)
 {
@@ -106,8 +156,7 @@ static const char *mixed_group(const Case *c, GroupName of, int rank, const Entr
         bool differs = false;
         for (int64_t i = 0; i < got->count && axis != of; i++) {
             const int member = (int)numbers_of(got)[i];
-            differs = differs || place_in(group_members(c, axis, member), member) !=
-                                     place_in(group_members(c, axis, rank), rank);
+            differs = differs || place_along(c, axis, member) != place_along(c, axis, rank);
         }
         if (differs)
             append(found, sizeof found, "%s%s", found[0] ? _(" and ") : "", _(others[axis]));
@@ -138,6 +187,8 @@ const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry 
                  group_names[other < AXES ? other : TP]);
         order = other < AXES ? text : of_another_order(t, want->label, false);
     }
+    if (!order)
+        order = small_factor(t, want->label);
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
 }
 

@@ -80,6 +80,19 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
                 again + strlen("make grade"), paint.off);
 }
 
+/* The reason that holds back all numbers is printed once, below the last check that it holds back. */
+static bool is_told_later(const LabResult *lab, Check check)
+{
+    const char *why = why_numbers_are_held_back(lab);
+    if (!why || strcmp(why_held_back(lab, check), why))
+        return false;
+    for (int later = (int)check + 1; later < CHECKS; later++)
+        if (lab_points(lab->lab, (Check)later) && check_status(lab, (Check)later) == HELD_BACK &&
+            !strcmp(why_held_back(lab, (Check)later), why))
+            return true;
+    return false;
+}
+
 static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab, Check check,
                          Page page)
 {
@@ -101,7 +114,7 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
         fprintf(out, "  %s%s%s", status == HELD_BACK ? paint.held : "", _(status_names[status]),
                 status == HELD_BACK ? paint.off : "");
     fprintf(out, "\n");
-    if (status == HELD_BACK && !why_numbers_are_held_back(lab))
+    if (status == HELD_BACK && !is_told_later(lab, check))
         print_indented(out, page, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
         print_indented(out, page, lab->check[check].note, "      ");
@@ -153,8 +166,6 @@ static void report_checks(FILE *out, const Verdict *verdict, const LabResult *re
     for (int check = 0; check < CHECKS; check++)
         report_check(out, verdict, result, (Check)check, page);
     print_indented(out, page, result->printed, "  ");
-    if (why_numbers_are_held_back(result))
-        print_indented(out, page, why_numbers_are_held_back(result), "      ");
 }
 
 static void print_next(FILE *out, Page page, const Lab *lab, const char *indent)

@@ -46,9 +46,11 @@ static bool lacks_gradients(const LabResult *lab)
 const char *why_held_back(const LabResult *lab, Check check)
 {
     if (lacks_gradients(lab) && check != INPUT_GRADIENT && check != WEIGHT_GRADIENT)
-        return _(
-            "without right gradients, a lab may keep too little, or run too little again: these "
-            "points are given once the gradients are right");
+        return check == FORWARD
+                   ? _("the output is right without recomputation, too: this point is given once "
+                       "the gradients are right")
+                   : _("without right gradients, a lab may keep too little, or run too little again: "
+                       "these points are given once the gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
         return _("a lab that computes nothing keeps nothing: this point is given once the "
@@ -61,8 +63,9 @@ const char *why_held_back(const LabResult *lab, Check check)
     return !lab_points(lab->lab, INPUT_GRADIENT)
                ? _("in at least one function, the ranks exchange fewer numbers than they need: "
                    "these points are given once all of them are exchanged")
-               : _("in at least one direction, forward or backward, the ranks exchange fewer numbers "
-                   "than they need: these points are given once all of them are exchanged");
+               : _("in at least one direction, forward or backward, the ranks exchange fewer "
+                   "numbers than the split work needs: these points are given once all of them are "
+                   "exchanged");
 }
 
 Status check_status(const LabResult *lab, Check check)
