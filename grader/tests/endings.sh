@@ -158,7 +158,7 @@ grade LAB=1
 check "an undefined function that the lab calls is named" fails_saying "group_all_reduces"
 
 copy_solution 1
-grade LAB=1 LDLIBS=-lm
+grade LAB=1 RUNNER_LDLIBS=-lm
 check "the functions of a library that the machine lacks are not said to be the lab's" fails_saying "lab 1 does not link"
 
 copy_solution 1
