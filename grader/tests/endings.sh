@@ -153,13 +153,13 @@ grade LAB=1
 check "a function that the lab does not define is named" fails_saying "lab 1 does not define all_reduce_forward"
 
 copy_solution 1
+grade LAB=1 RUNNER_LDLIBS=-lm
+check "the functions of a library that the machine lacks are not said to be the lab's" fails_saying "lab 1 does not link"
+
+copy_solution 1
 sed -i 's/group_all_reduce(mesh->world, x)/group_all_reduces(mesh->world, x)/' "$(lab_file 1)"
 grade LAB=1
 check "an undefined function that the lab calls is named" fails_saying "group_all_reduces"
-
-copy_solution 1
-grade LAB=1 RUNNER_LDLIBS=-lm
-check "the functions of a library that the machine lacks are not said to be the lab's" fails_saying "lab 1 does not link"
 
 copy_solution 1
 began=$(date +%s.%N)
