@@ -173,7 +173,7 @@ include grader/gradebook/gradebook.mk
 # The compile commands of each file, for clangd, which looks for this file in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(filter %.c,$(RUNTIME)) $(JUDGE) $(SCENARIOS) $(RUNNER)
-UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-diagnostics-show-caret -fopenmp
+UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-ipa-icf -fno-diagnostics-show-caret -fopenmp
 flags_of = $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS),$(CFLAGS) $(CPPFLAGS)))
 command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(flags_of) -c $(1)"}
 $(BUILD)/compile_commands.json: Makefile grader/labs.mk

@@ -39,8 +39,8 @@ $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS) $(RUNNER)): | $(B
 # a function into another section, nor merge functions with the same body; clang must use the
 # external assembler. The compiler quotes no lines; grader/compile-lab.sh does.
 IS_CLANG = $(call answer,IS_CLANG,$(CC) --version 2>/dev/null | grep -i clang)
-OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics,-fno-reorder-blocks-and-partition -fno-ipa-icf \
-    -fno-diagnostics-show-caret)
+OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics,-fno-reorder-blocks-and-partition \
+    -fno-ipa-icf -fno-diagnostics-show-caret)
 LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter \
     $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration) \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls $(OF_COMPILER) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)

@@ -114,8 +114,7 @@ Path checkpoint_find(const char *folder);
 Path checkpoint_before(const char *checkpoint);
 
 /** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes the
- * partial folders of killed runs.
- *  @param made is set to whether the folder did not exist
+ * partial folders of killed runs. Sets `made` to whether the folder did not exist.
  *  @return the lock, for checkpoint_folder_close(); or NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, bool *made, Problem *problem);
 
