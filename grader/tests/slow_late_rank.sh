@@ -17,14 +17,14 @@ descendants() { # descendants PID: each descendant with its command line
 the_last_rank() { # the_last_rank JUDGE: prints the last rank once all ranks exist
     local processes ranks
     processes=$(descendants "$1" 2> /dev/null)
-    ranks=$(sed -nE '0,/mpirun/ s/.* mpirun --quiet -n ([0-9]+) .*/\1/p' <<< "$processes")
+    ranks=$(sed -nE '0,/mpirun/ s/.* mpirun -n ([0-9]+) .*/\1/p' <<< "$processes")
     processes=$(grep -E '^[0-9]+ [^ ]*11-solution ' <<< "$processes" | sort -n)
     [ "$(wc -l <<< "$processes")" != "$ranks" ] || tail -1 <<< "$processes" | cut -d' ' -f1
 }
 
 launched() { # launched JUDGE: each mpirun that the judge's supervisors run now
     local supervisor
-    for supervisor in $(pgrep -P "$1"); do pgrep -P "$supervisor" -f '^[^ ]*mpirun --quiet'; done
+    for supervisor in $(pgrep -P "$1"); do pgrep -P "$supervisor" -f '^[^ ]*mpirun -n'; done
 }
 
 # Grades lab 11, which has many cases of few ranks, and stops its last rank again and again. Adds to
