@@ -6,6 +6,9 @@
 # common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 BUILD ?= build
+# The files *.d name what is built as BUILD does: one name for one file, wherever make was started.
+$(if $(findstring $(CURDIR)/,$(BUILD)),$(eval override BUILD := $$(subst $$(CURDIR)/,,$$(BUILD))))
+$(firstword $(CURDIR))/%: % ;
 CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
@@ -31,7 +34,6 @@ in_path = $(firstword $(wildcard $(addsuffix /$(1),$(subst :, ,$(PATH)))))
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
            -Wno-unused-parameter -Wno-pass-failed -Werror
 OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
-SANITIZE ?=
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
@@ -42,9 +44,7 @@ LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv $(TEXT_LIBS) -lm
 SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := all
-.DELETE_ON_ERROR:
-.SUFFIXES:
-.SECONDEXPANSION:
+.DELETE_ON_ERROR .SUFFIXES .SECONDEXPANSION:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 ifeq ($(V),)
 .SILENT:
