@@ -339,7 +339,8 @@ void group_send(Group *group, Tensor *x, int to);
 /** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
  * pending_wait(), which returns when that rank has begun to receive them. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
-/** Receives the numbers of x, in place, from rank `from` of the group, which sends as many; waits for them. */
+/** Receives the numbers of x, in place, from rank `from` of the group, which must send as many. Returns when they have
+ *  arrived. */
 void group_receive(Group *group, Tensor *x, int from);
 
 /** Which of the numbers 0..count-1 are chunk k of n: chunks follow each other, none is missing, and their sizes

@@ -5,7 +5,8 @@
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 
-# Shows a status: on a terminal, overwrites the last one; otherwise prints a line when it changes.
+# Shows a status: on a terminal, overwrites the previous one; otherwise prints a line when it
+# changes.
 show_status() {
     [ "$1" != "$status_line" ] || return 0
     status_line=$1

@@ -1,7 +1,7 @@
 /** @file
  * A model's gradients in buckets, reduced over the replicas during the backward pass (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2). A bucket is a range of the gradient arena, so no
- * copy is needed. A large embedding table has its own bucket, which is complete last. Of such a
+ * copy is needed. A large embedding table has its own bucket, which is complete last. In such a
  * bucket, the replicas sum only the rows that some replica has used. Lab 14 decides after which
  * backward pass a bucket is reduced, and lab 11 reduces it.
  */

@@ -114,7 +114,7 @@ static size_t common_lines(const char *a, const char *b, bool numbers_differ)
     return !strcmp(a, b) ? i : common;
 }
 
-/* The length in bytes of what two checks say in common at the start. */
+/* The length in bytes of the lines that the reasons of two checks share at the start. */
 static size_t told_in_common(const LabResult *lab, int check, int first)
 {
     const CheckResult *r = &lab->check[check], *before = &lab->check[first];
