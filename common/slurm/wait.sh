@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Waits for a job: shows the queue's state, then the job's output. Five seconds after a Ctrl-C, this
-# command ends, but not the job. A second Ctrl-C within this time asks the job to end, a third
+# command ends, but not the job. A second Ctrl-C within this time asks the job to end; a third
 # cancels it. Part of submit.sh; uses its give_up.
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''

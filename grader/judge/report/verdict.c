@@ -26,8 +26,8 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                : NULL;
 }
 
-/* Could a lab that sends nothing pass this check without work? A layer that splits weights divides its
- * products before it sends anything, so ARITHMETIC is not held back there. */
+/* Could a lab that sends nothing pass this check without work? A layer that splits weights also
+ * splits its products before it sends anything, so ARITHMETIC is not held back there. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
