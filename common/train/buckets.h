@@ -13,7 +13,7 @@
 /** All buckets of a model, and the progress of a backward pass. */
 typedef struct BucketSet BucketSet;
 
-/** Divides the gradients of a finished model into buckets of whole parameters, each closed once it
+/** Splits the gradients of a finished model into buckets of whole parameters, each closed once it
  *  has at least `bytes`. Bucket 0 holds the parameters made last, and is complete first. */
 BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients belong to the model. */
