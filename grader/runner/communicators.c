@@ -153,7 +153,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
     SET_UP("create", PMPI_Comm_create(comm, group, out));
 }
 
-/* Only the ranks of `group` call it together; on the others it does nothing. */
+/* Only the ranks of `group` call it together; on other ranks, it does nothing. */
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
 {
     int rank;

@@ -230,8 +230,8 @@ bool made_of_contributions(const Evidence *e)
     return found;
 }
 
-/* Finds the share of each replica in the first mean of a run, and tells the one that differs
- * most from its share of the rows. */
+/* Finds the share of each replica in the first mean of a run, and reports the one that differs most
+ * from its share of the rows. */
 bool rows_do_not_give_shares(const Evidence *e)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);

@@ -79,7 +79,7 @@ static bool lost_rows(Shape is, const Entry *want)
     return rest && is.size[0] < right.size[0];
 }
 
-/* Has the scatter cut along one dimension, and the gather that follows joined along another? */
+/* Has the scatter split along one dimension, and the gather that follows joined along another? */
 static bool cut_elsewhere(const Case *c, Shape is, const Entry *want, char *text, size_t size)
 {
     int cut = -1, joined = -1;

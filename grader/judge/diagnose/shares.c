@@ -1,5 +1,5 @@
-/* Compares what the ranks multiply and hold with their shares of what the plain layer multiplies and
- * holds. The ranks divide every product of a layer among them. */
+/* Compares what the ranks multiply and hold with their shares of what the plain layer multiplies
+ * and holds. The ranks share every product of a layer. */
 #include "grader/labs/work.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Checks what the ranks send in each pass, and tells what is more than enough. */
+/* Checks what the ranks send in each pass, and reports what is more than enough. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -142,7 +142,7 @@ static unsigned needless(const Expense *of, int count, double excess)
     return found;
 }
 
-/* Tells which of its calls make this pass send more than suffices. */
+/* Reports which of its calls make this pass send more than suffices. */
 static void tell_expense(const Trial *t, const Entry *want, double sent, double enough,
                          char text[240])
 {
@@ -279,7 +279,7 @@ static double largest_group(const Case *c, const Entry *want)
                                                : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles ? Padding would be as long as one more of them. */
+/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
 static bool sums_a_few(const Label *l)
 {
     return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||

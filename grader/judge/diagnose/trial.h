@@ -150,7 +150,8 @@ bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
 void compare_chunks(Trial *t, int call);
 /** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
-/** Lab 17: does optimizer_part cut the weights into parts that follow each other, none too long? */
+/** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
+ *  long? */
 void compare_sharded_parts(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the number of micro-batches
  *  whose activations a stage holds with the number that suffices. */
