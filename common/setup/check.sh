@@ -147,7 +147,10 @@ settings_of() {
     grade | trace | debug | report | measure | bench | model) printf '%s\n' BACKEND TRANSPORT CUDA ;;
     esac
     case $1 in
-    grade) [[ -z $ON ]] || settings_of doctor ;;
+    grade) # the help of a handout has no FORMAT
+        printf '%s\n' FORMAT OUT
+        [[ -z $ON ]] || settings_of doctor
+        ;;
     watch) settings_of grade ;; # watch runs grade
     trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     debug) printf '%s\n' STACK SOLUTION SEED CASE ;;

@@ -53,6 +53,8 @@ def main(folder):
     columns = [line.find("*") for line in lines if "*" in line]
     check(len(columns) > 3 and columns == sorted(columns), "a falling loss is drawn downwards from left to right", "\n".join(lines))
 
+    check(any("G" in line for line in lines), "the test loss after the last step is drawn, too", "\n".join(lines))
+
     same = written(folder, "same.jsonl", lambda step: 1 - step / 50)
     lines = [line for line in plot(folder, METRICS=f"{falls} {same} {rises}").stdout.splitlines() if "|" in line]
     counts = [sum(line.count(letter) for line in lines) for letter in "ABC"]
