@@ -4,10 +4,11 @@
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split a layer, dp replicas of the model, pp stages of a pipeline.
  *
- * A lab frees nothing: tensors belong to the tape and live for one step, layers and parameters
- * belong to the builder, groups to the mesh. The kit's functions that return a Tensor never change
- * their arguments, but the result may share an argument's memory. Any misuse ends the run with an
- * error: the line in your file, the shapes and placements, and a HINT.
+ * A lab may call all functions that the kit gives, those of the labs that it builds on, and MPI itself
+ * (balise_mpi.h). It frees nothing: tensors belong to the tape and live for one step, layers and
+ * parameters belong to the builder, groups to the mesh. The kit's functions that return a Tensor never
+ * change their arguments, but the result may share an argument's memory. Any misuse ends the run with
+ * an error: the line in your file, the shapes and placements, and a HINT.
  */
 #pragma once
 
@@ -569,8 +570,6 @@ int64_t tensor_count(const Tensor *x); /**< the number of elements that this ran
  * begins with the rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks
  * printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
-/* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
- * yourself. */
 
 /* ---- Unfinished labs -------------------------------------------------------------------------------------- */
 
