@@ -129,7 +129,7 @@ Placement shard(int dim); /**< split along dim into tp_degree parts, like torch.
 Placement undecided(int balise); /**< in a start file: a placement for you to choose */
 
 /** Makes a parameter of the full shape `shape`. Its initial values depend on its name and the
- *  global index, not on the layout. */
+ *  global index, not on the layout or on what was made before. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The same, with zeros as initial values, as for a bias. */
