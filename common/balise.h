@@ -226,7 +226,7 @@ typedef enum Tail {
 typedef struct Sampler {
     int64_t rows;   /**< number of rows in the data set */
     uint64_t seed;  /**< determines every epoch's order, see permutation() */
-    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read one row fewer */
+    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read fewer rows */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
