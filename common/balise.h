@@ -299,8 +299,8 @@ void stage_send_blocking(Stage *stage, Tensor *x, int to);
 void stage_send_start(Stage *stage, Tensor *x, int to);
 void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
-/** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
- * after it. (GPipe, arXiv:1811.06965.) */
+/** Both passes of all micro-batches: first every forward pass, then every backward pass, or any schedule as short. All
+ * gradients are complete after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
 /** Both passes of all micro-batches, forward and backward passes alternating, so that as few
  *  micro-batches as possible wait for their backward pass. All gradients are complete after it.
