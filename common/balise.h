@@ -438,8 +438,8 @@ typedef struct SequenceBlock {
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
 /** Called once a step, after the last backward pass. `gradients` [P] belong to the weights and
- * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
- * own positions. Afterwards, every rank has the sums over all positions. In place. */
+ * biases of all norms that were applied to a shard of the positions, and to nothing else: each rank has
+ * the terms of its own positions. Afterwards, every rank has the sums over all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
