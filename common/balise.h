@@ -4,10 +4,11 @@
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split a layer, dp replicas of the model, pp stages of a pipeline.
  *
- * A lab frees nothing: tensors belong to the tape and live for one step; layers and parameters belong to the builder,
- * and groups to the mesh. The kit's functions that return a Tensor never change their arguments, but the result may
- * share an argument's memory. Any misuse ends the run with an error that gives the line in your file, the shapes and
- * placements, and a HINT.
+ * A lab may call all functions that the kit gives, those of the labs that it builds on, and MPI itself
+ * (balise_mpi.h). It frees nothing: tensors belong to the tape and live for one step; layers and
+ * parameters belong to the builder, and groups to the mesh. The kit's functions that return a Tensor
+ * never change their arguments, but the result may share an argument's memory. Any misuse ends the run
+ * with an error that gives the line in your file, the shapes and placements, and a HINT.
  */
 #pragma once
 
@@ -128,7 +129,7 @@ Placement shard(int dim); /**< split along dim into tp_degree parts, like torch.
 Placement undecided(int balise); /**< in a start file: a placement for you to choose */
 
 /** Makes a parameter of the full shape `shape`. Its initial values depend on its name and the
- *  global index, not on the layout. */
+ *  global index, not on the layout or on what was made before. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The same, with zeros as initial values, as for a bias. */
@@ -225,7 +226,7 @@ typedef enum Tail {
 typedef struct Sampler {
     int64_t rows;   /**< number of rows in the data set */
     uint64_t seed;  /**< determines every epoch's order, see permutation() */
-    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read one row fewer */
+    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read fewer rows */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
@@ -298,8 +299,8 @@ void stage_send_blocking(Stage *stage, Tensor *x, int to);
 void stage_send_start(Stage *stage, Tensor *x, int to);
 void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
-/** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
- * after it. (GPipe, arXiv:1811.06965.) */
+/** Both passes of all micro-batches: first every forward pass, then every backward pass, or any schedule as short. All
+ * gradients are complete after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
 /** Both passes of all micro-batches, forward and backward passes alternating, so that as few
  *  micro-batches as possible wait for their backward pass. All gradients are complete after it.
@@ -329,7 +330,7 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's
- *  memory: changing one changes the other. begin may equal end. Not on the tape. */
+ *  memory, so tensor_data() of it points into x. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */
 void accumulate(Tensor *sum, Tensor *x);
@@ -362,8 +363,8 @@ void ring_all_gather(Group *group, Tensor *x);
 bool average_is_due(int64_t step, int64_t every, bool last);
 /** Called when an average is due. Afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
  * [P] are all weights of this rank, changed in place. `rows` is the number of rows (with TASK=mlm, of tokens) that this
- * replica has trained on since the last average; it may be 0 on some replicas. (Federated
- * averaging, arXiv:1602.05629, algorithm 1.) */
+ * replica has trained on since the last average; it may be 0 on some replicas, but not on all. (Federated averaging,
+ * arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
 /* ---- Lab 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */
@@ -438,8 +439,8 @@ typedef struct SequenceBlock {
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
 /** Called once a step, after the last backward pass. `gradients` [P] belong to the weights and
- * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
- * own positions. Afterwards, every rank has the sums over all positions. In place. */
+ * biases of all norms that were applied to a shard of the positions, and to nothing else: each rank has
+ * the terms of its own positions. Afterwards, every rank has the sums over all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
@@ -570,8 +571,6 @@ int64_t tensor_count(const Tensor *x); /**< the number of elements that this ran
  * begins with the rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks
  * printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
-/* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
- * yourself. */
 
 /* ---- Unfinished labs -------------------------------------------------------------------------------------- */
 
