@@ -214,7 +214,7 @@ include $(wildcard common/bench/bench.mk)
 # Curves of runs, from files written with METRICS=.
 .PHONY: plot
 plot: | $(CATALOGUES)
-	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/plot/plot.py
+	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" common/plot/plot.py
 
 # ---- setting up, looking around -------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ fetch_reviews() {
         tell 'already there: %s and test.csv' "$folder/imdb/train.csv"
     else
         fetch "$imdb_url" "$folder/imdb/aclImdb_v1.tar.gz" md5sum "$imdb_md5"
-        python3 "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2
+        python3 -EsB "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2
     fi
 }
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -EsB
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
     model.py BUILD     with NTASKS TP PP MICRO SCHEDULE MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP AVERAGE BACKEND AMP CLUSTER WEAK in

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of several
 runs, in the terminal or as .svg or .png. A point is a step, the line a moving average, a large mark
 an evaluation. In the terminal, each of several runs has a letter, in lower case for an evaluation."""

@@ -80,7 +80,7 @@ check_clean() {
 
 # nearest WORD: the line of the input that is most similar to it.
 nearest() {
-    python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
+    python3 -I -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
 }
 
 # The commands of make help.
@@ -251,7 +251,7 @@ check_stack() {
 # gpu_obstacle: prints why no program can use a GPU here: no driver, or no GPU that the driver
 # shows.
 gpu_obstacle() {
-    python3 -c '
+    python3 -I -c '
 import ctypes
 try:
     driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
