@@ -185,7 +185,8 @@ bool multiple(const Evidence *e)
                  others = !of_replicas && sums_beyond(e, c->tp, 0) ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
     const bool output = e->want->label.what == OUTPUT_OF, copy = is_operation(e->want, F) && output,
-               sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF);
+               sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF) &&
+                      (e->has_note || !alike_on_ranks(c)); /* sums of whole tensors are noted */
     const struct {
         double factor;
         const char *says;

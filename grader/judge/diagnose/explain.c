@@ -262,6 +262,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
                       .right = right,
                       .count = got->count,
                       .tolerance = tolerance,
+                      .has_note = has_note,
                       .text = text,
                       .size = size};
         look_over(&e);
