@@ -180,6 +180,7 @@ static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;
+    bool alike = true;
     for (int r = 0; r < b->ranks; r++) {
         double should = b->member[r];
         if (isnan(times[r]))
@@ -191,9 +192,10 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
         if (!is_near(times[r], round(times[r])))
             return false;
         odd = odd < 0 ? r : odd;
+        alike = alike && is_near(times[r], times[odd]);
         count++;
     }
-    if (odd < 0 || right == 0)
+    if (odd < 0 || (right == 0 && (alike || is_near(times[e->trial->rank], 0))))
         return false;
     const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
     if (!b->member[odd])
@@ -205,7 +207,7 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
     if (is_near(times[odd], 0))
         return says(
             e,
-            _("the contribution of rank %d is missing%s: the exchange does not reach every rank"),
+            _("the contribution of rank %d is missing%s: it does not reach this rank, or is not added"),
             odd, others);
     if (e->want->check != GRADIENT && (passes_on_sums(e, times, 1) || passes_on_sums(e, times, -1)))
         others = _(": a rank passes on its running sum, and so sends again what it has sent "

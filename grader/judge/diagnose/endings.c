@@ -276,7 +276,8 @@ void ending_text(const Trial *t, char *text, size_t size)
     append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         append_cause_of_refusal(t, text, size);
-        if (miscut_parameter(t, cause, sizeof cause))
+        if (miscut_parameter(t, cause, sizeof cause) ||
+            misdeclared_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
         append_mismatch(t, text, size);

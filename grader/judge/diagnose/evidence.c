@@ -91,7 +91,7 @@ bool input_altered(const Evidence *e)
 static bool used_on_another_rank(const Evidence *e)
 {
     const Trial *t = e->trial;
-    for (int rank = 0; rank < t->c->tp; rank++) {
+    for (int rank = 0; rank < t->c->tp && e->got->placement_kind != SHARD; rank++) {
         const Entry *other = entry_of_rank(t, rank, VALUES, e->want->label);
         for (int64_t i = 0; rank != t->rank && other && i < other->count; i++)
             if (numbers_of(other)[i] != 0)
@@ -161,14 +161,15 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Does a sum include more ranks than a tp group? */
-static bool sums_beyond_tp(const Evidence *e)
+/* Does a sum include more ranks than this, in passes of this direction or, with 0, in any pass? */
+static bool sums_beyond(const Evidence *e, int ranks, What pass)
 {
     const Calls *calls = e->trial->outcome->calls;
     for (int rank = 0; calls && rank < e->c->world; rank++)
         for (int64_t i = 0; i < calls->rank[rank].count; i++) {
             const Call *call = &calls->rank[rank].call[i];
-            if (call->rule == REDUCTION && __builtin_popcountll(call->members) > e->c->tp)
+            if (call->rule == REDUCTION && __builtin_popcountll(call->members) > ranks &&
+                (!pass || call->where.what == (int)pass))
                 return true;
         }
     return false;
@@ -181,9 +182,11 @@ bool multiple(const Evidence *e)
     const Lab *lab = e->trial->result->lab;
     const bool of_replicas = lab->over_replicas || lab->over_stages;
     const double replicas = of_replicas ? replicas_of(c) : 1,
-                 others = !of_replicas && sums_beyond_tp(e) ? replicas_of(c) : 1;
+                 others = !of_replicas && sums_beyond(e, c->tp, 0) ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
-    bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
+    const bool output = e->want->label.what == OUTPUT_OF, copy = is_operation(e->want, F) && output,
+               sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF) &&
+                      (e->has_note || !alike_on_ranks(c)); /* sums of whole tensors are noted */
     const struct {
         double factor;
         const char *says;
@@ -193,8 +196,10 @@ bool multiple(const Evidence *e)
         {c->tp, copy ? N_("it is %g times the expected one: duplication (f) copies in the forward "
                           "pass and sums in the backward pass; check which of f and g communicates "
                           "in which direction")
-                     : N_("it is %g times the expected one, once for each rank: it is summed over "
-                          "the ranks although it was already complete")},
+                : !sums
+                    ? N_("it is %g times the expected one: it is counted once for each rank")
+                    : N_("it is %g times the expected one, once for each rank: it is summed over "
+                         "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
          N_("it is %g times the expected one: it is summed over the ranks two times too many")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
@@ -274,7 +279,8 @@ bool added_up_over_ranks(const Evidence *e)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    return says(e, e->want->label.of == A_PARAMETER
+    return after_wrong_forward(e) ||
+           says(e, e->want->label.of == A_PARAMETER
                        ? _("the parts of different ranks were added, but they are different "
                            "elements of the parameter")
                        : _("the parts of different ranks were added, but they are different "

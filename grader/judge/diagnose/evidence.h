@@ -14,6 +14,7 @@ typedef struct Evidence {
     const double *right;     /**< the same part of the expected numbers */
     int64_t count;
     double tolerance; /**< the largest error that rounding explains */
+    bool has_note;    /**< a broken placement rule may be the cause */
     char *text;       /**< receives the sentence that names the cause */
     size_t size;      /**< bytes of `text` */
     /* The results of one pass over the numbers: see look_over(). */

@@ -67,29 +67,26 @@ static bool is_classifier(const Trial *t, const Entry *work)
     return kind_of_case(t->c)->mistakes & IN_NORMS_AND_TOKENS && output && output->shape.rank == 2;
 }
 
-/* Fails the check if the busiest rank has declared a parameter that is too large, so that each of
- * its products is larger. */
-static bool tell_too_large(Trial *t, const Busiest *b, double times, const Entry *work)
+bool enlarged_parameter(const Trial *t, char *text, size_t size)
 {
-    char why[300];
-    const Entry *got = misdeclared_parameter(t, why, sizeof why);
+    const Entry *got = misdeclared_parameter(t, text, size);
     const Entry *want = got ? find_entry(t->expected.all, PARAMETER, got->label) : NULL;
-    if (!want || shape_count(got->shape) <= shape_count(want->shape))
-        return false;
-    fail(t, ARITHMETIC, EXPLAINED,
-         _("%s\nrank %d did %.1f times the multiplications of its share: %s (%s)"), why, b->rank,
-         times, entry_text(work), t->sizes);
-    return true;
+    return want && shape_count(got->shape) > shape_count(want->shape);
 }
 
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
+    char why[300];
     double all = numbers_of(want)[number], share = all * share_of_stage(t->c) * largest_part(t->c);
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
         return;
-    if (tell_too_large(t, &b, b.most / share, want))
+    if (enlarged_parameter(t, why, sizeof why)) {
+        fail(t, ARITHMETIC, EXPLAINED,
+             _("%s\nrank %d did %.1f times the multiplications of its share: %s (%s)"), why, b.rank,
+             b.most / share, entry_text(want), t->sizes);
         return;
+    }
     fail(
         t, ARITHMETIC, EXPLAINED,
         number == ATTENTION_WORK
@@ -193,9 +190,7 @@ static void compare_memory(Trial *t, const Entry *want)
         return;
     }
     fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: %s\n%s "
-           "(%s)"),
-         b.rank, b.most, plain,
+         _("rank %d allocated %.0f numbers where %.0f suffice: %s\n%s (%s)"), b.rank, b.most, most,
          call_in_pass(t, want, gathers) ? _("a weight is gathered there, or more is held than this "
                                             "pass needs")
          : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)

@@ -70,7 +70,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [DROPOUT_LAST] =
         {IN_INNER_LAYERS,
          N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
-    [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
+    [DROPOUT_MISSING] = {IN_INNER_LAYERS,
+                         N_("nothing is dropped: dropout is missing, or its probability is 0")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
     [DROPOUT_COMPLEMENT] =
         {IN_INNER_LAYERS,

@@ -104,6 +104,8 @@ void parameter_missing(Trial *t, const Entry *want);
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
+/** Was one declared with a shape that holds more numbers, so that passes take and send more? */
+bool enlarged_parameter(const Trial *t, char *text, size_t size);
 /** Compares the rows that lab 11's replicas read, as sets. */
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
