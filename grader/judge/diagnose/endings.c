@@ -211,28 +211,46 @@ static void list_ranks(uint64_t ranks, char *text, size_t size)
         }
 }
 
-/* Writes who waits for whom, if every rank that others wait for has left the case.
+/* Does every chain of ranks that wait for each other end with ranks that have left the case? */
+static bool chains_end(const uint64_t lacks[], int ranks, uint64_t left)
+{
+    uint64_t before;
+    do {
+        before = left;
+        for (int rank = 0; rank < ranks; rank++)
+            left |= lacks[rank] & ~left ? 0 : (uint64_t)1 << rank;
+    } while (left != before);
+    return left + 1 == (uint64_t)1 << ranks;
+}
+
+/* Writes who waits for whom, if all wait for ranks that have left the case, directly or in a chain.
  * @return false if ranks wait for each other */
 static bool wait_for_those_who_left(const Calls *calls, char *text, size_t size)
 {
-    uint64_t waiting = 0, lacked = 0;
+    uint64_t lacks[MAX_RANKS] = {0}, waiting = 0, lacked = 0, left = 0;
     char those[64], who_left[64];
     for (int rank = 0; calls && rank < calls->ranks; rank++) {
-        if (calls->rank[rank].left)
-            continue;
-        const uint64_t ranks = ranks_lacked(calls, rank);
-        if (!ranks)
+        const uint64_t one = (uint64_t)1 << rank;
+        lacks[rank] = calls->rank[rank].left ? 0 : ranks_lacked(calls, rank);
+        if (!calls->rank[rank].left && !lacks[rank])
             return false;
-        waiting |= (uint64_t)1 << rank;
-        lacked |= ranks;
+        *(lacks[rank] ? &waiting : &left) |= one;
+        lacked |= lacks[rank];
     }
-    if (!lacked || lacked & waiting)
+    if (!lacked || !chains_end(lacks, calls->ranks, left))
         return false;
+    const bool in_chain = lacked & waiting;
+    lacked &= left;
     list_ranks(waiting, those, sizeof those);
     list_ranks(lacked, who_left, sizeof who_left);
     const bool one_left = !(lacked & (lacked - 1));
     snprintf(text, size,
-             waiting & (waiting - 1)
+             in_chain ? one_left
+                            ? _("ranks %s wait for ever for rank %s, which has left the case, or "
+                                "for a rank that waits for it")
+                            : _("ranks %s wait for ever for ranks %s, which have left the case, or "
+                                "for a rank that waits for them")
+             : waiting & (waiting - 1)
                  ? one_left ? _("ranks %s wait for ever for rank %s, which has left the case")
                             : _("ranks %s wait for ever for ranks %s, which have left the case")
              : one_left ? _("rank %s waits for ever for rank %s, which has left the case")

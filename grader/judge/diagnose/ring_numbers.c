@@ -241,6 +241,23 @@ static bool was_added(Ring *r, int k, Range chunk, int direction)
     return true;
 }
 
+/* The gather has changed this rank's own chunk: is it now what another rank held there before? */
+static bool says_own_is_changed(const Ring *r, Range chunk)
+{
+    const Evidence *e = r->e;
+    for (int j = 0; j < r->group.count; j++)
+        if (j != r->place && close_to(e->is + chunk.begin, reals(r->rest[j]) + chunk.begin, 1,
+                                      chunk.end - chunk.begin, 0))
+            return says(
+                e,
+                _("the gather has changed chunk %d of rank %d, its own, which was right: it "
+                  "is now what rank %d held there before the call. The first chunk that a "
+                  "rank sends is its own"),
+                r->place, e->trial->rank, rank_at(r, j));
+    return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"),
+                r->place, e->trial->rank);
+}
+
 /* Finds what x holds after the gather in place of chunk k. */
 static bool says_instead(Ring *r, int k, Range chunk)
 {
@@ -249,8 +266,7 @@ static bool says_instead(Ring *r, int k, Range chunk)
     const double *is = e->is + chunk.begin;
     const double *before = reals(r->rest[r->place]) + chunk.begin;
     if (k == r->place)
-        return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"), k,
-                    e->trial->rank);
+        return says_own_is_changed(r, chunk);
     if (close_to(is, before, 1, count, 0))
         return says(e, _("chunk %d never arrived on rank %d: x holds what was there before"), k,
                     e->trial->rank);
