@@ -98,6 +98,21 @@ static bool has_sent_here(const Calls *calls, int rank)
     return false;
 }
 
+/* Does each rank wait to receive from the rank to which its last send in this call goes? */
+static bool receive_from_receiver(const Calls *calls)
+{
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const Call *in = call_of_rank(calls, rank), *sent = NULL;
+        for (int64_t i = 0; in && i < calls->rank[rank].count; i++)
+            if (calls->rank[rank].call[i].to >= 0 &&
+                label_equal(&calls->rank[rank].call[i].where, &in->where))
+                sent = &calls->rank[rank].call[i];
+        if (!sent || sent->completed || sent->to != waits_to_receive_from(calls, rank))
+            return false;
+    }
+    return true;
+}
+
 /* Appends a sentence if each rank of a ring waits for the next one to receive, or to send. */
 static void append_ring_of_waits(const Trial *t, char *text, size_t size)
 {
@@ -105,6 +120,13 @@ static void append_ring_of_waits(const Trial *t, char *text, size_t size)
     for (int rank = 0; rank < calls->ranks; rank++) {
         const int sends = ring_of_waits(calls, rank, waits_to_send_to),
                   receives = ring_of_waits(calls, rank, waits_to_receive_from);
+        if (!sends && receives > 2 && receive_from_receiver(calls)) {
+            append(
+                text, size,
+                _("each rank sends to one neighbour and waits to receive from the same one, which "
+                  "sends to the next: receive from the other neighbour\n"));
+            return;
+        }
         if (!sends && (!receives || has_sent_here(calls, rank)))
             continue;
         append(text, size,
@@ -148,7 +170,8 @@ static void append_crossing_waits(const Trial *t, char *text, size_t size)
                : in->rule == LOCAL
                    ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. Wait for "
-                       "the sends at the end of the step (stage_sends_finish)\n")
+                       "the sends only at the end of the step (stage_sends_finish), not after each "
+                       "of them\n")
                    : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. A send "
                        "that is only started (stage_send_start) does not wait\n"),

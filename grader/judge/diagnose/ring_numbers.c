@@ -67,8 +67,11 @@ void compare_extreme_chunks(Trial *t)
                 (Range){(int64_t)numbers_of(entry)[2 * k], (int64_t)numbers_of(entry)[2 * k + 1]};
         if (are_no_chunks(ring_extremes[i], RING_MANY, chunk, why))
             fail(t, RING_SUM, EXPLAINED,
-                 _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float or "
-                   "double are rounded (%s)"),
+                 chunk[RING_MANY - 1].end == (int32_t)ring_extremes[i] &&
+                         ring_extremes[i] > INT32_MAX
+                     ? _("%s. Compute with int64_t: int ends at 2147483647 (%s)")
+                     : _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float "
+                         "or double are rounded (%s)"),
                  why, t->sizes);
     }
 }

@@ -230,7 +230,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are divided by the size of the tp group: *whole is "
                          "the same on all of its ranks, and gradient_norm counts it once"));
     return both_are(e, dp, dp.count) &&
-           says(e, _("the squares are summed over the replicas twice"));
+           says(e,
+                _("the sum of the squares is multiplied by the number of replicas, as by a second "
+                  "sum over them"));
 }
 
 bool squares_are_wrong(const Evidence *e)
