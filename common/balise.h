@@ -337,8 +337,8 @@ void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and may wait until that rank has begun to
  *  receive them. */
 void group_send(Group *group, Tensor *x, int to);
-/** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
- * pending_wait(), which returns when that rank has begun to receive them. */
+/** Starts to send the numbers of x to rank `to` of the group, and returns at once. x may change once pending_wait()
+ * has returned, and not before; it waits until that rank has begun to receive. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
 /** Receives the numbers of x, in place, from rank `from` of the group, which must send as many. Returns when they have
  *  arrived. */
@@ -556,7 +556,9 @@ typedef struct Op {
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
     Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
-Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
+/** `op` must outlive the step: make it static. With several ranks, the kit does not know the placement of the result;
+ *  placed() can declare it. */
+Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh);
 
 /** x's numbers, row by row, to read and write until you next pass x to a function of the kit. The kit
  * then no longer knows the placement of x; placed() can declare it. Ids and masks are integers:

@@ -17,6 +17,26 @@ static bool is_sized_wrongly(const PairCall *call, const Tensor *x, const Tensor
     return is != of * ranks && is * ranks != of;
 }
 
+/* The only dimension in which two shapes differ, or -1. */
+static int differing_dim(Shape a, Shape b)
+{
+    int dim = -1, count = a.rank == b.rank ? 0 : 2;
+    for (int i = 0; count < 2 && i < a.rank; i++)
+        if (a.size[i] != b.size[i]) {
+            dim = i;
+            count++;
+        }
+    return count == 1 ? dim : -1;
+}
+
+/* Has backward changed one dimension of dy, and forward another one of x? */
+static bool changes_another_dim(const Tensor *x, const Tensor *dy, const Tensor *dx)
+{
+    const int forward = differing_dim(x->shape, dy->shape),
+              backward = differing_dim(dy->shape, dx->shape);
+    return forward >= 0 && backward >= 0 && forward != backward;
+}
+
 static void pair_gradient(Node *node, Tensor *dy)
 {
     const PairCall *call = &node->with.pair;
@@ -26,6 +46,9 @@ static void pair_gradient(Node *node, Tensor *dy)
         misuse(resizes && is_sized_wrongly(call, x, dy)
                    ? N_("look at the forward pass first: its result has the wrong size, and so has "
                         "the gradient that backward takes")
+               : dx && changes_another_dim(x, dy, dx)
+                   ? N_("backward must change the dimension that forward has changed: it has "
+                        "changed another one")
                : !dx || !shape_equal(dx->shape, dy->shape)
                    ? N_("return a gradient of the argument's shape")
                : resizes ? N_("the gradient has the argument's shape: backward joins what forward "

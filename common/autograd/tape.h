@@ -167,6 +167,7 @@ struct Tape {
     Node *last;           /**< the last recorded operation, or NULL */
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
+    bool went_back;            /**< recompute_backward() has called segment_backward() */
     int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
     bool recomputes_attention; /**< whether the running blocks do: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */

@@ -72,8 +72,11 @@ Range own_optimizer_part(int64_t count, const Mesh *mesh)
     for (int64_t k = 0, end = 0; k < n; k++) {
         const Range r = optimizer_part(count, (int)k, n);
         if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
-            misuse("each weight belongs to one part: part 0 begins at 0, each other part where the "
-                   "one before it ends, and the last one ends at count",
+            misuse(r.begin > count
+                       ? N_("no part begins after count: where no numbers are left, a part is "
+                            "empty, count to count")
+                       : N_("each weight belongs to one part: part 0 begins at 0, each other part "
+                            "where the one before it ends, and the last one ends at count"),
                    "optimizer_part(%lld, %lld, %d) returned begin %lld and end %lld, but the parts "
                    "before it end at %lld",
                    (long long)count, (long long)k, n, (long long)r.begin, (long long)r.end,

@@ -67,6 +67,9 @@ double rows_of_replica(const Evidence *e, int replica);
 /** Lab 16: those of all replicas. */
 double rows_of_average(const Evidence *e);
 
+/** Have the ranks sent as many numbers in this call as it needs, and more than none? */
+bool have_sent_enough(const Trial *t, Label call);
+
 /** Is this a parameter after a step with a wrong gradient? */
 bool follows_wrong_gradient(const Trial *t, const Entry *want);
 

@@ -243,3 +243,14 @@ void left_over(Trial *t, const Entry *entry)
                "MPI has only a limited number (rank %d, %s)"),
              _(name), times, at, line, t->rank, t->sizes);
 }
+
+bool have_sent_enough(const Trial *t, Label call)
+{
+    const Entry *want = find_entry(t->expected.all, TRAFFIC, call);
+    double sent = 0;
+    for (int rank = 0; want && rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, TRAFFIC, call);
+        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+    }
+    return sent > 0 && sent >= numbers_of(want)[0] - 0.5;
+}

@@ -193,8 +193,8 @@ static bool some_norm_is_right(const Evidence *e)
 static bool tell_norms(const Evidence *e, const NormStep *step)
 {
     const double dp = replicas_of(e->c), tp = e->c->tp;
-    const char *mean = N_("the norms' gradients are divided once too often: they are sums over all "
-                          "positions, and the same on all replicas");
+    const char *mean = N_("the norms' gradients are divided by %g: they are sums over all "
+                          "positions, so divide them by nothing");
     const struct {
         const double *of;
         double factor;
@@ -233,7 +233,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const bool is_right = steps[i].factor == 1 && (steps[i].of == step->is || tp == 1);
         if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count, allowed))
-            return says(e, "%s", _(steps[i].says));
+            return says(e, _(steps[i].says), 1 / steps[i].factor);
     }
     return false;
 }

@@ -129,6 +129,17 @@ bool not_on_tape(const Evidence *e)
            all_outputs_right(e) && beside_the_tape(e);
 }
 
+/* Has this rank recorded operations of the lab, and none with this name? */
+static bool never_records(const Evidence *e, const char *name)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    int64_t i = 0;
+    while (mine && i < mine->operations_count && strcmp(mine->operation[i].name, name) != 0)
+        i++;
+    return mine && i > 0 && i == mine->operations_count && i < RING_OPERATIONS;
+}
+
 bool suspected(const Evidence *e)
 {
     bool denied = false;
@@ -143,6 +154,11 @@ bool suspected(const Evidence *e)
         return true;
     if ((s == ONE_REPLICA || s == DIVIDED_ALONE) && summed_elsewhere(e))
         return true;
+    if (s == GRADIENT_OF_OWN_PART && never_records(e, "scatter"))
+        return says(e, _("outside of this rank's part, the gradient of x is zero, and scatter is "
+                         "not on the tape here: call scatter(x, dim, mesh), whose backward pass "
+                         "joins the gradients of all ranks' parts; scatter_forward and part() "
+                         "have no such backward pass"));
     return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0

@@ -53,7 +53,7 @@ const char *why_held_back(const LabResult *lab, Check check)
                        "these points are given once the gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
-        return _("a lab that computes nothing keeps nothing: this point is given once the "
+        return _("without right results, a lab may keep too little: this point is given once the "
                  "results are right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
