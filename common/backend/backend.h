@@ -68,7 +68,7 @@ typedef enum MemoryKind {
 } MemoryKind;
 
 /** Says where this kind of memory is, for an out-of-memory message: "GPU 0 (NVIDIA H200) with
- *  143771 MB, 12 MB of them free". Valid until the next call. */
+ *  143771 MB, 12 MB of it free". Valid until the next call. */
 const char *backend_memory_place(MemoryKind kind);
 
 /** Allocates uninitialised memory for tensors, 64-byte aligned; returns NULL if there is not

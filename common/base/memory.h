@@ -28,7 +28,7 @@ void memory_holds_rounded(int64_t bytes);
 /** Ends the run with an error: how much was requested, what this process's tensors hold, and which
  *  settings would help.
  *  @param place where it does not fit: "the 10 MB that MEM allows", "GPU 0 (..) with 1000 MB, 3 MB
- *  of them free"
+ *  of it free"
  *  @param bytes the size of the request
  *  @param category its category
  *  @param which what the memory was for ("[8,16,24]", "kernels to work in"), or ""

@@ -234,8 +234,8 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
     if (!intact)
         return problem_set(problem, path.text, hint,
                            "the checkpoint's index is damaged: it does not match its checksum");
-    return problem_set(problem, path.text, hint,
-                       "this is not an index of a checkpoint (of version %d)", VERSION);
+    return problem_set(problem, path.text, hint, "this is not the index of a version %d checkpoint",
+                       VERSION);
 }
 
 void checkpoint_index_clear(CheckpointIndex *index)

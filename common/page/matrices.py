@@ -230,12 +230,12 @@ def summary(found):
     words = ""
     lacking = sum(bool(lacking_text(one)) for one in found["matrices"])
     if lacking:
-        words += paragraph("– " + _("{n} of {matrices} were not reached on some rank.").format(n=lacking, matrices=counted("{n} matrix", "{n} matrices", total)))
+        words += paragraph("– " + _("Not reached on some rank: {n} of {matrices}.").format(n=lacking, matrices=counted("{n} matrix", "{n} matrices", total)))
     if lacking and not bad:
         return words
     if not bad:
-        good = "✓ " + _("All elements of {n} matrices are right on every rank.").format(n=total)
+        good = "✓ " + _("Matrices checked: {n}. All elements are right on every rank.").format(n=total)
         return words + (paragraph(good, "good") if total else paragraph(_("This case checks no matrix.")))
     ranks = sorted({part["rank"] for one in bad for part in one["parts"] if part.get("wrong")})
-    text = _("{n} of {all} matrices have errors, with wrong elements on {ranks}.") if ranks else _("{n} of {all} matrices have errors.")
+    text = _("Matrices with errors: {n} of {all}, with wrong elements on {ranks}.") if ranks else _("Matrices with errors: {n} of {all}.")
     return words + paragraph("✗ " + text.format(n=len(bad), all=total, ranks=ranks_text(ranks)), "bad")

@@ -179,12 +179,12 @@ dependency_table() {
 verdict() {
     [[ -z $all ]] || echo
     if ((${#problems[@]})); then
-        tell '%sThe labs cannot be done here yet.%s Problems:' "$red" "$plain"
+        tell '%sYou cannot do the labs on this machine yet.%s Problems:' "$red" "$plain"
         fold -s -w 76 <<<"${problems[*]}" | sed 's/^/  /; s/ *$//'
         printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make setup; then make doctor again')"
         exit 2
     fi
-    printf '%s\n' "$green$(say 'The labs can be done here.')$plain"
+    printf '%s\n' "$green$(say 'You can do the labs on this machine.')$plain"
     [[ -n $all ]] || tell 'make doctor ALL=1 shows what each package is for, and more about GPUs'
 }
 

@@ -56,7 +56,7 @@ void refuse_in_flight(const Call *call, Piece piece, bool fills)
             (pieces_overlap(piece, flight->received) ||
              (fills && pieces_overlap(piece, flight->sent))))
             misuse("wait for it first, or use a buffer that has no other use",
-                   "%s: its buffer overlaps that of a call that is not complete (%s)", call->name,
+                   "%s: its buffer overlaps that of a call that has not completed (%s)", call->name,
                    before->name);
     }
 }

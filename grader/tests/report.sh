@@ -123,7 +123,7 @@ report LAB=1 SEED=1
 check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for something that never comes" "rank 1 waits in all_gather"
 check "calls that did not return have a kind of their own, and are visible on each rank" page waits_are_seen 1
 check "matrices that were not reached are not called right" page folds 1 "2 more with errors" "12 not reached on some rank" "3 without errors"
-check "matrices that were not reached are reported, and not as wrong" page says 1 "matrices were not reached on some rank" "have errors, with wrong elements on rank 1."
+check "matrices that were not reached are reported, and not as wrong" page says 1 "Not reached on some rank: " "Matrices with errors: " ", with wrong elements on rank 1."
 
 copy_solution 4
 sed -i '/layer->output = /s/shard(1)/shard(0)/' "$(lab_file 4)"

@@ -251,8 +251,8 @@ const char *backend_memory_place(MemoryKind kind)
     if (kind == HOST_MEMORY)
         return _("the memory of this machine that a GPU can reach");
     device_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    snprintf(text, sizeof text, _("GPU %d (%.80s) with %.0f MB, %.0f MB of them free"),
-             device.number, properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
+    snprintf(text, sizeof text, _("GPU %d (%.80s) with %.0f MB, %.0f MB of it free"), device.number,
+             properties_of_device().name, (double)total / 1e6, (double)free / 1e6);
     return text;
 }
 

@@ -75,7 +75,7 @@ expect_said() {
 doctor PATH="$PATH"
 expect_status 0
 expect_said '✓ gcc +[0-9]' '✓ MPI, 2 ranks' '✓ MPI, 2 stages +1 MiB +sent both ways at once' '✓ cores' '✓ memory' '/dev/shm' 'sandbox' 'the labs need none' \
-    'The labs can be done here'
+    'You can do the labs on this machine'
 verdict 'the doctor says that the labs can be done here'
 
 ! grep -q $'\e' "$work/said" || reasons+=('colour in a file')
@@ -93,7 +93,7 @@ verdict 'RESULTS.md, the doctor and the README of the backends say the same abou
 path_without sbatch nvidia-smi
 brief_doctor PATH="$bin"
 expect_status 0
-expect_said '✓ gcc [0-9][0-9.]*, libc6-dev [0-9]' '✓ MPI, 2 ranks' '✓ cores' '^    GPU +none' '^    Slurm +none' 'The labs can be done here' 'make doctor ALL=1 shows'
+expect_said '✓ gcc [0-9][0-9.]*, libc6-dev [0-9]' '✓ MPI, 2 ranks' '✓ cores' '^    GPU +none' '^    Slurm +none' 'You can do the labs on this machine' 'make doctor ALL=1 shows'
 (($(wc -l <"$work/said") < 24)) || reasons+=('more than 23 lines')
 ! grep -q 'compiles the kit' "$work/said" || reasons+=('says what a package is for')
 verdict 'without ALL=1, the doctor fills one screen'
@@ -102,19 +102,19 @@ path_without mpicc
 doctor PATH="$bin"
 expect_status 2
 expect_said '✗ libopenmpi-dev +missing' 'HINT: make setup; on a cluster: module load openmpi' \
-    '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'The labs cannot be done here yet'
+    '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'You cannot do the labs on this machine yet'
 verdict 'without mpicc, the doctor names MPI and says how to get it'
 brief_doctor PATH="$bin"
 expect_status 2
 expect_said '✓ gcc [0-9][0-9.]*, ' '✗ libopenmpi-dev +missing' 'HINT: make setup; on a cluster: module load openmpi' \
-    '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'The labs cannot be done here yet'
+    '✗ MPI, 2 ranks +fails +Open MPI is not installed' 'You cannot do the labs on this machine yet'
 ! grep -q '✓.* libopenmpi-dev' "$work/said" || reasons+=('also lists it as installed')
 verdict 'also without ALL=1'
 
 path_without addr2line
 doctor PATH="$bin"
 expect_status 2
-expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot be done here yet' '^  binutils$'
+expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot do the labs on this machine yet' '^  binutils$'
 verdict 'without one program that the labs need, they cannot be done'
 
 # A machine that lacks only things that do not prevent the labs.
@@ -128,7 +128,7 @@ fake unshare <<<$'#!/bin/bash\nexit 1'
 fake ompi_info <<<$'#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_support:value:true'
 doctor PATH="$bin"
 expect_status 0
-expect_said 'The labs can be done here'
+expect_said 'You can do the labs on this machine'
 verdict 'the labs can be done without what only tests, training or speed need'
 expect_said '✗ shellcheck +missing' 'HINT: common/setup/setup.sh test'
 verdict 'a package that only the tests need is listed, with how to get it'
@@ -163,7 +163,7 @@ exit 124
 END
 doctor PATH="$bin"
 expect_status 2
-expect_said '✓ MPI, 2 ranks' '✗ MPI, 2 stages +1 MiB +sent both ways at once does not arrive' 'cannot be done here yet'
+expect_said '✓ MPI, 2 ranks' '✗ MPI, 2 stages +1 MiB +sent both ways at once does not arrive' 'cannot do the labs on this machine yet'
 verdict 'stages between which a large message does not arrive are reported, beside ranks that start'
 
 fake mpirun <<<$'#!/bin/bash\necho HYDRA build details'
@@ -212,7 +212,7 @@ verdict 'CUDA_VISIBLE_DEVICES selects and orders the GPUs'
 cp -P "$work/all/mpicc" "$work/all/mpirun" "$bin"
 doctor PATH="$bin" CUDA_VISIBLE_DEVICES=
 expect_status 0
-expect_said '! GPU +hidden' 'The labs can be done here'
+expect_said '! GPU +hidden' 'You can do the labs on this machine'
 verdict 'hidden GPUs are reported'
 
 if [[ -n $(type -P nvcc || compgen -G '/usr/local/cuda/bin/nvcc') ]]; then

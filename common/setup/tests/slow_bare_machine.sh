@@ -156,11 +156,11 @@ in_machine 0 'make setup && ! make setup | grep installing'
 verdict 'a second make setup installs nothing'
 
 in_machine 0 'make doctor'
-expect 0 'The labs can be done here' 'MPI, 2 ranks .*communicate'
+expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
 verdict 'make doctor says that the labs can be done'
 
 in_machine 1000 'make doctor'
-expect 0 'The labs can be done here' 'MPI, 2 ranks .*communicate'
+expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
 verdict 'make doctor says so to an ordinary user, too'
 
 if [[ ${BARE_FULL:-0} == 1 ]]; then

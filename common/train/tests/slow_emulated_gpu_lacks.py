@@ -35,15 +35,15 @@ for way in ("over MPI", "over NCCL"):
          ["CUDA_VISIBLE_DEVICES"], EMULATED_GPUS="2", EMULATED_MIXED="1")
 
 ends("weights that do not fit on a GPU are one error, with requested, held and free memory, and TP in the HINT", "over MPI",
-     ["GPU 0 (emulated GPU) with 1074 MB", "MB of them free", "MB more were requested (optimiser state)", "in addition to weights 411", "gradients 411"], ["TP"],
+     ["GPU 0 (emulated GPU) with 1074 MB", "MB of it free", "MB more were requested (optimiser state)", "in addition to weights 411", "gradients 411"], ["TP"],
      *WIDE, ranks=1, silent=["BATCH_SIZE", "AMP=off"])
 ends("so are rounded weights, with AMP=off in the HINT", "over MPI", ["(optimiser state)"], ["TP", "AMP=off"], *WIDE, "--amp", "bf16", ranks=1,
      EMULATED_MEMORY="1200")
 ends("activations that do not fit are one error with their shape, and BATCH_SIZE and SEQ in the HINT", "over MPI",
-     ["more were requested (activations: [", "of them free"], ["TP", "BATCH_SIZE", "SEQ"], *LONG, ranks=1, EMULATED_MEMORY="200")
+     ["more were requested (activations: [", "of it free"], ["TP", "BATCH_SIZE", "SEQ"], *LONG, ranks=1, EMULATED_MEMORY="200")
 ends("MEM gives the same error on a GPU", "over MPI", ["the 105 MB that MEM allows", "(activations: ["], ["TP", "BATCH_SIZE", "SEQ", "raise MEM"], *LONG,
      "--mem", "100M", ranks=1)
-ends("out of memory on several ranks is one error", "over NCCL", ["more were requested", "of them free"], ["TP"], *LONG, EMULATED_MEMORY="100")
+ends("out of memory on several ranks is one error", "over NCCL", ["more were requested", "of it free"], ["TP"], *LONG, EMULATED_MEMORY="100")
 
 ends("a link that fails in NCCL ends the run, and a rank is named", "over NCCL", ["rank 1: error", "in NCCL: unhandled system error"], [],
      EMULATED_NCCL_ERROR="40")

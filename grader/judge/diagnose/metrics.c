@@ -177,7 +177,7 @@ static bool contains_the_last(const Evidence *e, int ranks, double power)
             return false;
     }
     return last &&
-           says(e, _("it also contains the result of the call before: a static or file-scope "
+           says(e, _("it also contains the result of the previous call: a static or file-scope "
                      "variable keeps it. Begin each call with zeros"));
 }
 

@@ -198,8 +198,8 @@ static bool is_received_over(const Ring *r, double *const brought[])
     if (n > 1 && close_to(r->e->is, brought[first], doubled, r->e->count, 2 * r->e->tolerance))
         return says(r->e,
                     _("its chunk is %.0f times the contribution of rank %d, and nothing else: each "
-                      "rank receives over its own numbers, and then adds what arrived to itself: "
-                      "receive into memory of its own (tensor_copy)"),
+                      "rank receives over its own numbers, and then adds what it received to "
+                      "itself. Receive into a separate buffer (tensor_copy)"),
                     doubled, rank_at(r, first));
     return false;
 }

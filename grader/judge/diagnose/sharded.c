@@ -20,10 +20,11 @@ static bool are_no_parts(int64_t count, int n, const double *numbers, char why[3
         }
         snprintf(why, 300,
                  follows
-                     ? _("with %lld numbers in %d parts, part %d is %lld to %lld: longer than "
-                         "count / n, rounded up, which also makes the optimiser's state too large")
-                     : _("with %lld numbers in %d parts, part %d is %lld to %lld: the parts must "
-                         "follow each other"),
+                     ? _("with %lld numbers in %d parts, part %d runs from %lld to %lld: longer "
+                         "than count / n, rounded up, which also makes the optimiser's state too "
+                         "large")
+                     : _("with %lld numbers in %d parts, part %d runs from %lld to %lld: the parts "
+                         "must follow each other"),
                  (long long)count, n, k, (long long)begin, (long long)behind);
         return true;
     }

@@ -277,8 +277,8 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step must send what stage_run "
-          "returned to the next stage"),
+        _("stage %d did not receive what stage %d computed: forward_step must send to the next "
+          "stage what stage_run returned"),
         stage, stage - 1);
 }
 

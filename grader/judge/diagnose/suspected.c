@@ -113,9 +113,9 @@ static bool beside_the_tape(const Evidence *e)
                       "must run the segment on a leaf made from x, and go backward from its result "
                       "with dy"));
     return says(e,
-                _("the forward pass is right, but its gradient is not: a part of it is not on the "
-                  "tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the backward "
-                  "of an Op of your own is wrong"),
+                _("the forward pass is right, but its gradient is not: a part of that pass is not "
+                  "on the tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the "
+                  "backward of an Op of your own is wrong"),
                 line[0] ? _(", at ") : "", line);
 }
 

@@ -168,13 +168,13 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                                 "attention, dropout2 after the feed-forward layers")},
     [RESIDUAL_DROPOUT_1_OF_SUM] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout1 acts on the residual sum: it belongs before it, on the result of the attention")},
+         N_("dropout1 acts on the residual sum; it belongs before that sum, on the result of the attention")},
     [RESIDUAL_DROPOUT_2_OF_SUM] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout2 acts on the residual sum: it belongs before it, on the result of the feed-forward layers")},
+         N_("dropout2 acts on the residual sum; it belongs before that sum, on the result of the feed-forward layers")},
     [RESIDUAL_DROPOUTS_OF_SUM] =
-        {IN_SEQUENCE_BLOCKS, N_("dropout acts on the residual sums: it belongs before them, on the "
-                                "results of the attention and of the feed-forward layers")},
+        {IN_SEQUENCE_BLOCKS, N_("dropout acts on the residual sums; it belongs before those sums, "
+                                "on the results of the attention and of the feed-forward layers")},
     [RESIDUAL_DROPOUT_1_OF_RESIDUAL] =
         {IN_SEQUENCE_BLOCKS, N_("dropout1 acts on the residual: it belongs on the result of the "
                                 "attention, which is added to the residual")},

@@ -84,12 +84,13 @@ const Suspect suspects_of_layers[MISTAKES] = {
                           N_("no gradient flowed back through the layer. A "
                              "group_... function gives values only, and so does tensor_copy(); "
                              "duplication, all_reduce and all_gather are on the tape")},
-    [ACTIVATION_RELU] = {IN_INNER_LAYERS, N_("the activation is ReLU; the reference has GELU")},
-    [ACTIVATION_TANH] = {IN_INNER_LAYERS, N_("the activation is tanh; the reference has GELU")},
+    [ACTIVATION_RELU] = {IN_INNER_LAYERS, N_("the activation is ReLU; the reference uses GELU")},
+    [ACTIVATION_TANH] = {IN_INNER_LAYERS, N_("the activation is tanh; the reference uses GELU")},
     [ACTIVATION_SILU] = {IN_INNER_LAYERS,
-                         N_("the activation is SiLU, x times its sigmoid; the reference has GELU")},
+                         N_("the activation is SiLU, x times its sigmoid; the reference uses "
+                            "GELU")},
     [ACTIVATION_APPROXIMATE] =
-        {IN_INNER_LAYERS, N_("GELU is computed by its approximation with tanh; the reference has "
+        {IN_INNER_LAYERS, N_("GELU is computed by its approximation with tanh; the reference uses "
                              "the exact one, with the error function")},
     [DROPOUT_HALVED] = {IN_INNER_LAYERS,
                         N_("dropout acts with half the probability that the layer was given")},

@@ -73,8 +73,8 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  shape_text(want->shape, b));
     else
         snprintf(text, 480,
-                 _("%s on rank %d (%s): element %lld of %lld is %.*g, expected %.*g (error %.2g, "
-                   "allowed %.2g)"),
+                 _("%s on rank %d (%s): element %lld (from 0) of %lld is %.*g, expected %.*g "
+                   "(error %.2g, allowed %.2g)"),
                  entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
                  digits, numbers_of(got)[worst], digits, numbers_of(want)[global_index(got, worst)],
                  fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]),
