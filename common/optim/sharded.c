@@ -17,8 +17,8 @@ __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 
 typedef void Exchange(Group *group, real *x, const int64_t *begin);
 
-/* Calls `exchange` on x, split into the parts of optimizer_part(), if there are several replicas.
- * */
+/* Calls `exchange` on x, split into the parts of optimizer_part(), if the group has several
+ * replicas. */
 static void over_replicas(const Mesh *mesh, Tensor *x, Exchange *exchange)
 {
     const int n = mesh->dp_degree;
