@@ -9,6 +9,7 @@
 typedef enum Mistake {
     NO_MISTAKE = -1,
     OWN_ONLY,
+    OWN_FOR_ALL,
     COUNTED_TWICE,
     PAIRS_ONLY,
     CHANGED_INPUT,
