@@ -195,6 +195,15 @@ else
     echo "skip - a build folder on a full disk is one error: this user may mount nothing (unshare -rm)"
 fi
 
+# fits_a_terminal COMMAND: its error has lines of more than 80 characters, but not on a terminal.
+fits_a_terminal() {
+    ! bash -c "$1" > out 2>&1 && [ "$(LC_ALL=C.UTF-8 wc -L < out)" -gt 80 ] && tr -s ' \n' ' ' < out > words
+    script -qec "$1" /dev/null < /dev/null 2>&1 | tr -d '\r' > out
+    [ "$(LC_ALL=C.UTF-8 wc -L < out)" -le 80 ] && tr -s ' \n' ' ' < out | cmp - words
+}
+check "on a terminal, an error of make fits 80 columns" fits_a_terminal "make --silent progress LAB=6"
+check "on a terminal, an error of a Python script fits 80 columns" fits_a_terminal "make --silent plot METRICS=none.jsonl OUT=a-picture-with-a-rather-long-name-of-a-kind-that-is-not-known.jpeg"
+
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # replaces the link by a copy
     printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
