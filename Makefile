@@ -5,6 +5,7 @@
 # with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
 # common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
+THIS := $(strip $(MAKEFILE_LIST))
 BUILD ?= build
 CC = gcc
 BLAS ?= openblas
@@ -48,6 +49,19 @@ SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 ifeq ($(V),)
 .SILENT:
+endif
+
+# Variables of a user's shell that change what scripts do. $(shell) does not heed unexport.
+OF_SHELLS = BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
+unexport $(OF_SHELLS)
+AS_USUAL = env $(OF_SHELLS:%=-u %)
+# If this machine lacks the locale, bash warns in each script. The language is kept.
+ifneq ($(filter-out C POSIX C.%,$(LC_ALL)),)
+ifneq ($(shell bash -c : 2>&1),)
+export LANGUAGE := $(or $(LANGUAGE),$(LC_ALL))
+export LC_ALL := C.UTF-8
+AS_USUAL += LANGUAGE='$(LANGUAGE)' LC_ALL=C.UTF-8
+endif
 endif
 
 # quoted, TEXT: the text as one word of a shell, whatever it contains.
@@ -102,11 +116,13 @@ EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
 # expanded, NAME: the name, if its value has a $ that make would expand.
 expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
-CHECKED = $(filter-out $(DOLLAR),TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
+STRAY := $(foreach name,$(.VARIABLES),$(if $(filter environment,$(origin $(name))),$(name)))
+CHECKED = $(filter-out $(DOLLAR),CURDIR TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
           NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART \
           AGAIN ASK INDEPENDENT NAMES REPORT SAN LAB_FILES)
 LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
-IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
+IN_THE_WAY := $(shell cd "$$(dirname $(call quoted,$(THIS)))" && \
+    $(AS_USUAL) $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 
 # In `make help train`, train is a topic, not a goal.
@@ -121,7 +137,7 @@ else
 # Only one make builds in BUILD at a time. A recipe that runs what was built releases the lock.
 NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
-    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
+    $(shell exec $(AS_USUAL) common/setup/hold.sh $(call quoted,$(BUILD)))))
 $(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))
 RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
