@@ -12,8 +12,6 @@ BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
 SITE ?= site.mk
-# The kit's version, recorded in each hand-in.
-VERSION = 1.0
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 
@@ -51,19 +49,6 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-# Variables of a user's shell that change what scripts do. $(shell) does not heed unexport.
-OF_SHELLS = BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
-unexport $(OF_SHELLS)
-AS_USUAL = env $(OF_SHELLS:%=-u %)
-# If this machine lacks the locale, bash warns in each script. The language is kept.
-ifneq ($(filter-out C POSIX C.%,$(LC_ALL)),)
-ifneq ($(shell bash -c : 2>&1),)
-export LANGUAGE := $(or $(LANGUAGE),$(LC_ALL))
-export LC_ALL := C.UTF-8
-AS_USUAL += LANGUAGE='$(LANGUAGE)' LC_ALL=C.UTF-8
-endif
-endif
-
 # quoted, TEXT: the text as one word of a shell, whatever it contains.
 quoted = '$(subst ','\'',$(1))'
 # as_environment, NAMES: these variables, as assignments before a command.
@@ -86,6 +71,7 @@ or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD));
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
 
+include common/setup/environment.mk
 include grader/labs.mk
 include common/slurm/slurm.mk
 include common/po/words.mk
@@ -111,15 +97,12 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 include common/backend/backend.mk
 
 GOALS = $(MAKECMDGOALS)
-SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
-EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
 # expanded, NAME: the name, if its value has a $ that make would expand.
 expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
-STRAY := $(foreach name,$(.VARIABLES),$(if $(filter environment,$(origin $(name))),$(name)))
-CHECKED = $(filter-out $(DOLLAR),CURDIR TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
-          NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART \
-          AGAIN ASK INDEPENDENT NAMES REPORT SAN LAB_FILES)
+CHECKED = $(filter-out $(DOLLAR),CURDIR TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT BUILD CC \
+          MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART AGAIN ASK INDEPENDENT NAMES \
+          REPORT SAN LAB_FILES)
 LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
 IN_THE_WAY := $(shell cd "$$(dirname $(call quoted,$(THIS)))" && \
     $(AS_USUAL) $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
