@@ -97,6 +97,7 @@ bool is_of_earlier_case(MPI_Comm comm)
 void names_begin(MPI_Comm world, int number)
 {
     names.number = (uint64_t)number;
+    names.missing = MPI_PROC_NULL;
     for (int i = 0; i < names.count; i++)
         names.comms[i].collectives = 0;
     remember(world, names.number, 0)->id = THE_WORLD;
