@@ -55,21 +55,22 @@ static const char *wrong_record(const Trial *t, const Deal *deal, int rank, cons
     return NULL;
 }
 
-/* What is wrong with the returned length? With EVERY_ROW_ONCE, any of the replicas may read fewer
- * rows. */
-static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *mine)
+/* What is wrong with the length that this rank returned? With EVERY_ROW_ONCE, any of the replicas may
+ * read fewer rows. Valid until the next call. */
+static const char *wrong_length(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
+    static char text[320];
     int64_t dp = replicas_of(t->c), length = length_of(mine),
             right = deal->tail == PAD ? (deal->rows + dp - 1) / dp : deal->rows / dp;
     if (deal->tail == EVERY_ROW_ONCE || length == right)
         return NULL;
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
-    return deal->tail == PAD
-               ? _("replicas get different numbers of rows, or too few: PAD gives each "
-                   "replica rows/dp rows, rounded up; otherwise the last average waits for ever")
-               : _("replicas get different numbers of rows, or too many: DROP gives each "
-                   "replica rows/dp rows, rounded down; otherwise the last average waits for ever");
+    snprintf(text, sizeof text, _("replica %d gets %lld rows in place of %lld: %s"),
+             rank / t->c->tp, (long long)length, (long long)right,
+             deal->tail == PAD ? _("PAD gives each replica rows/dp rows, rounded up")
+                               : _("DROP gives each replica rows/dp rows, rounded down"));
+    return text;
 }
 
 /* Describes writes before the start or after the end of `order` or `mine`. Valid until the next
@@ -256,7 +257,7 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
 {
     const char *wrong = wrong_on_ranks(t, dealt);
     for (int rank = 0; !wrong && rank < t->c->world; rank++)
-        wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
+        wrong = wrong_length(t, &dealt->deal, rank, dealt->of[rank]);
     if (!wrong)
         wrong = wrong_together(t, dealt);
     if (!wrong)

@@ -180,7 +180,6 @@ static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int
 static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
 {
     int right = 0, odd = -1, count = 0;
-    bool alike = true;
     for (int r = 0; r < b->ranks; r++) {
         double should = b->member[r];
         if (isnan(times[r]))
@@ -192,10 +191,9 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
         if (!is_near(times[r], round(times[r])))
             return false;
         odd = odd < 0 ? r : odd;
-        alike = alike && is_near(times[r], times[odd]);
         count++;
     }
-    if (odd < 0 || (right == 0 && (alike || is_near(times[e->trial->rank], 0))))
+    if (odd < 0 || right == 0)
         return false;
     const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
     if (!b->member[odd])

@@ -125,7 +125,7 @@ void compare_overlap(Trial *t)
         const char *line = line_of(call->address);
         fail(t, COMMUNICATION, IN_CALLS,
              _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
-               "nothing overlaps: start the sum there (group_all_reduce_start), and wait in "
+               "nothing overlaps: only start the sum there (group_all_reduce_start), and wait in "
                "buckets_finish (rank %d, %s)"),
              line[0] ? _(" at ") : "", line, rank, t->sizes);
         return;

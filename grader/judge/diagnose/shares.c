@@ -74,6 +74,20 @@ bool enlarged_parameter(const Trial *t, char *text, size_t size)
     return want && shape_count(got->shape) > shape_count(want->shape);
 }
 
+/* Has each rank only its part of the weights, or of the heads, in this pass? Then it multiplies more than
+ * its share only if it takes more rows, or computes a product again. */
+static bool has_only_parts(const Trial *t, const Entry *work, int number)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
+        for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
+            const Entry *got = entry_of_rank(t, rank, PARAMETER, want->label);
+            if (got && got->placement_kind != SHARD &&
+                lab_cuts(t->result->lab, want->label.name) != CUT_NOT)
+                return false;
+        }
+    return !call_in_pass(t, work, number == ATTENTION_WORK ? gathers : gathers_part_of_weight);
+}
+
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
@@ -93,13 +107,14 @@ static void compare_products(Trial *t, const Entry *want, int number)
             ? _("rank %d did %.1f times the multiplications of its share in attention: %s\n%s (%s)")
             : _("rank %d did %.1f times the multiplications of its share: %s\n%s (%s)"),
         b.rank, b.most / share,
-        b.second <= slack * share   ? _("one rank does the work of others")
-        : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-        : b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
+        b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
             ? _("the classifier's linear layers read every position: first_token() comes before them")
-        : b.most > slack * all     ? _("more rows are computed than needed, or one product twice")
-        : number == ATTENTION_WORK ? _("every rank computes all heads")
-                                   : _("the whole product is computed on every rank"),
+        : (b.most > slack * all && b.second > slack * share) || has_only_parts(t, want, number)
+            ? _("more rows are computed than needed, or one product twice")
+        : b.second <= slack * share ? _("one rank does the work of others")
+        : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+        : number == ATTENTION_WORK  ? _("every rank computes all heads")
+                                    : _("the whole product is computed on every rank"),
         entry_text(want), t->sizes);
 }
 

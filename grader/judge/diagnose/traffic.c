@@ -32,15 +32,26 @@ static bool reduces(const Trial *t, const Call *call)
     return call->rule == REDUCTION;
 }
 
-bool sums_part_of_weight(const Trial *t, const Call *call)
+/* Does a rank send as many numbers as its part of a weight has? */
+static bool sends_part_of_weight(const Trial *t, const Call *call)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
         for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
             const Entry *part = entry_of_rank(t, rank, PARAMETER, want->label);
-            if (part && part->count == call->sent[0].count && is_all_reduce(t, call))
+            if (part && part->count == call->sent[0].count)
                 return true;
         }
     return false;
+}
+
+bool sums_part_of_weight(const Trial *t, const Call *call)
+{
+    return is_all_reduce(t, call) && sends_part_of_weight(t, call);
+}
+
+bool gathers_part_of_weight(const Trial *t, const Call *call)
+{
+    return gathers(t, call) && sends_part_of_weight(t, call);
 }
 
 /* Does a rank make this call in the pass? */
