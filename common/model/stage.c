@@ -101,8 +101,9 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
                "and dp_degree count other ranks",
                "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
     if (micro >= stage->micros)
-        misuse("micro-batches are numbered from 0", "%s: there is no micro-batch %d, only 0 to %d",
-               function, micro, stage->micros - 1);
+        misuse("micro-batches are numbered from 0, and there may be fewer of them than stages: "
+               "bound each loop by stage_micros(stage)",
+               "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
     return &stage->micro[micro];
 }
 
