@@ -220,7 +220,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              ? N_("the norms' gradients are summed over the replicas: with tp = 1, there is nothing "
                   "to sum, because each rank has all positions")
              : N_("the norms' gradients are summed over the world, and so over the replicas once "
-                  "more: the group is mesh->tp")},
+                  "more: the group must be mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
         {step->is, 0, N_("the norms' gradients are zero")},
         {step->sum, 1,
