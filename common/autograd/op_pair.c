@@ -37,6 +37,14 @@ static bool changes_another_dim(const Tensor *x, const Tensor *dy, const Tensor 
     return forward >= 0 && backward >= 0 && forward != backward;
 }
 
+/* Is dx larger than dy, or smaller, in the way in which dy is larger or smaller than x? */
+static bool changes_the_same_way(const Tensor *x, const Tensor *dy, const Tensor *dx)
+{
+    const int64_t forward = tensor_count(dy) - tensor_count(x),
+                  backward = tensor_count(dx) - tensor_count(dy);
+    return (forward > 0) == (backward > 0) && (forward < 0) == (backward < 0);
+}
+
 static void pair_gradient(Node *node, Tensor *dy)
 {
     const PairCall *call = &node->with.pair;
@@ -49,12 +57,14 @@ static void pair_gradient(Node *node, Tensor *dy)
                : dx && changes_another_dim(x, dy, dx)
                    ? N_("backward must change the dimension that forward has changed: it has "
                         "changed another one")
+               : resizes && dx &&
+                       (shape_equal(dx->shape, dy->shape) || changes_the_same_way(x, dy, dx))
+                   ? N_("the gradient has the argument's shape: backward joins what forward has "
+                        "cut, and cuts what forward has joined")
                : !dx || !shape_equal(dx->shape, dy->shape)
                    ? N_("return a gradient of the argument's shape")
-               : resizes ? N_("the gradient has the argument's shape: backward joins what forward "
-                              "has cut, and cuts what forward has joined")
-                         : N_("the gradient has the argument's shape: should forward's result "
-                              "have it too?"),
+                   : N_("the gradient has the argument's shape: should forward's result "
+                        "have it too?"),
                "%s, backward: it returned %s for an argument %s, for which forward returned %s",
                call->op.name, dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x),
                TENSOR_TEXT(node->output));

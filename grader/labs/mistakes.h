@@ -165,6 +165,7 @@ typedef enum Mistake {
     SEGMENT_NOT_RUN,
     GRADIENT_OF_RESULT, /* comes before mistakes that assume more */
     GRADIENT_OF_RESULT_TOO,
+    GRADIENT_IS_INPUT,
     SEGMENT_OF_LAST_CALL,
     RUN_ON_GRADIENT,
     RUN_ON_RESULT,

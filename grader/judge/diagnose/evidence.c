@@ -65,7 +65,8 @@ bool not_a_number(const Evidence *e)
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
                                    "was complete: wait for it first (pending_wait, MPI_Wait)")
-                               : _("the result contains NaN: 0 was divided by 0, or a part of it "
+                               : _("the result contains NaN: 0 was divided by 0, or a logarithm or "
+                                   "a root taken of a negative number, or a part of it "
                                    "was never computed, or was read before it was computed or "
                                    "after its memory was freed (SAN=1 finds that line)"));
     return false;

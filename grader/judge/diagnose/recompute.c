@@ -83,8 +83,8 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
     if (differ > 0)
         fail(t, (Check)want->check, EXPLAINED,
              _("numbers that differ in their last bits from those without recomputation: %lld of "
-               "%lld. The second run must repeat the first exactly, with the same x, and nothing "
-               "else may be added to its gradients\n%s on rank %d (%s): element %lld is %.9g, and "
+               "%lld. The second run must repeat the first exactly, with the same x, and its "
+               "gradients must stay as they are\n%s on rank %d (%s): element %lld is %.9g, and "
                "%.9g without recomputation"),
              (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
              (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);

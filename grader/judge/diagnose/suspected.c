@@ -108,10 +108,9 @@ static bool beside_the_tape(const Evidence *e)
 {
     const char *line = line_of_raw_look(e->trial);
     if (e->trial->result->lab->backward_first)
-        return says(e,
-                    _("the forward pass is right, but its gradient is not: recompute_backward "
-                      "must run the segment on a leaf made from x, and go backward from its result "
-                      "with dy"));
+        return says(e, _("the forward pass is right, but its gradient is not: recompute_backward "
+                         "must run the segment on a leaf made from x, go backward from its result "
+                         "with dy, and return the gradient of that leaf as it is"));
     return says(e,
                 _("the forward pass is right, but its gradient is not: a part of that pass is not "
                   "on the tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the "
@@ -124,9 +123,9 @@ static bool beside_the_tape(const Evidence *e)
  * tape. */
 bool not_on_tape(const Evidence *e)
 {
-    return !e->trial->result->variables[0] && e->want->check != FORWARD && alike_on_ranks(e->c) &&
-           e->trial->result->lab->points[INPUT_GRADIENT] && e->c->world == 1 &&
-           all_outputs_right(e) && beside_the_tape(e);
+    return !e->trial->result->variables[0] && e->want->check != FORWARD && e->want->check != STEP &&
+           alike_on_ranks(e->c) && e->trial->result->lab->points[INPUT_GRADIENT] &&
+           e->c->world == 1 && all_outputs_right(e) && beside_the_tape(e);
 }
 
 /* Has this rank recorded operations of the lab, and none with this name? */

@@ -94,8 +94,8 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "x with gather_sequence, whose backward pass adds the gradients of all ranks; "
             "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
-        {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
-                         "twice: a reduce-scatter alone has the sum")},
+        {IN_SEQUENCE, N_("the gradient from gather_sequence is tp times the sum over the ranks: "
+                         "a reduce-scatter over mesh->tp, alone, gives the sum")},
     [GATHER_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of gather_sequence divides "
                                                     "by the number of ranks: the gradient must be "
                                                     "a sum, not a mean")},
