@@ -137,7 +137,7 @@ verdict 'so is an optional package'
 expect_said '! sandbox +none' 'resource limits only' 'HINT: in a container'
 verdict 'so is a missing sandbox'
 brief_doctor PATH="$bin"
-expect_said '✗ [0-9]+ of [0-9]+ packages are missing: .*shellcheck' 'HINT: common/setup/setup.sh test' '✗ libdnnl-dev +missing \(opt.\)' '! sandbox +none'
+expect_said '✗ missing packages \([0-9]+ of [0-9]+\): .*shellcheck' 'HINT: common/setup/setup.sh test' '✗ libdnnl-dev +missing \(opt.\)' '! sandbox +none'
 verdict 'without ALL=1, packages of the tests are one line'
 doctor PATH="$bin"
 expect_said '✓ Open MPI +CUDA-aware'
