@@ -192,7 +192,7 @@ path_with_gpus() {
 path_with_gpus 'NVIDIA H200' 'NVIDIA H200'
 doctor PATH="$bin"
 expect_said 'local rank 0 +GPU 0 +H200, 79 GiB, 78 free$' 'local rank 1 +GPU 1 +H200' 'NVLink +all pairs' \
-    'More than 2 ranks share' '✓ driver +550.1 +supports CUDA up to 99.0'
+    'More than 2 ranks would share' '✓ driver +550.1 +supports CUDA up to 99.0'
 verdict 'the doctor shows which local rank uses which GPU, and that NVLink connects them'
 
 doctor PATH="$bin" NTASKS=3
