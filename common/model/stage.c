@@ -86,8 +86,8 @@ void stage_must_have_sent(const Stage *stage, const char *function)
         misuse_since(stage->sends[0].address,
                      "end each step with stage_sends_finish(stage): until then a tensor that is "
                      "being sent must stay as it is",
-                     "%s returned without waiting for %d of its sends, of which this is the first",
-                     function, stage->sent);
+                     "%s returned without waiting for %d of its sends; this is the first", function,
+                     stage->sent);
 }
 
 /* ---- functions that a lab calls ------------------------------------------------------------------------------ */
