@@ -103,9 +103,9 @@ tell_foreign() {
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
     for call in "$@"; do
         if [ -n "$needs" ]; then
-            tell 'lab %s calls %s, which lab %s defines, but it builds only on lab %s' "$lab" "${call% *}" "${call#* }" "${needs// /, }"
+            tell 'lab %s builds only on lab %s, but calls %s, which lab %s defines' "$lab" "${needs// /, }" "${call% *}" "${call#* }"
         else
-            tell 'lab %s calls %s, which lab %s defines, but it builds on no other lab' "$lab" "${call% *}" "${call#* }"
+            tell 'lab %s builds on no other lab, but calls %s, which lab %s defines' "$lab" "${call% *}" "${call#* }"
         fi
     done
     printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"

@@ -98,7 +98,7 @@ static int open_whole(const char *path, const char *what, const char *hint, size
     if ((double)end < memory_of_machine())
         return fd;
     problem_set(problem, path, hint,
-                "%s cannot be read: %.0f GB are more than this machine's memory", _(what),
+                "%s cannot be read: %.0f GB is more than this machine's memory", _(what),
                 (double)end / 1e9);
     close(fd);
     return -1;

@@ -86,8 +86,8 @@ void stage_must_have_sent(const Stage *stage, const char *function)
         misuse_since(stage->sends[0].address,
                      "end each step with stage_sends_finish(stage): until then a tensor that is "
                      "being sent must stay as it is",
-                     "%s returned without waiting for %d of its sends, of which this is the first",
-                     function, stage->sent);
+                     "%s returned without waiting for %d of its sends; this is the first", function,
+                     stage->sent);
 }
 
 /* ---- functions that a lab calls ------------------------------------------------------------------------------ */
@@ -216,7 +216,8 @@ static Tensor *gradient_of_loss(const Stage *stage, const MicroBatch *m)
 static void must_be_gradient_of(const Stage *stage, const MicroBatch *m, const Tensor *dy)
 {
     if (stage->part.head && dy)
-        misuse("pass NULL: the last stage begins with the loss, whose gradient is 1",
+        misuse("pass NULL: on the last stage, the backward pass begins with the loss, whose "
+               "gradient is 1",
                "stage_run_backward: dy must be NULL on the last stage");
     if (!stage->part.head && !dy)
         misuse("only the last stage begins with NULL; receive the gradient from the next stage",
@@ -279,7 +280,8 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
             mesh->pp_rank, other, mesh->pp_degree - 1);
     if (other == mesh->pp_rank)
         misuse(
-            "exchange with the stage before, mesh->pp_rank - 1, or with the next, mesh->pp_rank + 1",
+            "exchange with the previous stage, mesh->pp_rank - 1, or with the next, mesh->pp_rank "
+            "+ 1",
             "%s: stage %d cannot exchange with itself", function, other);
 }
 

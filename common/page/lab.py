@@ -70,7 +70,7 @@ def command_of(found):
 
 def body_of(found, line, schedule):
     diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" and not any("cause" in check for check in found["checks"]) else "")))
-    of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, built on your own earlier ones, {file}.")}.get(found["author"], _("It is your lab, {file}."))
+    of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, {file}, built on your own earlier ones.")}.get(found["author"], _("It is your lab, {file}."))
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])

@@ -30,7 +30,7 @@ def tapes_text(found):
     if not parts:
         return ""
     told = _("The operations that a rank has recorded in its first pass, with the lines of the lab. A number stands for the result of that operation. The "
-             "gradient of each result goes to what the operation took.")
+             "gradient of each result goes to the arguments of the operation.")
     (first, shown), *others = parts
     folded = "\n".join(f"<details><summary>{escape(rank)}</summary>{text}</details>" for rank, text in others)
     heading = _("The tape")

@@ -213,7 +213,7 @@ def matrices_text(ranks, other):
                                 ("pp", other["pp"], _("Bytes per step between the stages (pp)."))):
         if degree > 1:
             parts.append(f"<div>{matrix(what, sent_over(ranks, group))}</div>")
-    return f'<div class="side">{"".join(parts)}</div>' if parts else paragraph(_("One rank sends nothing."))
+    return f'<div class="side">{"".join(parts)}</div>' if parts else paragraph(_("A single rank sends nothing."))
 
 
 def body_of(other, ranks, summary, lines):
@@ -246,7 +246,7 @@ def body_of(other, ranks, summary, lines):
                "exchange, the time beyond that of the fastest rank in the group is waiting; it is drawn first.")
     held = _("Bytes of live tensors after each span, in the time range shown above. The dashed line is the peak of the whole run, which may fall within "
              "a span.")
-    shares = _("A collective defines how many bytes each rank contributes, but not who receives them: they are split evenly over the other members of the group, and those of a stage over its neighbours. A rank's total is exact.")
+    shares = _("A collective defines how many bytes each rank contributes, but not who receives them: the page splits them evenly over the other members of the group, and the bytes of a stage over its neighbours. A rank's total is exact.")
     points = _("Point: the loss of a step on its batch. Line: the mean of nearby points. Diamond: the loss on the test rows. Horizontal axis: the step.") if tests else \
         _("Point: the loss of a step on its batch. Line: the mean of nearby points. Horizontal axis: the step.")
     return f"""<h1>{escape(heading)}</h1>

@@ -173,7 +173,8 @@ static double apart(const SavedModel *a, const SavedModel *b, const SavedParamet
     const SavedParameter *other = checkpoint_index_find(&b->index, p->name);
     if (!other || !shape_equal(other->shape, p->shape)) {
         problem_set(problem, NULL, "compare checkpoints of one model",
-                    "parameter %s is missing in one of them, or has a different shape there",
+                    "parameter %s is missing from one of the checkpoints, or has a different shape "
+                    "there",
                     p->name);
         return -1;
     }

@@ -139,7 +139,7 @@ bool llama_bin_open(Pretrained *from, Problem *problem)
     return bytes == (int64_t)file->size ||
            problem_set(problem, from->path,
                        N_("it is incomplete, or not a llama2.c model: download it again"),
-                       "its header describes a file of %lld bytes, but it has %lld",
+                       "its header describes a file of %lld bytes, but the file has %lld",
                        (long long)bytes, (long long)file->size);
 }
 

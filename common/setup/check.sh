@@ -23,7 +23,7 @@ make_catalogues() {
 }
 
 lacks() {
-    stop_make "$1" "$(say 'make setup installs what is missing, make doctor lists it')"
+    stop_make "$1" "$(say 'make setup installs what is missing; make doctor lists it')"
 }
 
 # goal NAME...: is one of these requested?
@@ -44,7 +44,7 @@ forget_other_handout() {
 check_handout() {
     local name
     [[ -z $SOLUTION && " $STACK " != *" solutions "* ]] || stop_make "$(say 'the handout contains no solutions')" \
-        "$(say 'make grade grades your labs, make train STACK=mine trains them')"
+        "$(say 'make grade grades your labs; make train STACK=mine trains them')"
     for name in test test-slow test-grader test-slurm lint handout gradebook board layouts bench model gpu-report slides figures docs; do
         ! goal "$name" || stop_make "$(said 'make %s is not part of the handout' "$name")" "$(say 'make help lists the commands')"
     done

@@ -150,7 +150,7 @@ package_list() {
     elif ((${#lacking[@]} == 0)); then
         text_row good "$(said 'all %d packages are installed' "$count")"
     else
-        text_row absent "$(said '%d of %d packages are missing: %s' ${#lacking[@]} "$count" \
+        text_row absent "$(said 'missing packages (%d of %d): %s' ${#lacking[@]} "$count" \
             "$(for i in "${lacking[@]}"; do printf '%s\n' "${package[i]%%/*}"; done | paste -sd ' ')")"
         hint "common/setup/setup.sh $1"
     fi

@@ -124,9 +124,9 @@ map_rows() {
             under "$(said '%d ranks share %d GPUs: their collectives go through MPI via the host; NCCL needs a GPU per rank.' "$ranks" ${#gpus[@]})"
         fi
     elif ((${#gpus[@]} == 1)); then
-        under "$(say 'More than 1 rank share GPUs and communicate through MPI: make doctor NTASKS=2')"
+        under "$(say 'More than one rank would share the GPU and communicate through MPI: make doctor NTASKS=2')"
     else
-        under "$(said 'More than %d ranks share GPUs and communicate through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
+        under "$(said 'More than %d ranks would share GPUs and communicate through MPI: make doctor NTASKS=%d' ${#gpus[@]} $((2 * ${#gpus[@]})))"
     fi
     if (($(awk -F ', ' '!seen[$3]++' <<<"$1" | wc -l) > 1)); then
         row note "$(say 'types of GPUs')" "$(say 'differ')" "$(say 'a run must use GPUs of one type')"

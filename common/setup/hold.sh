@@ -45,7 +45,7 @@ wait_for_other() {
 
 if ! take_lock 1 && ! wait_for_other; then
     stop_make "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" \
-        "$(said 'kill -CONT %s resumes it, kill -KILL %s ends it' "$other" "$other")"
+        "$(said 'kill -CONT %s resumes it; kill -KILL %s ends it' "$other" "$other")"
 fi
 # If make was killed before this script started, the parent is process 1, which never ends.
 grep -q make "/proc/$PPID/comm" || exit

@@ -62,7 +62,7 @@ install_missing() {
     root) bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     sudo) sudo -n bash "$setup_folder/apt_install.sh" "${names[@]}" ;;
     ask)
-        tell 'setup: %d packages are missing; sudo may ask for your password, once (press Ctrl-C to cancel)' ${#required[@]}
+        tell 'setup: packages are missing (%d); sudo may ask for your password, once (press Ctrl-C to cancel)' ${#required[@]}
         sudo bash "$setup_folder/apt_install.sh" "${names[@]}"
         ;;
     esac
@@ -103,9 +103,9 @@ say_why_not() {
     local count=${#required[@]}
     say 'error: '
     case $1 in
-    no-apt) said '%d packages are missing, and this system has no apt-get:' "$count" ;;
-    no-root) said '%d packages are missing, but you are not root and sudo does not work here:' "$count" ;;
-    *) said '%d packages are still missing after the installation:' "$count" ;;
+    no-apt) said 'packages are missing (%d), and this system has no apt-get:' "$count" ;;
+    no-root) said 'packages are missing (%d), but you are not root and sudo does not work here:' "$count" ;;
+    *) said 'packages are still missing after the installation (%d):' "$count" ;;
     esac
     echo
     say_missing "${required[@]}"

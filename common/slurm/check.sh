@@ -18,7 +18,7 @@ check_name() {
         give_up "$(said "NAME cannot be '%s'" "$JOB_NAME")" "$(say "it names a file: letters, digits, '.', '_' and '-'")"
     other=$(squeue --noheader --user "$(id -u)" --name "$JOB_NAME" --format '%i %Z' | awk -v here="$ROOT" '$2 == here { print $1; exit }')
     [ -z "$other" ] || give_up "$(said 'job %s in the queue is also called %s' "$other" "$JOB_NAME")" \
-        "$(said 'choose another NAME; make sbatch JOB=%s waits for that one, scancel %s ends it' "$other" "$other")"
+        "$(said 'choose another NAME; make sbatch JOB=%s waits for that one; scancel %s ends it' "$other" "$other")"
 }
 
 check_number() {
@@ -60,9 +60,9 @@ check_room() {
     nodes=$(nodes_of_partition | wc -l)
     room=$(nodes_of_partition | awk -v cores="$2" -v most="$4" '
         { here = int($1 / cores); room += most && here > most ? most : here } END { print room + 0 }')
-    ((${3:-1} <= nodes)) || give_up "$(said '%s has %s nodes, but NODES=%s' "$where" "$nodes" "$3")" "$(say 'choose fewer NODES, or another PARTITION (sinfo)')"
+    ((${3:-1} <= nodes)) || give_up "$(said '%s has too few nodes (%s) for NODES=%s' "$where" "$nodes" "$3")" "$(say 'choose fewer NODES, or another PARTITION (sinfo)')"
     (($1 > room)) || return 0
     hint=$(say 'choose fewer NTASKS or CPUS, or another PARTITION (sinfo)')
-    [ -z "$4" ] || give_up "$(said '%s has room for %s ranks of %s cores, at most %s on each of its nodes, but NTASKS=%s' "$where" "$room" "$2" "$4" "$1")" "$hint"
-    give_up "$(said '%s has room for %s ranks of %s cores, but NTASKS=%s' "$where" "$room" "$2" "$1")" "$hint"
+    [ -z "$4" ] || give_up "$(said '%s has room for %s ranks with CPUS=%s, at most %s on each of its nodes, but NTASKS=%s' "$where" "$room" "$2" "$4" "$1")" "$hint"
+    give_up "$(said '%s has room for %s ranks with CPUS=%s, but NTASKS=%s' "$where" "$room" "$2" "$1")" "$hint"
 }

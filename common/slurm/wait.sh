@@ -162,7 +162,7 @@ on_interrupt() {
 # leave STATUS: ends this command, but not the job.
 leave() {
     leave_status
-    tell 'job %s continues. make sbatch JOB=%s waits for it again, scancel %s ends it' "$job" "$job" "$job"
+    tell 'job %s continues. make sbatch JOB=%s waits for it again; scancel %s ends it' "$job" "$job" "$job"
     exit "$1"
 }
 

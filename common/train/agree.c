@@ -103,9 +103,9 @@ static void warn(const Seat *seats, int ranks, int tp)
     }
     if (spread > 0)
         fprintf(stderr,
-                _("warning: %d of %d tensor-parallel groups span several nodes: they "
-                  "communicate in every block\n  HINT: choose TP so that it divides the ranks of a "
-                  "node, and fill one node before the next (mpirun --map-by core, srun "
+                _("warning: tensor-parallel groups on several nodes: %d of %d; such groups "
+                  "communicate in every block\n  HINT: choose TP so that it divides the ranks of "
+                  "a node, and fill one node before the next (mpirun --map-by core, srun "
                   "--distribution=block)\n"),
                 spread, ranks / tp);
 }

@@ -97,7 +97,7 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
         return problem_set(
             problem, NULL,
             "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
-            "%d ranks are not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
+            "NTASKS=%d is not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
     return true;
 }
 

@@ -286,7 +286,7 @@ static bool none_found(const Files *files, Problem *problem)
                        example ? N_("it contains no lab: expected labs/%s/%s, found %s")
                        : files->count
                            ? N_("it contains no lab: expected labs/%s/%s%s")
-                           : N_("it contains no lab: expected labs/%s/%s, and it is empty%s"),
+                           : N_("it contains no lab: expected labs/%s/%s, but it is empty%s"),
                        lab_at(0)->folder, lab_at(0)->file, shown);
 }
 

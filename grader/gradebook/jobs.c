@@ -238,8 +238,8 @@ static _Noreturn void end_early(const Book *book, const Job *jobs, int running)
         graded += book->units[i].lab_verdict != NULL;
     end_progress();
     fprintf(stderr,
-            _("stopped: %d of %d labs are graded, and there is no table yet\n  HINT: the same "
-              "command continues from there\n"),
+            _("stopped after %d of %d labs; there is no table yet\n  HINT: the same command "
+              "continues from there\n"),
             graded, book->unit_count);
     exit(128 + interrupted);
 }

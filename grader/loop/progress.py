@@ -27,8 +27,8 @@ def next_step(labs):
             return f"make grade LAB={lab.number}"
         if not found or found["state"] == "not started":
             return _("read {readme}, then edit {file} (make watch LAB={lab} grades it whenever you save)").format(readme=readme, file=lab.file, lab=lab.number)
-        return _("{file}: make grade LAB={lab} says what is wrong, make hint LAB={lab} helps").format(file=lab.file, lab=lab.number)
-    return _("all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them, make hand-in NAME=\"...\" packs them")
+        return _("{file}: make grade LAB={lab} says what is wrong; make hint LAB={lab} helps").format(file=lab.file, lab=lab.number)
+    return _("all labs have full marks: make train STACK=mine NTASKS=4 TP=2 trains with them; make hand-in NAME=\"...\" packs them")
 
 
 labs, taken, predictions, earned = all_labs(), hints_taken(), kept_of_labs(PREDICTIONS), {}

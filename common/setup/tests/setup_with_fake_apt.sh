@@ -174,7 +174,7 @@ new_machine
 user 1000
 run_setup core test
 expect_status 2
-expect_said '3 packages are missing' 'alpha' 'does the first thing' 'beta-new' 'delta' \
+expect_said 'packages are missing (3)' 'alpha' 'does the first thing' 'beta-new' 'delta' \
     'apt-get install --no-install-recommends alpha beta-new delta' 'HINT: on a cluster: module load alphamod betamod'
 expect_not_asked install
 verdict 'without root and sudo, each missing package is named, with the line that loads the modules'

@@ -40,7 +40,7 @@ on_nodes() {
         "$@" < /dev/null > "$work/out" 2>&1
 }
 on_nodes 1 --tp 2
-check "$sentence" says "warning: 2 of 2 tensor-parallel groups span several nodes"
+check "$sentence" says "warning: tensor-parallel groups on several nodes: 2 of 2"
 on_nodes 2 --tp 2
 check "a tensor-parallel group within a node causes no warning" is_silent
 check "the map names the node of each rank" says "rank 3: node node1, tp 1, dp 1"

@@ -140,16 +140,16 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
         snprintf(
             text, 200, "%s",
             takes_all_early(t, 1)
-                ? _(". All that are due by `every` come one step early: `step` steps are done, "
-                    "with the one just made")
-                : _(". All that are due by `every` come one step late: `step` steps are done, "
-                    "with the one just made"));
+                ? _(". Every average that `every` makes due comes one step early: `step` counts "
+                    "the steps done, including the one just made")
+                : _(". Every average that `every` makes due comes one step late: `step` counts the "
+                    "steps done, including the one just made"));
     else if (step % t->c->every != 0)
         return text;
     else if (before > 0 && before % t->c->every != 0)
         snprintf(text, 200,
-                 _(". The last average followed step %d, where `last` was set: count from 0, not "
-                   "from there"),
+                 _(". The previous average followed step %d, where `last` was set: count from 0, "
+                   "not from there"),
                  before);
     else if (before == 0 && which == 0 && counts_from_first_step(t))
         snprintf(text, 200, "%s",

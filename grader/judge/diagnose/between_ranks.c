@@ -58,7 +58,7 @@ bool brought_by_one(const Evidence *e)
                _("rank %d has the sum, but this rank has only its own contribution: all ranks need the sum%s"),
                right_on,
                calls_scan(e->trial->outcome->calls)
-                   ? _(". MPI_Scan gives a rank the sum of the ranks up to it: use MPI_Allreduce")
+                   ? _(". MPI_Scan gives a rank the sum over the ranks up to it: use MPI_Allreduce")
                    : "");
 }
 

@@ -200,8 +200,8 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
         return says(e, _("it contains the contribution of rank %d, which is in another group"),
                     odd);
     if (is_near(times[odd], 0) && odd == e->trial->rank)
-        return says(e, _("the contribution of rank %d is missing, which is this rank itself%s"),
-                    odd, others);
+        return says(e, _("the contribution of rank %d, this rank itself, is missing%s"), odd,
+                    others);
     if (is_near(times[odd], 0))
         return says(
             e,
@@ -209,7 +209,7 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
             odd, others);
     if (e->want->check != GRADIENT && (passes_on_sums(e, times, 1) || passes_on_sums(e, times, -1)))
         others = _(": a rank passes on its running sum, and so sends again what it has sent "
-                   "before. Pass on what arrived in the round before");
+                   "before. Pass on what arrived in the previous round");
     if (is_near(times[odd], 2))
         return says(e, _("it contains the contribution of rank %d twice%s"), odd, others);
     return says(e, _("it contains the contribution of rank %d %g times%s"), odd, round(times[odd]),

@@ -165,8 +165,8 @@ static void append_crossing_waits(const Trial *t, char *text, size_t size)
             continue;
         append(text, size,
                !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
-                          "to receive from rank %d, and neither sends first: compare the order "
-                          "in which their stages run forward and backward\n")
+                          "to receive from rank %d, and neither sends first. Compare the order in "
+                          "which their stages run forward and backward\n")
                : in->rule == LOCAL
                    ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. Wait for "
@@ -309,7 +309,8 @@ void ending_text(const Trial *t, char *text, size_t size)
                  "maximum, the sum of exp and the logit of the target suffice"));
     if (t->c->micros && metrics_come_first(t->result))
         append(text, size, "%s\n",
-               _("the sums over the stages are wrong already, so look at metrics first"));
+               _("the sums over the stages are wrong already, so look at the check 'metrics' "
+                 "first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
     append_crossing_waits(t, text, size);

@@ -120,7 +120,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("all blocks are there but in the wrong places: check along which dimension they "
                  "are joined");
     else if (lost_rows(got->shape, want))
-        says = _("rows of the batch are missing: every rank keeps all B rows of x");
+        says = _("rows of the batch are missing: every rank must keep all B rows of x");
     else if (c->tp > 1 && is * c->tp == right)
         says = _("this is one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)

@@ -76,7 +76,7 @@ static bool added_as_halves(const Evidence *e)
 {
     const double all = halves_added(e->c, 0, e->want->label.step);
     return !same(e->is[0], e->right[0]) && fabs(e->is[0] - all) <= 1e-5 * fabs(all) &&
-           says(e, _("doubles were added as if each were two floats: Metrics holds double "
+           says(e, _("doubles were added as if each were two floats: Metrics holds doubles "
                      "(MPI_DOUBLE)"));
 }
 

@@ -63,8 +63,8 @@ static bool added_as_doubles(const Evidence *e, const Brought *b)
     }
     if (explained < 2)
         return false;
-    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds float "
-                     "(MPI_FLOAT)"));
+    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds "
+                     "floats (MPI_FLOAT)"));
 }
 
 /* Were doubles added as if they were floats, half by half? An exchange of `count` floats covers
@@ -115,7 +115,7 @@ static bool added_as_integers(const Evidence *e, const Brought *b)
             return false;
     }
     return says(
-        e, _("the numbers were added as if they were integers: a tensor holds float (MPI_FLOAT)"));
+        e, _("the numbers were added as if they were integers: a tensor holds floats (MPI_FLOAT)"));
 }
 
 bool combined_otherwise(const Evidence *e, const Brought *b)

@@ -154,8 +154,8 @@ bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size)
     for (int rank = 0; t->outcome->calls && rank < t->c->world; rank++)
         if (sends_in_n_rounds(&x, rank)) {
             snprintf(text, size,
-                     _("%s: rank %d sends a chunk in each of n = %d rounds, but n - 1 = %d are "
-                       "enough: by then, each chunk has been on every rank"),
+                     _("%s: rank %d sends a chunk in each of n = %d rounds, but n - 1 = %d would "
+                       "do: by then, each chunk has been on every rank"),
                      x.function, rank, n, n - 1);
             return true;
         }
@@ -177,13 +177,13 @@ static void compare_sent(const Exchange *x, int rank)
     const int64_t enough = (n - 1) * (chunk + both);
     if (sent.numbers > enough && !sends_in_n_rounds(x, rank))
         fail(t, COMMUNICATION, EXPLAINED,
-             _("%s: rank %d sends %lld numbers, but n - 1 = %d chunks of at most %lld numbers are "
-               "enough: in each round a rank sends one chunk (%s)"),
+             _("%s: rank %d sends %lld numbers, but n - 1 chunks (here %d) of at most %lld numbers "
+               "are enough: in each round a rank sends one chunk (%s)"),
              x->function, rank, (long long)sent.numbers, n - 1, (long long)chunk, t->sizes);
     for (int side = 0; side < 2; side++)
         if (sent.messages[side] > most)
             fail(t, COMMUNICATION, EXPLAINED,
-                 _("%s: rank %d sends %d messages to one neighbour, but n - 1 = %d are enough: one "
+                 _("%s: rank %d sends %d messages to one neighbour, but n - 1 = %d would do: one "
                    "in each round (%s)"),
                  x->function, rank, sent.messages[side], n - 1, t->sizes);
 }
@@ -263,13 +263,13 @@ static void tell_too_long(const Exchange *x, const StepSchedule *s, int64_t enou
     if (s->length * largest <= (double)enough * longest) {
         fail(t, SCHEDULE, EXPLAINED,
              _("%s of %lld numbers: the longest message has %.0f numbers, but a chunk has at most "
-               "%.0f: a longer message makes its round longer (%s)"),
+               "%.0f. A longer message makes its round longer (%s)"),
              x->function, (long long)x->count, longest, largest, t->sizes);
         return;
     }
     where_time_is_lost(x, s, largest, where, sizeof where);
     fail(t, SCHEDULE, EXPLAINED,
-         _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld are enough if "
+         _("%s of %lld numbers takes %.0f rounds of one chunk each, but n - 1 = %lld would do if "
            "all ranks send and receive at the same time%s (%s)"),
          x->function, (long long)x->count, ceil(s->length), (long long)enough, where, t->sizes);
 }

@@ -37,7 +37,7 @@ static bool are_no_chunks(int64_t N, int n, const Range chunk[], char why[300])
              end != N ? _("ring_chunk of %lld numbers in %d chunks: the last one ends at %lld, so "
                           "the rest is in no chunk")
                       : _("ring_chunk of %lld numbers in %d chunks: the longest one has %lld "
-                          "numbers, the shortest %lld: the sizes may differ by 1 at most"),
+                          "numbers, the shortest %lld; the sizes may differ by 1 at most"),
              (long long)N, n, end != N ? (long long)end : (long long)most, (long long)least);
     return end != N || most - least > 1;
 }

@@ -38,7 +38,7 @@ static const char *not_shuffled(const Dealt *dealt, int64_t least)
         if (((int64_t)(mine[i] - mine[i - 1]) + rows) % rows !=
             ((int64_t)(mine[1] - mine[0]) + rows) % rows)
             return NULL;
-    return _("the rows are not shuffled: each follows the one before by the same stride");
+    return _("the rows are not shuffled: each follows the previous one by the same stride");
 }
 
 /* Compares with an earlier epoch of the usual seed. A few rows may have the same order by
@@ -99,7 +99,7 @@ static const char *hardly_shuffled(const Dealt *dealt)
     if (up > length * 3 / 4 || up < length / 4)
         return _("the rows are not shuffled: they are read in the order of their numbers");
     if (most > length / 4)
-        return _("the rows are not shuffled: too many follow the row before by the same stride");
+        return _("the rows are not shuffled: too many follow the previous row by the same stride");
     if (fabs(along) > (double)length / 24) /* half of what sorted rows give */
         return _("the rows are hardly shuffled: those with low numbers are read together");
     return NULL;

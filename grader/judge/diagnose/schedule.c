@@ -109,13 +109,12 @@ static void compare_alive(Trial *t, const StepSchedule *s)
             continue;
         if (stage > 0)
             snprintf(minus, sizeof minus, " - %d", stage);
-        fail(
-            t, ARITHMETIC, EXPLAINED,
-            _("%s: stage %d holds the activations of up to %d micro-batches at once, but min(m, p%s) "
-              "= %d suffice: before it runs micro-batch %d forward, it can run micro-batch "
-              "%d backward (%s)"),
-            schedule_name(c), stage, most, minus, enough, beyond->micro,
-            oldest_alive(s, rank, beyond), t->sizes);
+        fail(t, ARITHMETIC, EXPLAINED,
+             _("%s: stage %d holds the activations of up to %d micro-batches at once, but min(m, "
+               "p%s) = %d would do: before it runs micro-batch %d forward, it can run micro-batch "
+               "%d backward (%s)"),
+             schedule_name(c), stage, most, minus, enough, beyond->micro,
+             oldest_alive(s, rank, beyond), t->sizes);
         return;
     }
 }

@@ -66,8 +66,8 @@ void compare_work_of_positions(Trial *t, const Entry *want)
     else if (want->label.what == FORWARD_OF)
         compare_kept_of_positions(t, want, kept);
     compare_most(t, want, TAKEN, slack * numbers_of(want)[TAKEN] + 4 * passing + rounding,
-                 _("rank %d allocated %.0f numbers where %.0f suffice: those of one rank alone and "
-                   "four tensors of all positions\n%s (%s)"));
+                 _("rank %d allocated %.0f numbers where %.0f suffice: what one rank alone "
+                   "allocates, plus four tensors of all positions\n%s (%s)"));
     compare_most(
         t, want, DRAWN, numbers_of(want)[DRAWN] / t->c->tp,
         _("dropout on rank %d draws masks for %.0f numbers, but %.0f suffice (1/tp of what "
@@ -233,7 +233,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
                   "positions; the ranks of mesh->dp have the same ones")
              : N_("the norms' step follows this rank's own positions: sum_norm_gradients has "
                   "exchanged numbers, but the sums are not in `gradients`, where the optimiser "
-                  "reads them: sum in place")},
+                  "reads them. Sum in place")},
         {step->sum, dp,
          N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
             "sum them over mesh->tp")},

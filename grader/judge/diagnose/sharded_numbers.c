@@ -177,9 +177,9 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
                       old = stale(e, before, part->begin, part->end);
         if (old > 0 && old < count)
             return says(e,
-                        _("%lld of the %lld weights that replica %d has updated still have their "
-                          "values from before the step, and the others are right: the gather must "
-                          "divide the weights as optimizer_part does"),
+                        _("%lld of the %lld weights that replica %d has updated kept their values "
+                          "from before the step, and the others are right: the gather must divide "
+                          "the weights as optimizer_part does"),
                         (long long)old, (long long)count, k);
         missing = old > 0 && missing < 0 ? k : missing;
         arrived += old == 0 && count > 0 && dp.first + k * dp.stride != e->trial->rank;
@@ -206,9 +206,9 @@ static bool own_part_is_stale(const Evidence *e, const double *before)
         if (stale(&there, before, part->begin, part->end) == part->end - part->begin)
             return says(
                 e,
-                _("replica %d still has its own part, %lld to %lld, as it was before the "
-                  "step: it has stepped another part than that of mesh->dp_rank, or what it "
-                  "has received has overwritten its own"),
+                _("replica %d still has its own part, %lld to %lld, as it was before the step: it "
+                  "has stepped a part other than that of mesh->dp_rank, or what it has received "
+                  "has overwritten its own"),
                 k, (long long)part->begin, (long long)part->end);
     }
     return false;
@@ -235,8 +235,8 @@ static bool says_stale(const Evidence *e, const double *before)
                          "group_all_gather_parts"));
     return arrives_in_pieces(e, before) ||
            says(e,
-                _("%lld of %lld weights still have their values from before the step: the parts "
-                  "must be gathered after optimizer_update, into `weights` itself"),
+                _("%lld of %lld weights kept their values from before the step: the parts must be "
+                  "gathered after optimizer_update, into `weights` itself"),
                 (long long)e->wrong, (long long)e->count);
 }
 

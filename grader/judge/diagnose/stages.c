@@ -216,9 +216,10 @@ bool missing_in_stage(Trial *t, const Entry *want)
                  : _("stage %d did not run backward, so stage %d got no gradient (%s)"),
              stage, stage - 1, t->sizes);
     else
-        fail(t, (Check)want->check, EXPLAINED,
-             _("%s: the stages do not run each block once, in order: see sharding (%s)"),
-             entry_text(want), t->sizes);
+        fail(
+            t, (Check)want->check, EXPLAINED,
+            _("%s: the stages do not run each block once, in order: see the check 'sharding' (%s)"),
+            entry_text(want), t->sizes);
     return true;
 }
 
@@ -261,7 +262,7 @@ static int is_that_of_block(const Evidence *e, What what)
 bool blocks_are_misplaced(const Evidence *e)
 {
     return e->trial->result->misplaced &&
-           says(e, _("the stages do not run each block once, in order: see sharding"));
+           says(e, _("the stages do not run each block once, in order: see the check 'sharding'"));
 }
 
 bool received_is_wrong(const Evidence *e)

@@ -59,7 +59,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                            "before the feed-forward layers")},
     [NORMS_OF_TERMS] =
         {IN_NORMS_AND_TOKENS,
-         N_("the norms are applied to the results of the attention and of the feed-forward layers: they belong before them")},
+         N_("the norms are applied to the results of the attention and of the feed-forward layers: they belong before both")},
     [NORM_2_ALSO_OF_TERM] = {IN_NORMS_AND_TOKENS,
                              N_("norm2 is also applied to the result of the feed-forward layers: "
                                 "it belongs only before them")},
@@ -212,18 +212,20 @@ const Suspect suspects_of_blocks[MISTAKES] = {
     [SUMS_CUT] =
         {IN_SEQUENCE_BLOCKS,
          N_("part() of an all_reduce does not say which positions it has: all ranks draw the masks "
-            "of the first positions, and backward, a rank's term has the gradient of its own "
-            "positions only. Call reduce_scatter_sequence in both halves")},
+            "of the first positions, and in the backward pass, a rank's term has the gradient of "
+            "its own positions only. Call reduce_scatter_sequence in both halves")},
     [SUM_1_CUT] =
         {IN_SEQUENCE_BLOCKS,
          N_("part() of an all_reduce does not say which positions it has: dropout1 draws the mask "
-            "of the first positions on all ranks, and backward, a rank's term has the gradient of "
-            "its own positions only. Call reduce_scatter_sequence after the attention")},
+            "of the first positions on all ranks, and in the backward pass, a rank's term has the "
+            "gradient of its own positions only. Call reduce_scatter_sequence after the "
+            "attention")},
     [SUM_2_CUT] =
         {IN_SEQUENCE_BLOCKS,
          N_("part() of an all_reduce does not say which positions it has: dropout2 draws the mask "
-            "of the first positions on all ranks, and backward, a rank's term has the gradient of "
-            "its own positions only. Call reduce_scatter_sequence after the feed-forward layers")},
+            "of the first positions on all ranks, and in the backward pass, a rank's term has the "
+            "gradient of its own positions only. Call reduce_scatter_sequence after the "
+            "feed-forward layers")},
     [PAIRS_OFF_TAPE] =
         {IN_SEQUENCE_BLOCKS,
          N_("the pairs are not on the tape: a group_... or ..._forward function gives values only, "
@@ -231,5 +233,5 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "reduce_scatter_sequence")},
     [NORM_GRADIENTS_OF_FIRST] =
         {IN_SEQUENCE_BLOCKS,
-         N_("every rank has the norms' gradients of the first rank's positions: each rank has the terms of its own positions, and the gradients are their sum over mesh->tp (an all-reduce)")},
+         N_("every rank has the norms' gradients of the first rank's positions. Each rank must contribute the terms of its own positions: the gradients are their sum over mesh->tp (an all-reduce)")},
 };

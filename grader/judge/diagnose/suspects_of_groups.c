@@ -46,9 +46,8 @@ const Suspect suspects_of_groups[MISTAKES] = {
                         N_("the weights grow with the number of replicas: this is their "
                            "sum, not their mean")},
     [WEIGHTS_AS_EQUALS] =
-        {IN_WEIGHTS, N_("each replica counts the same, 1/dp, but they have trained on "
-                        "different numbers of rows: scale each replica's weights by its share "
-                        "of all rows")},
+        {IN_WEIGHTS, N_("all replicas count the same, 1/dp, but they have trained on different "
+                        "numbers of rows: scale each replica's weights by its share of all rows")},
     [WEIGHTS_BY_ROWS] =
         {IN_WEIGHTS, N_("each replica's weights are divided by the number of its rows: "
                         "multiply them by that number, and divide by the rows of all replicas")},
@@ -102,7 +101,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [SHARDS_OVER_TP] = {IN_SHARDS, N_("the mean is taken over the tp group, whose ranks hold the "
                                       "gradients of different weights: take it over mesh->dp")},
     [SHARDS_OWN_DIVIDED] = {IN_SHARDS, N_("before the sum, each replica divides its own part only: "
-                                          "divide all of `gradients` then, or this part after "
-                                          "the sum")},
+                                          "divide all of `gradients` before the sum, or this part "
+                                          "after it")},
     [SHARDS_DIVIDED_TWICE] = {IN_SHARDS, N_("the sum is divided by the number of replicas twice")},
 };

@@ -18,7 +18,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
          N_("attention scores are multiplied by the square root of the head size; divide by it")},
     [FACTOR_LOCAL_HEADS] =
         {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) has the hidden size divided by the heads on this rank in place of the head size: it is the same on every rank, hidden / heads of the whole layer")},
+         N_("the factor 1/sqrt(head size) takes the hidden size divided by the heads on this rank, but the head size is the same on every rank: hidden / heads of the whole layer")},
     [FACTOR_WIDTH] =
         {IN_ATTENTION,
          N_("the factor 1/sqrt(head size) has the width that this rank holds in place of the head size")},
@@ -112,9 +112,9 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank uses the keys and values of the first "
                                              "rank: each must use those of its own heads")},
     [MASK_AS_LENGTH] = {IN_ATTENTION,
-                        N_("each sample attends to its first n positions, where n counts the "
-                           "ones of its mask; it must attend to the positions where the mask "
-                           "is one")},
+                        N_("each sample attends to its first n positions, where n is the number of "
+                           "ones in its mask; it must attend to the positions where the mask is "
+                           "one")},
     [FIRST_WEIGHT_SHARED] =
         {IN_KEPT_QUERIES, N_("the first layer uses the queries' weight of the layer made after it: "
                              "keep a layer's weights in its own struct, not in a static variable")},
@@ -152,7 +152,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
         {IN_SEGMENTS, N_("dy is added to the gradient of the leaf, which is complete: a residual "
                          "path of the segment is part of its run")},
     [SEGMENT_OF_LAST_CALL] =
-        {IN_SEGMENTS, N_("each backward pass runs the segment of the last forward call: run the "
+        {IN_SEGMENTS, N_("each backward pass runs the segment of the latest forward call: run the "
                          "one that recompute_backward was given, and keep none in a static "
                          "variable")},
     [RUN_ON_GRADIENT] = {IN_SEGMENTS,

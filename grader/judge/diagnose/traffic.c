@@ -181,7 +181,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
              2 * (n - 1) * t->c->world * each == enough * n)
         snprintf(text, 240,
                  _("%.0f messages of %.0f numbers, each a whole tensor; a sum in parts (a "
-                   "reduce-scatter, then an all-gather) sends fewer"),
+                   "reduce-scatter, then an all-gather) sends fewer numbers"),
                  most->calls, each);
     else if (count == 1 && most->alike && most->calls == t->c->world && call->root == NOBODY &&
              call->rule != MESSAGE && fmod(each, times) == 0 && !t->result->check[FORWARD].failed)
@@ -253,7 +253,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
             ? _("one sum of the gradients over the replicas in each step suffices")
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
         : call_in_pass(t, want, sends_doubles) && !t->result->lab->over_stages
-            ? _("a double counts as two numbers, and a tensor holds float (MPI_FLOAT)")
+            ? _("a double counts as two numbers, and a tensor holds floats (MPI_FLOAT)")
         : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where
         : gathers_instead(t, want)
             ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "

@@ -140,7 +140,7 @@ static void report_to_do(FILE *out, Page page, const LabResult *result)
     snprintf(blank, sizeof blank, "%*s", characters_of(next), "");
     print_indented(out, page, result->remark, next);
     print_indented(out, page,
-                   failed   ? _("everything before it has been judged, see below")
+                   failed   ? _("everything before it has been judged (see below)")
                    : judged ? _("everything before it is right so far")
                             : _("nothing before it could be judged yet"),
                    blank);
