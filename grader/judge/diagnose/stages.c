@@ -277,8 +277,7 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step must send what stage_run "
-          "returned to the next stage"),
+        _("stage %d runs on other numbers than stage %d has computed: forward_step must send what stage_run returned, and run what stage_receive returned, as it is"),
         stage, stage - 1);
 }
 
