@@ -5,14 +5,16 @@
 # with the reference backend (libbalise-double.a, for the judge); *_main.c are programs;
 # common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
+THIS := $(strip $(MAKEFILE_LIST))
 BUILD ?= build
+# The files *.d name what is built as BUILD does: one name for one file, wherever make was started.
+$(if $(findstring $(CURDIR)/,$(BUILD)),$(eval override BUILD := $$(subst $$(CURDIR)/,,$$(BUILD))))
+$(firstword $(CURDIR))/%: % ;
 CC = gcc
 BLAS ?= openblas
 BACKEND ?= cpu
 TRANSPORT ?= mpi
 SITE ?= site.mk
-# The kit's version, recorded in each hand-in.
-VERSION = 1.0
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 
@@ -31,7 +33,6 @@ in_path = $(firstword $(wildcard $(addsuffix /$(1),$(subst :, ,$(PATH)))))
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
            -Wno-unused-parameter -Wno-pass-failed -Werror
 OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
-SANITIZE ?=
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)
@@ -42,9 +43,7 @@ LDLIBS = $(MPI_LIBS) $(BLAS_LIBS) -lcsv $(TEXT_LIBS) -lm
 SANITIZERS = -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := all
-.DELETE_ON_ERROR:
-.SUFFIXES:
-.SECONDEXPANSION:
+.DELETE_ON_ERROR .SUFFIXES .SECONDEXPANSION:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 ifeq ($(V),)
 .SILENT:
@@ -72,6 +71,7 @@ or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD));
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
 
+include common/setup/environment.mk
 include grader/labs.mk
 include common/slurm/slurm.mk
 include common/po/words.mk
@@ -97,16 +97,15 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 include common/backend/backend.mk
 
 GOALS = $(MAKECMDGOALS)
-SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
-EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
 # expanded, NAME: the name, if its value has a $ that make would expand.
 expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
 DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
-CHECKED = $(filter-out $(DOLLAR),TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
-          NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART \
-          AGAIN ASK INDEPENDENT NAMES REPORT SAN LAB_FILES)
+CHECKED = $(filter-out $(DOLLAR),CURDIR TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT BUILD CC \
+          MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART AGAIN ASK INDEPENDENT NAMES \
+          REPORT SAN LAB_FILES)
 LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
-IN_THE_WAY := $(shell $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
+IN_THE_WAY := $(shell cd "$$(dirname $(call quoted,$(THIS)))" && \
+    $(AS_USUAL) $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)
 $(if $(IN_THE_WAY),$(error $(IN_THE_WAY)))
 
 # In `make help train`, train is a topic, not a goal.
@@ -121,7 +120,7 @@ else
 # Only one make builds in BUILD at a time. A recipe that runs what was built releases the lock.
 NOT_BUILT = clean data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
-    $(shell exec common/setup/hold.sh $(call quoted,$(BUILD)))))
+    $(shell exec $(AS_USUAL) common/setup/hold.sh $(call quoted,$(BUILD)))))
 $(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))
 RELEASE = $(if $(COMPILED),common/setup/progress.sh;) $(if $(BUILD_HOLDER),kill $(BUILD_HOLDER) 2> /dev/null || :)
 
@@ -214,7 +213,7 @@ include $(wildcard common/bench/bench.mk)
 # Curves of runs, from files written with METRICS=.
 .PHONY: plot
 plot: | $(CATALOGUES)
-	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" PYTHONDONTWRITEBYTECODE=1 common/plot/plot.py
+	METRICS="$$METRICS" Y=$(call quoted,$(Y)) OUT="$$OUT" common/plot/plot.py
 
 # ---- setting up, looking around -------------------------------------------------------------------------------------
 

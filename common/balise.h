@@ -4,10 +4,11 @@
  * Letters in shapes: B batch, S sequence, H hidden, F feed-forward (inner), V vocabulary, A heads, D head
  * size; tp ranks that split a layer, dp replicas of the model, pp stages of a pipeline.
  *
- * A lab frees nothing: tensors belong to the tape and live for one step, layers and parameters
- * belong to the builder, groups to the mesh. The kit's functions that return a Tensor never change
- * their arguments, but the result may share an argument's memory. Any misuse ends the run with an
- * error: the line in your file, the shapes and placements, and a HINT.
+ * A lab may call all functions that the kit gives, those of the labs that it builds on, and MPI itself
+ * (balise_mpi.h). It frees nothing: tensors belong to the tape and live for one step; layers and
+ * parameters belong to the builder, and groups to the mesh. The kit's functions that return a Tensor
+ * never change their arguments, but the result may share an argument's memory. Any misuse ends the run
+ * with an error that gives the line in your file, the shapes and placements, and a HINT.
  */
 #pragma once
 
@@ -30,8 +31,8 @@ typedef struct Mesh {
     Group *tp;    /**< the ranks that split one model: made in lab 8, NULL before */
     Group *dp;    /**< the ranks that hold this shard in every replica: made in lab 10, NULL before */
     Group *pp;    /**< the stages of this rank's pipeline, in order; before lab 14, NULL if there is only one */
-    int tp_rank, tp_degree; /**< place in the tp group and its size; before lab 8 those of the world */
-    int dp_rank, dp_degree; /**< place in the dp group and its size; before lab 10: 0 and 1 */
+    int tp_rank, tp_degree; /**< this rank's place in the tp group, and the group's size; before lab 8, in the world */
+    int dp_rank, dp_degree; /**< this rank's place in the dp group, and the group's size; before lab 10, 0 and 1 */
     int pp_rank, pp_degree; /**< this rank's stage, from 0, and the number of stages */
 } Mesh;
 
@@ -59,7 +60,7 @@ Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the who
 
 /** The pairs: each backward takes dy, the gradient of its forward's result, and returns the
  * gradient of its forward's argument. (Megatron-LM, arXiv:1909.08053, figure 3: f is the identity
- * forward and an all-reduce backward, g the other way.) */
+ * forward and an all-reduce backward; g is the opposite.) */
 Tensor *duplication_forward(Tensor *x, const Mesh *mesh);
 Tensor *duplication_backward(Tensor *dy, const Mesh *mesh);         /**< backward of f */
 Tensor *all_reduce_forward(Tensor *x, const Mesh *mesh);            /**< forward of g */
@@ -89,7 +90,7 @@ Tensor *ids_between(Tensor *ids, int first, int end);
 Tensor *gelu(Tensor *x);
 Tensor *add(Tensor *x, Tensor *y); /**< x and y have the same shape */
 
-Tensor *part(Tensor *x, int dim, int k, int n); /**< part k of n equal parts of x along dim, like torch.chunk */
+Tensor *part(Tensor *x, int dim, int k, int n); /**< part k (from 0) of n equal parts along dim, like torch.chunk */
 /** x[..,i,..] along dim, without that dimension, like torch.select: take(x, 2, i) of x [B,S,n,H] -> [B,S,H]. */
 Tensor *take(Tensor *x, int dim, int i);
 
@@ -128,14 +129,14 @@ Placement shard(int dim); /**< split along dim into tp_degree parts, like torch.
 Placement undecided(int balise); /**< in a start file: a placement for you to choose */
 
 /** Makes a parameter of the full shape `shape`. Its initial values depend on its name and the
- *  global index, not on the layout. */
+ *  global index, not on the layout or on what was made before. */
 Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
 /** The same, with zeros as initial values, as for a bias. */
 Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
-/** The first row or column of the full parameter that this rank holds; 0 if the parameter is
- *  whole. */
+/** The index, from 0, of the first row or column of the full parameter that this rank holds; 0 if
+ *  the parameter is whole. */
 int shard_begin(const Tensor *parameter);
 
 /** The same builder, with `name` and a dot before the names of everything made with it. */
@@ -157,16 +158,16 @@ typedef struct LayerNorm LayerNorm;
 LayerNorm *layer_norm_new(Builder *b, int size);       /**< makes parameters "weight" and "bias" [size] */
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same shape */
 
-/** Given: in training, sets each element to zero with this probability; the mask is the same at
- *  every layout. */
+/** Given: in training, sets each element to zero with the given probability; the mask is the same
+ *  at every layout. */
 typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability); /**< probability of dropping an element, from 0 to below 1 */
 Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divided by 1 - probability */
 
 /* ---- Labs 2 to 7: the layers ------------------------------------------------------------------------ */
 
-/** Lab 2: a linear layer split by columns of x W^T. The TODO(n) in each lab's file say what you
- *  write. */
+/** Lab 2: a linear layer split by columns of x W^T. Each TODO(n) in a lab's file says what to write
+ *  there. */
 typedef struct ColWiseLinear ColWiseLinear;
 ColWiseLinear *col_wise_linear_new(Builder *b, int in, int out); /**< weight [out,in] */
 /** [B,S,in] -> [B,S,out] */
@@ -225,7 +226,7 @@ typedef enum Tail {
 typedef struct Sampler {
     int64_t rows;   /**< number of rows in the data set */
     uint64_t seed;  /**< determines every epoch's order, see permutation() */
-    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read one row fewer */
+    Tail tail;      /**< in evaluation EVERY_ROW_ONCE: some replicas then read fewer rows */
     int64_t *order; /**< room for [rows]: all rows in this epoch's order */
     int64_t *mine;  /**< room for [rows/dp, rounded up]: the rows that this replica reads, in order */
 } Sampler;
@@ -298,8 +299,8 @@ void stage_send_blocking(Stage *stage, Tensor *x, int to);
 void stage_send_start(Stage *stage, Tensor *x, int to);
 void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
-/** Both passes of all micro-batches: first every forward pass, then every backward pass. All gradients are complete
- * after it. (GPipe, arXiv:1811.06965.) */
+/** Both passes of all micro-batches: first every forward pass, then every backward pass, or any schedule as short. All
+ * gradients are complete after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
 /** Both passes of all micro-batches, forward and backward passes alternating, so that as few
  *  micro-batches as possible wait for their backward pass. All gradients are complete after it.
@@ -317,8 +318,8 @@ void mesh_init_3d(Mesh *mesh, int tp, int pp);
  * backward passes on this stage, one for each micro-batch; this one is number `pass`, from 0. */
 void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh);
 
-/** Called before metrics_synchronise(): the last stage has counted rows, the others have zeros. Afterwards, every
- * stage has the sums of its pipeline. */
+/** Called before metrics_synchronise(): the last stage has counted rows; the others have zeros. Afterwards, every stage
+ * has the sums of its pipeline. */
 void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
 
 /** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of squares of this rank's
@@ -329,21 +330,22 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's
- *  memory: changing one changes the other. begin may equal end. Not on the tape. */
+ *  memory, so tensor_data() of it points into x. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */
 void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and may wait until that rank has begun to
  *  receive them. */
 void group_send(Group *group, Tensor *x, int to);
-/** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
- * pending_wait(), which returns when that rank has begun to receive them. */
+/** Starts to send the numbers of x to rank `to` of the group, and returns at once. x may change once pending_wait()
+ * has returned, and not before; it waits until that rank has begun to receive. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
-/** Receives the numbers of x, in place, from rank `from` of the group, which sends as many; waits for them. */
+/** Receives the numbers of x, in place, from rank `from` of the group, which must send as many. Returns when they have
+ *  arrived. */
 void group_receive(Group *group, Tensor *x, int from);
 
-/** Which of the numbers 0..count-1 are chunk k of n: chunks follow each other, none is missing, and their sizes
- * differ by 1 at most. */
+/** Which of the numbers 0..count-1 are chunk k (from 0) of n: chunks follow each other, none is missing, and their
+ * sizes differ by 1 at most. */
 Range ring_chunk(int64_t count, int k, int n);
 /** Afterwards, chunk k of x on rank k of n is the sum of this chunk over the ranks; the rest of x is undefined. In
  * place, by messages to neighbours: each rank sends (n-1)/n of x, in n - 1 rounds. (P. Patarasuk, X. Yuan 2009.) */
@@ -361,14 +363,14 @@ void ring_all_gather(Group *group, Tensor *x);
 bool average_is_due(int64_t step, int64_t every, bool last);
 /** Called when an average is due. Afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
  * [P] are all weights of this rank, changed in place. `rows` is the number of rows (with TASK=mlm, of tokens) that this
- * replica has trained on since the last average; it may be 0 on some replicas. (Federated
- * averaging, arXiv:1602.05629, algorithm 1.) */
+ * replica has trained on since the last average; it may be 0 on some replicas, but not on all. (Federated averaging,
+ * arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
 /* ---- Lab 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */
 
-/** Which of the numbers 0..count-1 are part k of n: parts follow each other, none is missing, and none is longer than
- * count / n, rounded up. Where count is less than n, some parts are empty. */
+/** Which of the numbers 0..count-1 are part k (from 0) of n: parts follow each other, none is missing, and none is
+ * longer than count / n, rounded up. Where count is less than n, some parts are empty. */
 typedef Range Partition(int64_t count, int k, int n);
 /** In place: afterwards, part k of x on rank k of the group is the sum of this part over the ranks, added in rank
  * order. `cut` determines the parts. The rest of x is undefined. Every rank of the group calls it. Not on the tape. */
@@ -437,8 +439,8 @@ typedef struct SequenceBlock {
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask, const Mesh *mesh);
 
 /** Called once a step, after the last backward pass. `gradients` [P] belong to the weights and
- * biases of all norms that were applied to a shard of the positions: each rank has the terms of its
- * own positions. Afterwards, every rank has the sums over all positions. In place. */
+ * biases of all norms that were applied to a shard of the positions, and to nothing else: each rank has
+ * the terms of its own positions. Afterwards, every rank has the sums over all positions. In place. */
 void sum_norm_gradients(Tensor *gradients, const Mesh *mesh);
 
 /* ---- Lab 19: recomputation ---------------------------------------------------------------------------- */
@@ -492,7 +494,7 @@ typedef struct RowParallelLinear {
     bool input_is_parallel; /**< x holds only this rank's inputs */
 } RowParallelLinear;
 RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool input_is_parallel); /**< makes both */
-/** x [..,in/tp], if input_is_parallel; otherwise [..,in], whole -> [..,out], whole. */
+/** x [..,in/tp] if input_is_parallel, otherwise x [..,in], whole; returns [..,out], whole. */
 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh);
 
 /** The three linear layers before attention as one, split by heads. (GPT-2's c_attn; Megatron-LM's query_key_value,
@@ -554,7 +556,9 @@ typedef struct Op {
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
     Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
-Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh); /**< `op` must outlive the step: make it static */
+/** `op` must outlive the step: make it static. With several ranks, the kit does not know the placement of the result;
+ *  placed() can declare it. */
+Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh);
 
 /** x's numbers, row by row, to read and write until you next pass x to a function of the kit. The kit
  * then no longer knows the placement of x; placed() can declare it. Ids and masks are integers:
@@ -564,13 +568,11 @@ Tensor *placed(Tensor *x, Placement placement); /**< x with a placement that you
 Tensor *tensor_copy(Tensor *x);        /**< a copy in its own memory; not on the tape */
 int64_t tensor_count(const Tensor *x); /**< the number of elements that this rank holds */
 
-/** For debugging: prints x on stdout: its shape on this rank, its placement and its numbers, or the
- * first and last if there are many. In grading, prints the layer, pass and step too. Each line
+/** For debugging: prints the shape of x on this rank, its placement and its numbers on stdout; if
+ * they are many, the first and the last. In grading, prints the layer, pass and step too. Each line
  * begins with the rank. Changes nothing. `make grade LAB=n SEED=s CASE=c` shows what the ranks
  * printed. */
 void tensor_print(const char *name, Tensor *x, const Mesh *mesh);
-/* #include "balise_mpi.h" declares MPI_Comm group_comm(const Group *group), for calling MPI
- * yourself. */
 
 /* ---- Unfinished labs -------------------------------------------------------------------------------------- */
 

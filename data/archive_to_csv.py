@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -EsB
 """Turns aclImdb_v1.tar.gz into train.csv and test.csv: archive_to_csv.py ARCHIVE FOLDER.
 
 Each aclImdb/{train,test}/{pos,neg}/ID_STARS.txt in the archive is a review; train/unsup has no

@@ -4,8 +4,8 @@
 # ONLY=reviews, the default: the IMDb reviews, as imdb/train.csv and imdb/test.csv, and the
 # vocabulary of bert-base-uncased. ONLY=stories: 21,990 TinyStories (19 MB: those held out for
 # validation; the others take 1.9 GB) and the tokenizers of GPT-2 and LLaMA 2.
-# IMDB_URL, IMDB_MD5, VOCABULARY_URL, VOCABULARY_SHA256 and STORIES may name other files of the same
-# format.
+# IMDB_URL, IMDB_MD5, VOCABULARY_URL, VOCABULARY_SHA256 and STORIES may give other files of the same
+# format, and their checksums.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -70,7 +70,7 @@ fetch_reviews() {
         tell 'already there: %s and test.csv' "$folder/imdb/train.csv"
     else
         fetch "$imdb_url" "$folder/imdb/aclImdb_v1.tar.gz" md5sum "$imdb_md5"
-        python3 "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2
+        python3 -EsB "$here/archive_to_csv.py" "$folder/imdb/aclImdb_v1.tar.gz" "$folder/imdb" || exit 2
     fi
 }
 

@@ -199,7 +199,7 @@ trace tape report measure: $(GPU_PROBE) $(BUILD)/grade $(BUILD)/generated/labs.j
         $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 # With CLUSTER=, trace and report also replay the case's step at the pace of a cluster.
 ON_CLUSTER = cluster=$$($(call as_environment,CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE) \
-    PYTHONDONTWRITEBYTECODE=1 common/bench/clusters.py) &&
+    common/bench/clusters.py) &&
 judge_on_cluster = $(if $(CLUSTER),$(ON_CLUSTER)) $(call judge,$(RUNNERS)) $(if $(CLUSTER),--cluster "$$cluster")
 trace:
 	$(RELEASE)

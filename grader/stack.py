@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """Determines which labs a program is made of.
 
     stack.py [STACK [UPTO]]        prints them for make, as lines NAME=VALUE

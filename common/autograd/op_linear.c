@@ -168,8 +168,9 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
                TENSOR_TEXT(weight));
     if (bias && is_split_by_inputs(weight))
         misuse(
-            "add it after the sum",
-            "linear_with_bias: with a weight split by rows, the bias would be added once per rank");
+            "add it after the sum, on every rank: a rank that does not add it gets no gradient of it",
+            "linear_with_bias: the weight is split along its inputs, so the result is one rank's "
+            "term of a sum, and the bias belongs after that sum");
 }
 
 Tensor *linear_with_bias(Tensor *x, Tensor *weight, Tensor *bias)

@@ -17,6 +17,34 @@ static bool is_sized_wrongly(const PairCall *call, const Tensor *x, const Tensor
     return is != of * ranks && is * ranks != of;
 }
 
+/* The only dimension in which two shapes differ, or -1. */
+static int differing_dim(Shape a, Shape b)
+{
+    int dim = -1, count = a.rank == b.rank ? 0 : 2;
+    for (int i = 0; count < 2 && i < a.rank; i++)
+        if (a.size[i] != b.size[i]) {
+            dim = i;
+            count++;
+        }
+    return count == 1 ? dim : -1;
+}
+
+/* Has backward changed one dimension of dy, and forward another one of x? */
+static bool changes_another_dim(const Tensor *x, const Tensor *dy, const Tensor *dx)
+{
+    const int forward = differing_dim(x->shape, dy->shape),
+              backward = differing_dim(dy->shape, dx->shape);
+    return forward >= 0 && backward >= 0 && forward != backward;
+}
+
+/* Is dx larger than dy, or smaller, in the way in which dy is larger or smaller than x? */
+static bool changes_the_same_way(const Tensor *x, const Tensor *dy, const Tensor *dx)
+{
+    const int64_t forward = tensor_count(dy) - tensor_count(x),
+                  backward = tensor_count(dx) - tensor_count(dy);
+    return (forward > 0) == (backward > 0) && (forward < 0) == (backward < 0);
+}
+
 static void pair_gradient(Node *node, Tensor *dy)
 {
     const PairCall *call = &node->with.pair;
@@ -26,12 +54,17 @@ static void pair_gradient(Node *node, Tensor *dy)
         misuse(resizes && is_sized_wrongly(call, x, dy)
                    ? N_("look at the forward pass first: its result has the wrong size, and so has "
                         "the gradient that backward takes")
+               : dx && changes_another_dim(x, dy, dx)
+                   ? N_("backward must change the dimension that forward has changed: it has "
+                        "changed another one")
+               : resizes && dx &&
+                       (shape_equal(dx->shape, dy->shape) || changes_the_same_way(x, dy, dx))
+                   ? N_("the gradient has the argument's shape: backward joins what forward has "
+                        "cut, and cuts what forward has joined")
                : !dx || !shape_equal(dx->shape, dy->shape)
                    ? N_("return a gradient of the argument's shape")
-               : resizes ? N_("the gradient has the argument's shape: backward joins what forward "
-                              "has cut, and cuts what forward has joined")
-                         : N_("the gradient has the argument's shape: should forward's result "
-                              "have it too?"),
+                   : N_("the gradient has the argument's shape: should forward's result "
+                        "have it too?"),
                "%s, backward: it returned %s for an argument %s, for which forward returned %s",
                call->op.name, dx ? TENSOR_TEXT(dx) : "NULL", TENSOR_TEXT(x),
                TENSOR_TEXT(node->output));

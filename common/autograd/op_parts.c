@@ -25,8 +25,8 @@ void must_divide(const char *function, const Tensor *x, int dim, int64_t n)
     if (n < 1 || x->shape.size[dim] % n)
         misuse(is_world(x, n)
                    ? N_("the world has that many ranks; mesh->tp_degree of them split this x")
-                   : N_("if this is the right dimension to split, its size must be a multiple of "
-                        "the number of ranks"),
+                   : N_("the parts are equal: split a dimension whose size is a multiple of the "
+                        "number of ranks; if it may have any size, do without equal parts"),
                "%s: dimension %d of %s cannot be split into %lld equal parts", function, dim,
                TENSOR_TEXT(x), (long long)n);
 }

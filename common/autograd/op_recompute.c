@@ -1,6 +1,7 @@
 /* Segments that are run again in the backward pass, and the functions of lab 19. */
 #include "autograd/operations.h"
 #include "autograd/tape.h"
+#include "base/language.h"
 #include "base/run.h"
 
 /* ---- functions that a lab calls ---------------------------------------------------------------------------- */
@@ -72,6 +73,7 @@ void segment_backward(Tensor *y, Tensor *dy)
                "segment_backward: y is not on the tape as the result of a new run");
     tape_backward_to(tape, tape->floor, y, dy);
     tape->last = tape->floor; /* the operations recorded since have released their numbers */
+    tape->went_back = true;
 }
 
 Tensor *leaf_gradient(Tensor *x)
@@ -81,7 +83,11 @@ Tensor *leaf_gradient(Tensor *x)
         misuse("run the segment on leaf(x), and take the gradient of that leaf",
                "leaf_gradient: x %s is not a leaf", TENSOR_TEXT(x));
     if (!x->gradient || !x->gradient->buffer)
-        misuse("segment_backward(y, dy) comes first, with a y that was computed from this leaf",
+        misuse(x->tape->went_back
+                   ? N_("the y of segment_backward(y, dy) was not computed from this leaf: run the "
+                        "segment on one leaf(x) itself, and take the gradient of the same leaf")
+                   : N_("segment_backward(y, dy) comes first, with a y that was computed from this "
+                        "leaf"),
                "leaf_gradient: no backward pass has reached this leaf %s", TENSOR_TEXT(x));
     return x->gradient;
 }
@@ -125,6 +131,7 @@ static void recompute_gradient(Node *node, Tensor *dy)
     const TapeMark mark = tape_mark(tape);
     Tensor *argument = node->input[0], *x = ready(node->saved[0]);
     tape->floor = last;
+    tape->went_back = false;
     tape->call = &node->with.recompute;
     if (is_called_before(node, recompute_gradient))
         tape->watch.complete = NULL;

@@ -38,8 +38,8 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
         return;
     misuse(dim < -2
                ? N_("shard(1) splits each of them")
-               : N_("if this is the right dimension to split, its size must be a multiple of the "
-                    "number of ranks"),
+               : N_("check the weight's sizes and which dimension is split: that size must be a "
+                    "multiple of the number of ranks"),
            dim == -1   ? N_("%s: the weight has %lld columns, which cannot be split into %d equal "
                               "parts")
            : dim == -2 ? N_("%s: the weight has %lld rows, which cannot be split into %d equal "
@@ -261,8 +261,10 @@ Placement place_all_reduce(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (is(x, SHARD))
-        misplaced("use all_gather to join shards; all_reduce (g) adds partial sums",
-                  "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
+        misplaced(
+            "all_reduce (g) adds partial sums; shards are joined with all_gather, or go into a "
+            "product with a weight split by rows, whose result is a partial sum",
+            "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
     else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
         misplaced("it is already whole: the sum would count it once per rank",
                   "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));

@@ -37,7 +37,8 @@ static void must_be_summed(const Tensor *x)
     if (x->summing)
         misuse_since(
             x->summing, "each start needs its own pending_wait(), in the same step",
-            "an exchange was started but never waited for, and its tensor is now released");
+            "the exchange that was started here was never waited for, and its tensor is now "
+            "released");
 }
 
 void tape_must_be_summed(const Tape *tape)

@@ -167,6 +167,7 @@ struct Tape {
     Node *last;           /**< the last recorded operation, or NULL */
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
+    bool went_back;            /**< recompute_backward() has called segment_backward() */
     int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
     bool recomputes_attention; /**< whether the running blocks do: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
@@ -216,8 +217,9 @@ Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),
                      Tensor *output, int inputs, Tensor *const *input);
 
-/** Call it for the operation just recorded, which has one argument. Moves it to the front of all
- *  recorded operations on that argument, so its backward runs after theirs. */
+/** Call it for the operation just recorded, which has one argument. Moves it to just after the
+ *  operation that computed this argument, so its backward runs after those of all other operations
+ *  on the argument. */
 void node_run_last(Node *node);
 
 /** Returns a view that keeps x's numbers alive until the operation's backward has run. */
@@ -250,10 +252,10 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 /** Returns x with its numbers available: computes what was deferred, rejects what was released. */
 Tensor *ready(Tensor *x);
 
-/** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Operations on x
- *  that follow get the same copy, unless x changes. It lives until the next operation on other
- *  tensors or, if an operation keeps it with node_keep(), until tape_release_since(). Such an
- *  operation need not keep x. */
+/** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Later operations
+ *  on x get the same copy, unless x changes. It lives until the next operation on other tensors or,
+ *  if an operation keeps it with node_keep(), until tape_release_since(). Such an operation need
+ *  not keep x. */
 Tensor *rounded_copy(Tape *tape, Tensor *x);
 
 /** Gives x a buffer of its own, so writing to it changes no other tensor. */

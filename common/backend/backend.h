@@ -146,7 +146,8 @@ static inline bool precision_is_16_bits(Precision precision)
 
 /** Sets the precision of products. TF32 applies to the kernels of y = x W^T. BF16 and FP16 apply to
  *  the kernels whose names end in _16, which take rounded matrices: the caller calls those instead
- *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's, H, or 0 if unknown; for wide ones, another library may be faster.
+ *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's H, or
+ *  0 if unknown: for wide models, another library may be faster.
  *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
  *  products */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);

@@ -4,6 +4,7 @@ import gettext
 import io
 import os
 import sys
+import textwrap
 
 
 def sentences():
@@ -23,8 +24,11 @@ def counted(one, many, number):
 
 
 def give_up(what, hint, where=""):
-    """Prints an error and its hint; ends the program with status 2."""
-    print(_("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint, file=sys.stderr)
+    """Prints an error and its hint, on a terminal in 80 columns; ends the program with status 2."""
+    text = _("error: ") + what + ("\n" + _("  at %s") % where if where else "") + "\n" + _("  HINT: ") + hint
+    if sys.stderr.isatty():
+        text = "\n".join(textwrap.fill(line, 80, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    print(text, file=sys.stderr)
     sys.exit(2)
 
 

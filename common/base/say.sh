@@ -28,12 +28,25 @@ tell() {
     printf '%s\n' "$(said "$@")" 2> /dev/null || output_is_lost
 }
 
+# tell_in_columns LINE: prints a line on stderr. On a terminal, it is broken between words to fit 80
+# columns.
+tell_in_columns() {
+    local LC_ALL=C.UTF-8 rest=$1 head
+    while [ -t 2 ] && ((${#rest} > 80)); do
+        head=${rest:0:81}
+        [[ ${head:4} == *' '* ]] || break
+        printf '%s\n' "${head% *}"
+        rest="    ${rest#"${head% *} "}"
+    done
+    printf '%s\n' "$rest"
+} >&2
+
 # complain SENTENCE HINT [WHERE]: prints an error on stderr. give_up takes the same arguments and
 # also ends the script.
 complain() {
-    printf '%s%s\n' "$(say 'error: ')" "$1"
+    tell_in_columns "$(say 'error: ')$1"
     [ -z "${3:-}" ] || tell '  at %s' "$3"
-    printf '%s%s\n' "$(say '  HINT: ')" "$2"
+    tell_in_columns "$(say '  HINT: ')$2"
 } >&2
 give_up() {
     complain "$@"

@@ -10,7 +10,7 @@ SPEED_UP = {"base tp2": 1.85, "base dp2": 1.85}  # of two ranks over one
 # On one H200, in bf16.
 MFU = {"large-512 one rank bf16": 45}  # per cent
 GPU_TORCH = 1  # PyTorch's time divided by the kit's, eager and compiled
-LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to the model before any lab
+LABS_OVER_SERIAL = 1.02  # a step of the labs' stack on one rank, relative to the serial stack
 IDLE = 5  # per cent of a step
 VERDICT = {"lab 6": 0.6, "part 1, nothing edited": 12}  # seconds
 ANY_VERDICT = 1

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -EsB
 """make bench: measures kernels, collectives, training steps, the tokenizers, and the time from an
 edit to a verdict, on this machine.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -EsB
 """Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them.
 
     clusters.py     with CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE in the environment

@@ -329,5 +329,5 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
 def layouts(ranks, model):
     """The (tp, dp, pp) of these ranks, such that tp divides the layers, dp divides the batch, and
     each of the pp stages has a block."""
-    return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, ranks // pp + 1)
+    return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, min(ranks // pp, model.heads) + 1)
             if ranks % (tp * pp) == 0 and model.splits(tp) and model.batch % (ranks // (tp * pp)) == 0]

@@ -1,5 +1,5 @@
-"""Measures the training step on a GPU: each precision, the labs' stack beside the model before any
-lab, ranks that share the GPU, NCCL, and PyTorch.
+"""Measures the training step on a GPU: each precision, the labs' stack beside the serial stack,
+ranks that share the GPU, NCCL, and PyTorch.
 
 The share of the peak (MFU) is steps.useful_of() divided by the time of a step and by the data
 sheet's dense peak for the precision of the products. It counts the operations that the model needs,
@@ -21,7 +21,7 @@ STEPS = 12
 IN_A_ROW = 10  # consecutive calls of a kernel (common/backend/bench/bench_main.c)
 MODELS = {"base-512": (12, 768, 12, 512, 32), "large-512": (24, 1024, 16, 512, 16)}
 # name: ranks, tp, whose labs, up to which, program
-LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "before the labs": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
+LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "serial stack": (1, 1, "serial", 0, "stacks/serial-0/train-{}"),
            "tp2": (2, 2, "solutions", 11, "train-{}"), "dp2": (2, 1, "solutions", 11, "train-{}"),
            "one rank nccl": (1, 1, "solutions", 11, "train-{}-nccl"), "tp2 nccl": (2, 2, "solutions", 11, "train-{}-nccl"),
            "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
@@ -182,10 +182,10 @@ class Bench:
     def show_aims(self, cases, rows):
         lines = []
         for name, case in cases.items():
-            before = rows.get(Case(case.model, "before the labs", case.amp).name())
+            before = rows.get(Case(case.model, "serial stack", case.amp).name())
             if case.layout == "one rank" and before:
                 ratio = rows[name].median() / before.median()
-                lines.append([f"{name}, its time / that of the model before the labs (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
+                lines.append([f"{name}, its time / that of the serial stack (best / best {rows[name].best() / before.best():.3f})", f"{ratio:.3f}",
                               *aims.most(ratio, aims.LABS_OVER_SERIAL)])
             share = self.share(case, rows[name])
             if name in aims.MFU and share is not None:

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -EsB
 """make model: predicts the time of a training step on N ranks, and the best layout.
 
     model.py BUILD     with NTASKS TP PP MICRO SCHEDULE MODEL TASK LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE RECOMPUTE ZERO SP AVERAGE BACKEND AMP CLUSTER WEAK in
@@ -175,15 +175,20 @@ def show_machine(machine):
            ["reduce-scatter, GB/s", *(number(c.near.scatters / 1e9) for c in machine.values())]])
 
 
-def show_layouts(model, ranks, cluster_for):
+def layouts_of(model, ranks):
+    """The layouts (tp, dp, pp, micro) that fit the model and the settings."""
     only = [whole_number(name, 1) if os.environ.get(name) else 0 for name in ("TP", "PP")]
     found = [(tp, dp, pp, micro_batches(model, dp, pp)) for tp, dp, pp in cost.layouts(ranks, model) if only[0] in (0, tp) and only[1] in (0, pp)]
     found = [layout for layout in found if model.batch // layout[1] % layout[3] == 0]
     if not found:
         fail(f"no layout of {ranks} ranks fits: TP={only[0] or 'any'}, PP={only[1] or 'any'}, {model.heads} heads, {model.layers} layers, BATCH_SIZE={model.batch}",
              "TP times PP divides NTASKS, TP divides HEADS and the columns of the feed-forward layers, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE")
+    return found
+
+
+def show_layouts(model, ranks, layouts, cluster_for):
     lines = []
-    for layout in found:
+    for layout in layouts:
         cluster = cluster_for(ranks)
         parts, held = pace.step(cluster, model, *layout, schedule()), cost.memory(cluster, model, *layout, schedule())
         whole, sent = sum(parts.values()), max(sum(cost.sent(cluster, model, *layout[:3], stage)) for stage in range(layout[2]))
@@ -216,7 +221,7 @@ def with_compute_of_here(build, work, model, cluster):
     return dataclasses.replace(cluster, **found)
 
 
-def of_cluster(build, work, model, ranks):
+def of_cluster(build, work, model, ranks, layouts):
     described, cluster = clusters.read(os.environ.get("CLUSTER") or "dgx-2h")
     if not on_gpu():
         model.rounds = cluster.rounds()
@@ -226,7 +231,7 @@ def of_cluster(build, work, model, ranks):
     if os.environ.get("WEAK"):
         clusters.show_weak_scaling(described, cluster)
     else:
-        show_layouts(model, ranks, lambda _: cluster)
+        show_layouts(model, ranks, layouts, lambda _: cluster)
 
 
 def main():
@@ -244,14 +249,15 @@ def main():
     if os.environ.get("WEAK") and isinstance(model, LanguageModel):
         fail("WEAK=1 predicts only the models of Megatron-LM's paper", "leave out WEAK, or MODEL and TASK")
     paragraph("model", f"{clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
+    layouts = [] if os.environ.get("WEAK") else layouts_of(model, ranks)  # before anything is measured
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):
-        of_cluster(build, work, model, ranks)
+        of_cluster(build, work, model, ranks, layouts)
         return
     prepare(work)
     machine = this_machine(build, work, model)
     show_machine(machine)
     validate(build, work, model, machine)
-    show_layouts(model, ranks, lambda n: here(machine, n))
+    show_layouts(model, ranks, layouts, lambda n: here(machine, n))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ typedef struct SavedParameter {
     char *name;          /**< "blocks.0.feed_forward.up.weight" */
     Shape shape;         /**< the full shape */
     Placement placement; /**< whole() or shard(dim) */
-    int stage;           /**< whose ranks wrote it */
+    int stage;           /**< the stage whose ranks wrote it */
 } SavedParameter;
 
 enum { DATA_KEY_SIZE = 17 }; /**< a checksum in hexadecimal, with its terminator */
@@ -154,8 +154,8 @@ int saved_states(const CheckpointIndex *index);
 Path shard_path(const char *folder, const CheckpointIndex *index, int stage, int part);
 
 /** Opens the checkpoint in FOLDER: the index and all files, whose shapes must match the index.
- *  @return NULL with `problem`, whose hint names an older, intact checkpoint beside it, if there is
- *  one; otherwise a record that the caller frees with saved_model_close */
+ *  @return a record that the caller frees with saved_model_close(); or NULL with `problem`, whose
+ *  hint names an older, intact checkpoint in the same folder, if there is one */
 SavedModel *saved_model_open(const char *folder, Problem *problem);
 /** Closes all files and frees the record. */
 void saved_model_close(SavedModel *saved);

@@ -36,7 +36,7 @@ typedef struct SafeTensor {
 /** In the metadata, the key of a tensor's checksum is this prefix, followed by the tensor's
  *  name. */
 #define SAFETENSORS_CHECKSUM "xxh3:"
-/** The header's key that is not a tensor. */
+/** The one key of the header that does not name a tensor. */
 #define SAFETENSORS_METADATA "__metadata__"
 
 /** A shape as JSON, [2,3]; the caller owns it. */

@@ -1,6 +1,6 @@
 /** @file
- * Groups of ranks and their communication, over MPI, shared memory or NCCL. Every rank of a group calls a
- * collective, in the same order.
+ * Groups of ranks and their communication, over MPI, shared memory or NCCL. Every rank of a group
+ * calls the group's collectives, in the same order.
  *
  * The `comm_` functions work on plain memory, not on tensors; those of balise.h use them. Counts
  * may exceed 2^31 (they are split into smaller ones for MPI). An MPI error ends the run
@@ -77,8 +77,8 @@ void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows
 
 /** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1;
  *  on rank k, it becomes its sum over the ranks. The ranks' terms are added in rank order, so the
- *  sums do not depend on how x is divided into parts. The rest of x does not change. begin
- *  [size+1], the same on every rank, begins with 0. */
+ *  sums do not depend on how x is split into parts. The rest of x does not change. begin [size+1],
+ *  the same on every rank, begins with 0. */
 void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin);
 /** Copies part k of x, see comm_reduce_scatter_parts(), from rank k to every rank, in place. */
 void comm_all_gather_parts(Group *group, real *x, const int64_t *begin);

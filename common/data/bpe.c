@@ -15,7 +15,7 @@ typedef struct Splitter {
     pcre2_match_data *match;
 } Splitter;
 
-/* GPT-2's pattern. Its \s means the blanks of Unicode; PCRE2's \s includes U+180E too. */
+/* GPT-2's pattern. Its \s means Unicode's whitespace; PCRE2's \s includes U+180E too. */
 #define BLANK "\\p{Z}\\t-\\r\\x{85}"
 static const char *const words = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" BLANK
                                  "\\p{L}\\p{N}]+|[" BLANK "]+(?![^" BLANK "])|[" BLANK "]+";

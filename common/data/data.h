@@ -92,7 +92,7 @@ bool utf8_check(const char *path, int64_t line, const char *text, size_t length,
  * a window of a text. */
 typedef struct TokenSet {
     int64_t rows;       /**< number of reviews, one per row of the CSV file, or of windows */
-    int64_t seq;        /**< the most ids of a review; the number of ids in a window */
+    int64_t seq;        /**< the most ids in a review, or the number of ids in a window */
     int64_t tokens;     /**< number of ids */
     int32_t vocabulary; /**< every id is below it */
     int32_t pad;        /**< the id of padding */

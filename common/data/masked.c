@@ -9,7 +9,7 @@ static bool can_be_chosen(const TokenSet *set, int32_t id)
 }
 
 /* The token that the model sees in place of a chosen one. Some stay or become others, because
- * inputs have no mask token after the pretraining. */
+ * inputs have no mask token after pretraining. */
 static int32_t hidden(const TokenSet *set, int32_t id, uint32_t which, uint32_t other)
 {
     const double uniform = philox_uniform(which);

@@ -85,7 +85,7 @@ static void check_parameter(Model *model, const char *name, Shape shape, Placeme
             misuse("give the full shape of the parameter", "parameter %s: its shape is %s", name,
                    SHAPE_TEXT(shape));
     if (!names_add(&model->names, name))
-        misuse("use within(b, \"...\") for each of several layers",
+        misuse("give each layer a name of its own with within(b, \"...\")",
                "there are two parameters named %s", name);
 }
 

@@ -66,7 +66,7 @@ Builder *for_embedding(Builder *b);
 Tensor *parameter_with(Builder *b, const char *name, Shape shape, Placement placement,
                        Initial initial);
 
-/** Numbers that are not a parameter, such as a cache; they are zeros at model_finish(). They live
+/** Numbers that are not a parameter, such as a cache; model_finish() sets them to zero. They live
  *  as long as the model (PyTorch's register_buffer). `shape` is the shape of this rank's part. */
 Tensor *model_state(Builder *b, Shape shape);
 

@@ -92,6 +92,14 @@ void stage_must_have_sent(const Stage *stage, const char *function)
 
 /* ---- functions that a lab calls ------------------------------------------------------------------------------ */
 
+static bool have_all_run_forward(const Stage *stage)
+{
+    for (int i = 0; i < stage->micros; i++)
+        if (!stage->micro[i].output && !stage->micro[i].has_run_backward)
+            return false;
+    return true;
+}
+
 static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
 {
     if (!stage)
@@ -101,8 +109,11 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
                "and dp_degree count other ranks",
                "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
     if (micro >= stage->micros)
-        misuse("micro-batches are numbered from 0", "%s: there is no micro-batch %d, only 0 to %d",
-               function, micro, stage->micros - 1);
+        misuse(have_all_run_forward(stage)
+                   ? N_("all micro-batches have run forward: each loop over them ends at "
+                        "stage_micros(stage), also where a stage runs ahead")
+                   : N_("micro-batches are numbered from 0"),
+               "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
     return &stage->micro[micro];
 }
 

@@ -8,7 +8,7 @@
 #include "base/language.h"
 #include "model/transformer.h"
 
-/** One of the parts into which a batch is cut for the pipeline. All of its tensors belong to its
+/** One of the parts into which a batch is split for the pipeline. All of its tensors belong to its
  *  tape. */
 typedef struct MicroBatch {
     Tape *tape;                  /**< its own */

@@ -17,7 +17,8 @@ __attribute__((weak)) Range optimizer_part(int64_t count, int k, int n)
 
 typedef void Exchange(Group *group, real *x, const int64_t *begin);
 
-/* Calls `exchange` on x, cut into the parts of optimizer_part(), if there are several replicas. */
+/* Calls `exchange` on x, split into the parts of optimizer_part(), if the group has several
+ * replicas. */
 static void over_replicas(const Mesh *mesh, Tensor *x, Exchange *exchange)
 {
     const int n = mesh->dp_degree;
@@ -71,8 +72,11 @@ Range own_optimizer_part(int64_t count, const Mesh *mesh)
     for (int64_t k = 0, end = 0; k < n; k++) {
         const Range r = optimizer_part(count, (int)k, n);
         if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count))
-            misuse("each weight belongs to one part: part 0 begins at 0, each other part where the "
-                   "one before it ends, and the last one ends at count",
+            misuse(r.begin > count
+                       ? N_("no part begins after count: where no numbers are left, a part is "
+                            "empty, count to count")
+                       : N_("each weight belongs to one part: part 0 begins at 0, each other part "
+                            "where the one before it ends, and the last one ends at count"),
                    "optimizer_part(%lld, %lld, %d) returned begin %lld and end %lld, but the parts "
                    "before it end at %lld",
                    (long long)count, (long long)k, n, (long long)r.begin, (long long)r.end,

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """board.py begin OUT: can the page be written there?  board.py BOARD OUT: makes the page of a class
 from the output of build/gradebook --board, and prints who has solved which lab in 80 columns. With
 NAMES=1 in the environment, both show the students' names."""

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """lab.py begin OUT: checks that the page can be written there. lab.py PICTURE OUT: makes the page
 of one case of a lab from the output of build/grade --report."""
 import os

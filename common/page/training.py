@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """training.py begin OUT: checks before a run that its page can be written there.  training.py TRACE
 METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json

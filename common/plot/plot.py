@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make plot METRICS="run.jsonl other.jsonl" [Y="loss accuracy"] [OUT=curves.svg]: curves of several
 runs, in the terminal or as .svg or .png. A point is a step, the line a moving average, a large mark
 an evaluation. In the terminal, each of several runs has a letter, in lower case for an evaluation."""
@@ -68,6 +68,10 @@ def own_marks(line, run, runs):
     return found
 
 
+# In a terminal, a border hides the marks on it: the last step's, and the lowest and highest.
+ROOM_FOR_MARKS = "set autoscale fix\nset offsets 0, graph 0.03, graph 0.06, graph 0.06\n"
+
+
 def curves_of(runs, field, terminal):
     """gnuplot's data and plot commands for one field."""
     data, parts = "", []
@@ -102,7 +106,7 @@ def curves_of(runs, field, terminal):
 
 def program_of(runs, fields, terminal):
     data, plots = zip(*(curves_of(runs, field, terminal) for field in fields))
-    return "".join(data) + 'set xlabel ' + quoted(TRANSLATION.pgettext("of a training run", "step")) + '\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n" if terminal else "") \
+    return "".join(data) + 'set xlabel ' + quoted(TRANSLATION.pgettext("of a training run", "step")) + '\nset grid\nset key outside below\n' + (f"set key maxrows {max(2, len(runs))}\n{ROOM_FOR_MARKS}" if terminal else "") \
         + (f"set multiplot layout {len(fields)},1\n" if len(fields) > 1 and not terminal else "") + "".join(plots)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check.sh: prints in one line why a make command cannot begin, or nothing if it can. The Makefile
-# passes variables: GOALS, SET (the names on the command line), EMPTY (those without a value),
-# DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the
+# passes variables: CURDIR, GOALS, SET (the names on the command line), EMPTY (those without a
+# value), STRAY (the names in the environment), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the
 # settings.
 # check.sh --unknown NAME...: prints the names that are not settings.
 set -uo pipefail
@@ -50,6 +50,22 @@ check_handout() {
     done
 }
 
+# The makefiles name files below the kit's own folder.
+check_folder() {
+    [[ $CURDIR -ef . ]] || stop_make "$(said 'make was started in %s, which is not the folder of the kit' "$CURDIR")" "$(said "make -C '%s', instead of make -f" "$(pwd)")"
+}
+
+# Below these limits, compilers, linkers and MPI crash, or fail without naming the limit.
+check_limits() {
+    local stack memory
+    stack=$(ulimit -s) memory=$(ulimit -v)
+    [[ $stack == unlimited || $stack -ge 1024 ]] ||
+        stop_make "$(said 'ulimit -s is %s: compilers and MPI need a stack of %s kB' "$stack" 1024)" "$(said 'raise the limit: ulimit -%s %s' s 8192)"
+    goal grade trace tape report measure debug watch gradebook board || return 0
+    [[ $memory == unlimited || $memory -ge 1000000 ]] ||
+        stop_make "$(said 'ulimit -%s is %s: a rank needs %s kB of address space to start' v "$memory" 1000000)" "$(said 'raise the limit: ulimit -%s %s' v 1000000)"
+}
+
 # Checks compiler, MPI, folder and disk, because one sentence is clearer than the compiler's first
 # error. Skips these checks for commands that work on a bare machine.
 check_machine() {
@@ -68,6 +84,7 @@ check_machine() {
     [[ ! -e $BUILD/.full ]] || rm -f "$BUILD/.full" # a message of the last make
     [[ -z ${TMPDIR:-} || -d $TMPDIR && -w $TMPDIR ]] || stop_make "$(said "TMPDIR='%s' is not a writable folder" "$TMPDIR")" \
         "$(say 'unset TMPDIR, or create that folder')"
+    check_limits
 }
 
 # make clean removes BUILD, which may come from the environment, so it must be a folder that make has
@@ -80,7 +97,7 @@ check_clean() {
 
 # nearest WORD: the line of the input that is most similar to it.
 nearest() {
-    python3 -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
+    python3 -I -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
 }
 
 # The commands of make help.
@@ -147,7 +164,10 @@ settings_of() {
     grade | trace | debug | report | measure | bench | model) printf '%s\n' BACKEND TRANSPORT CUDA ;;
     esac
     case $1 in
-    grade) [[ -z $ON ]] || settings_of doctor ;;
+    grade) # the help of a handout has no FORMAT
+        printf '%s\n' FORMAT OUT
+        [[ -z $ON ]] || settings_of doctor
+        ;;
     watch) settings_of grade ;; # watch runs grade
     trace) printf '%s\n' STACK SOLUTION SEED CASE CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE ;;
     debug) printf '%s\n' STACK SOLUTION SEED CASE ;;
@@ -184,6 +204,19 @@ check_taken() {
         stop_make "$(said 'make %s has no setting %s' "${GOALS%% *}" "$name")" \
             "$(said 'leave it out; the commands that take it: %s' "$(takers "$name" "$known")")"
     done
+}
+
+# Names the settings that come from the environment: a variable of another program may have the same
+# name. JOBS and those about the machine are meant to be there; the settings of a job are not read
+# from there.
+tell_stray() {
+    local name names='' taken=' '
+    for name in $GOALS; do taken+="$(settings_of "$name" | paste -sd ' ') "; done
+    for name in $STRAY; do
+        case $name in JOBS | BACKEND | TRANSPORT | CUDA | NAME | PARTITION | ACCOUNT | TIME | QOS | CONSTRAINT | GPUS | NODES | CPUS | START) continue ;; esac
+        [[ $taken != *" $name "* ]] || names+=${names:+, }$name
+    done
+    [[ -z $names ]] || tell 'from the environment, not from the command line: %s' "$names" >&2
 }
 
 # Rejects settings of the training without a value, which would silently take their default. TEST=
@@ -248,7 +281,7 @@ check_stack() {
 # gpu_obstacle: prints why no program can use a GPU here: no driver, or no GPU that the driver
 # shows.
 gpu_obstacle() {
-    python3 -c '
+    python3 -I -c '
 import ctypes
 try:
     driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
@@ -320,13 +353,14 @@ if [[ ${1:-} == --unknown ]]; then
     exit
 fi
 make_catalogues
+check_folder
 check_dollar
 [[ ${GOALS%% *} != help ]] || exit 0
 [[ -z $HANDOUT ]] || { check_handout && forget_other_handout; }
 [[ ${MAKELEVEL:-0} != 0 ]] || check_goals
 check_machine
 check_clean
-[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; check_empty; check_values; }
+[[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; tell_stray; check_empty; check_values; }
 check_stack
 check_lab_files
 check_backend

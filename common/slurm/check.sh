@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Detects settings that cannot work before a job is queued. Part of submit.sh; uses its settings
+# Before a job is queued, detects settings that cannot work. Part of submit.sh; uses its settings
 # (JOB_*) and give_up.
 
 check_slurm() {

@@ -49,7 +49,8 @@ export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
 # message then kills the other with signal 11 (Slurm 22.05: 8 of 500 starts; with the ring, none).
 export SLURM_PMIX_FENCE=${SLURM_PMIX_FENCE:-ring}
 # Open MPI names shared memory after the job, and a requeued job keeps its number. So each start has
-# its own folder: processes of the last start that are still ending would remove its files.
+# its own folder: otherwise, processes of the previous start that are still ending would remove the
+# new one's files.
 export OMPI_MCA_btl_vader_backing_directory=${OMPI_MCA_btl_vader_backing_directory:-/dev/shm}/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
 export OMPI_MCA_osc_sm_backing_directory=$OMPI_MCA_btl_vader_backing_directory
 END

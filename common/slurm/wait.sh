@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # Waits for a job: shows the queue's state, then the job's output. Five seconds after a Ctrl-C, this
-# command ends, but not the job. A second Ctrl-C within this time asks the job to end, a third
+# command ends, but not the job. A second Ctrl-C within this time asks the job to end; a third
 # cancels it. Part of submit.sh; uses its give_up.
 
 job='' line='' output='' shown=0 status_line='' interrupted='' ending=''
 
-# Shows a status: on a terminal, overwrites the last one; otherwise prints a line when it changes.
+# Shows a status: on a terminal, overwrites the previous one; otherwise prints a line when it
+# changes.
 show_status() {
     [ "$1" != "$status_line" ] || return 0
     status_line=$1

@@ -40,15 +40,19 @@ def unquoted(literals):
 
 
 def messages(po):
-    """{sentence: its translation} of a .po file, without fuzzy and obsolete entries."""
+    """{sentence: its translation, or ""} of a .po file, without fuzzy and obsolete entries."""
     found = {}
     for entry in text_of(po).split("\n\n"):
         match = re.search(r'^msgid ((?:".*"\n?)+)(?:msgid_plural ((?:".*"\n?)+))?', entry, re.M)
         said = re.findall(r'^msgstr(?:\[\d\])? ((?:".*"\n?)+)', entry, re.M)
         if match and said and not re.search(r"^#,.*fuzzy", entry, re.M):
-            found[unquoted(match[1])] = all(unquoted(text) for text in said)
+            french = [unquoted(text) for text in said]
+            found[unquoted(match[1])] = " ".join(french) if all(french) else ""
     found.pop("", None)
     return found
+
+
+GLOSSARY_TERMS = ("tape", "mesh", "residual path")  # each has only one name in French
 
 
 def sentences_are_translated():
@@ -59,6 +63,10 @@ def sentences_are_translated():
     check("there are sentences to gather", [] if len(said) > 300 else [len(said)])
     check("every sentence is in French", [text for text in said if not french.get(text)])
     check("every French sentence is still used", [text for text in french if text not in said])
+    for term in GLOSSARY_TERMS:
+        name = re.search(rf"^\| {term} \| (\w+)", text_of("labs/GLOSSARY.md"), re.M)[1]
+        check(f"French sentences call a {term} {name}, as the glossary does",
+              [text for text, translation in french.items() if re.search(rf"\b{term}\b(?!->|[(,])", text) and name not in translation.lower()])
     compiled = subprocess.run(["msgfmt", "--check", "-o", "/dev/null", "common/po/fr.po"], capture_output=True, text=True)
     check("translations have the numbers and names of the English sentences", [compiled.stderr] if compiled.returncode else [])
     return said

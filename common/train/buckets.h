@@ -1,7 +1,7 @@
 /** @file
  * A model's gradients in buckets, reduced over the replicas during the backward pass (PyTorch's
  * DDP, Li et al., arXiv:2006.15704, section 3.2). A bucket is a range of the gradient arena, so no
- * copy is needed. A large embedding table has its own bucket, which is complete last. Of such a
+ * copy is needed. A large embedding table has its own bucket, which is complete last. In such a
  * bucket, the replicas sum only the rows that some replica has used. Lab 14 decides after which
  * backward pass a bucket is reduced, and lab 11 reduces it.
  */
@@ -13,7 +13,7 @@
 /** All buckets of a model, and the progress of a backward pass. */
 typedef struct BucketSet BucketSet;
 
-/** Divides the gradients of a finished model into buckets of whole parameters, each closed once it
+/** Splits the gradients of a finished model into buckets of whole parameters, each closed once it
  *  has at least `bytes`. Bucket 0 holds the parameters made last, and is complete first. */
 BucketSet *bucket_set_new(Model *model, int64_t bytes);
 /** Frees the set; the gradients belong to the model. */

@@ -27,15 +27,18 @@ static bool can_write(const char *path, Problem *problem)
 {
     if (!output_may_replace(path, &metrics_kind, problem))
         return false;
-    const bool existed = access(path, F_OK) == 0;
     /* Without O_NONBLOCK, opening a FIFO would wait for a reader. */
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    const int how = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    int fd = open(path, how | O_EXCL, 0666);
+    const bool is_new = fd >= 0;
+    if (!is_new)
+        fd = open(path, how, 0666);
     const bool good = fd >= 0 && has_room(fd);
     const int reason = errno;
     if (fd >= 0)
         close(fd);
-    if (fd >= 0 && !good && !existed)
-        unlink(path);
+    if (is_new)
+        unlink(path); /* a run that cannot begin leaves no file */
     return good || problem_set(problem, path,
                                reason == ENOSPC || reason == EDQUOT
                                    ? N_("free some space, or name a file on another disk")
@@ -45,9 +48,16 @@ static bool can_write(const char *path, Problem *problem)
 
 static bool check_outputs(const TrainConfig *config, Problem *problem)
 {
-    if (config->metrics && config->trace && is_same_output(config->metrics, config->trace))
-        return problem_set(problem, config->trace, "name two files",
-                           "METRICS and TRACE name the same file");
+    const struct {
+        const char *name, *path;
+    } outputs[] = {{"METRICS", config->metrics}, {"TRACE", config->trace}, {"SAVE", config->save}};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < i; k++)
+            if (outputs[i].path && outputs[k].path &&
+                is_same_output(outputs[k].path, outputs[i].path))
+                return problem_set(problem, outputs[i].path, "choose two different paths",
+                                   "%s and %s name the same path", outputs[k].name,
+                                   outputs[i].name);
     return (!config->metrics || can_write(config->metrics, problem)) &&
            (!config->trace || trace_can_be_written(config->trace, problem));
 }

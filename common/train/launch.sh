@@ -65,8 +65,8 @@ fi
 bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
     --mca osc_sm_backing_directory "${shared:-$session}")
 
-# Removes mpirun's banners about a rank that ended, and that one failed, and stores which one was killed. Uses sed,
-# because mawk would hold back messages of ranks until the run ends.
+# Removes mpirun's banners about ranks that ended or failed, and stores which rank was killed. Uses
+# sed, because mawk would hold back messages of ranks until the run ends.
 without_banners() {
     sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
             s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed

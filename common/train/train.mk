@@ -8,7 +8,7 @@ NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DE
 METRICS_FILE = $(or $(METRICS),$(if $(REPORT),$(BUILD)/report/metrics.jsonl))
 TRACE_FILE = $(or $(TRACE),$(if $(REPORT),$(BUILD)/report/trace.json))
 PAGE = "$${OUT:-$(BUILD)/report/$(1).html}"
-MAKE_PAGE = PYTHONDONTWRITEBYTECODE=1 common/page/
+MAKE_PAGE = common/page/
 
 TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
     zero=ZERO recompute=RECOMPUTE sp=SP \

@@ -1,7 +1,7 @@
 /** @file
  * Grading a class: submissions, the labs in them, and the results.
  *
- * The work is divided into units: a lab with one source, or the sources of one training run.
+ * The work is split into units: a lab with one source, or the sources of one training run.
  * Identical files of two students are one unit. Each verdict is stored under a key of everything it
  * depends on (the source, the seed, the kit, the instructor's cases). So an interrupted run
  * continues where it stopped, and a changed submission is graded again.

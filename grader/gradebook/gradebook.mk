@@ -2,6 +2,7 @@
 
 BOOK_LIBS = -larchive -ljansson -lxml2 -lxxhash -lcsv -lutf8proc $(MPI_LIBS) -lm
 BOOK_SOURCES := $(wildcard grader/gradebook/*.c)
+VERSION = 1.0
 # The kit's version contains a checksum of points, start files and headers, so that the gradebook
 # recognises hand-ins made with an older handout.
 $(BUILD)/generated/kit_version.h: $(wildcard grader/labs/lab[0-9]*.c) grader/labs.mk common/balise.h \

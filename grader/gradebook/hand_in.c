@@ -136,7 +136,7 @@ static void put_lab(HandIn *h, const Lab *lab)
     snprintf(inner, sizeof inner, "labs/%s/%s", lab->folder, lab->file);
     char *bytes = read_source(h, path, &size);
     if (!bytes) {
-        printf(_("  %2d  %-*s no file\n"), lab->number, padded_to(_(lab->title), 28),
+        printf(_("  %2d  %-*s      no file\n"), lab->number, padded_to(_(lab->title), 29),
                _(lab->title));
         json_array_append_new(h->missing, json_integer(lab->number));
         return;
@@ -147,7 +147,7 @@ static void put_lab(HandIn *h, const Lab *lab)
     checksum_of(bytes, size, checksum);
     json_array_append_new(h->files, json_pack("{s:s, s:I, s:s}", "path", inner, "bytes",
                                               (json_int_t)size, "xxh3", checksum));
-    printf(_("  %2d  %-*s %6zu bytes%s\n"), lab->number, padded_to(_(lab->title), 28),
+    printf(_("  %2d  %-*s %6zu bytes%s\n"), lab->number, padded_to(_(lab->title), 29),
            _(lab->title), size, started ? "" : _("  not started"));
     put_file(h, inner, bytes, size);
     free(bytes);

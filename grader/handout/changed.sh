@@ -8,5 +8,5 @@ changed=$(sha256sum -c --quiet grader/kit.sums 2> /dev/null | sed 's/: FAILED.*/
 source "$(dirname "$0")/../../common/base/say.sh"
 {
     tell 'note: the kit differs from the handout: %s' "$changed"
-    printf '%s%s\n' "$(say '  HINT: ')" "$(say 'your instructor grades with the original kit; unpack it again beside this folder, and copy your labs into it')"
+    tell_in_columns "$(say '  HINT: ')$(say 'your instructor grades with the original kit; unpack it again beside this folder, and copy your labs into it')"
 } >&2

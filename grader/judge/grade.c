@@ -50,7 +50,7 @@ static void launch_or_give_up(Runs *runs)
     }
 }
 
-/* Runs cases. A lab that keeps its runner from starting is refused. Returns whether it is not. */
+/* Runs cases. Returns false if the lab is refused because it keeps its runner from starting. */
 static bool launch_or_refuse(LabResult *result, Runs *runs)
 {
     Problem problem;

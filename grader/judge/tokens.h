@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/** Do these files have the same tokens? Returns false also if one of them cannot be read. */
+/** Do these files have the same tokens? Also returns false if one of them cannot be read. */
 bool same_tokens(const char *path_a, const char *path_b);
 
-/** Like same_tokens(), for one function. Returns false also if a file does not contain it. */
+/** Like same_tokens(), for one function. Also returns false if a file does not contain it. */
 bool same_function(const char *path_a, const char *path_b, const char *name);

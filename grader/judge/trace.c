@@ -66,30 +66,42 @@ static void print_reason(const char *diagnosis)
     say("", lines);
 }
 
+/* Prints why the case ended early; returns false if it ran to completion. */
+static bool print_stop(const Case *c, const Outcome *outcome)
+{
+    char text[2048], line[2200];
+    if (todo_text(c, outcome, text, sizeof text)) {
+        snprintf(line, sizeof line, _("the case stops at %s; the rest of it was not run"), text);
+        printf("\n");
+        say("", line);
+        return true;
+    }
+    if (outcome->ending != COMPLETE) {
+        printf("\n%s\n", _("the case did not run to completion:"));
+        print_reason(outcome->diagnosis);
+        return true;
+    }
+    if (!refusal_text(c, outcome, text, sizeof text))
+        return false;
+    printf("\n%s\n", _("the case ended with an error:"));
+    for (char *at = strtok(text, "\n"); at; at = strtok(NULL, "\n"))
+        say("", at);
+    return true;
+}
+
 static void print_end(const Case *c, const Outcome *outcome)
 {
     char text[2048];
-    bool complete = outcome->ending == COMPLETE;
-    Difference first = first_difference(outcome->calls, true, false);
-    if (todo_text(c, outcome, text, sizeof text)) {
-        printf(_("\nthe case stops at %s; the rest of it was not run\n"), text);
-        return;
-    }
-    if (complete && refusal_text(c, outcome, text, sizeof text)) {
-        printf("\n%s\n", _("the case ended with an error:"));
-        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-            say("", line);
-        return;
-    }
-    printf("\n%s\n",
-           complete ? _("the case ran to completion") : _("the case did not run to completion:"));
-    if (!complete)
-        print_reason(outcome->diagnosis);
-    if (complete && difference_text(outcome->calls, &first, text, sizeof text))
+    const Difference first = first_difference(outcome->calls, true, false);
+    const bool stopped = print_stop(c, outcome);
+    if (!stopped)
+        printf("\n%s\n", _("the case ran to completion"));
+    if (!stopped && difference_text(outcome->calls, &first, text, sizeof text))
         say(_("first difference: "), text);
-    else if (complete)
+    else if (!stopped)
         printf("%s", _("every call matched on the other ranks\n"));
-    if (replicas_diverge(outcome->calls, c, false, text, sizeof text))
+    if ((!stopped || outcome->ending != COMPLETE) &&
+        replicas_diverge(outcome->calls, c, false, text, sizeof text))
         say("", text);
 }
 
@@ -136,6 +148,7 @@ int tape_lab(const Options *o)
         return 1;
     TapePass *pass = tape_pass(runs->outcome[0].calls, o->tape, lab_of(o->lab)->file);
     tape_print(stdout, page_of(stdout), pass);
+    print_stop(c, &runs->outcome[0]);
     if (c->world > 1)
         printf(_("\nthis is rank %d; RANK=%d shows another\n"), o->tape, o->tape ? 0 : 1);
     free(pass);

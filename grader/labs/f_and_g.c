@@ -171,7 +171,8 @@ static Tensor *sum_of_all(World *world, const char *what, int part, int call, Sh
         world->mistake == OTHER_REPLICAS ? (Members){0, 1, world->run.c.world} : world->group;
     const Order order = reference_order(of.count);
     for (int64_t n = 0, k = order.first; n < of.count; n++, k = order_next(order, k)) {
-        const int rank = of.first + (int)k * of.stride;
+        const int rank =
+            world->mistake == OWN_FOR_ALL ? world->rank : of.first + (int)k * of.stride;
         Tensor *x = left_out(world, (int)k) ? NULL : input_of(world, what, part, call, rank, shape);
         sum = sum && x ? add(sum, x) : sum ? sum : x;
     }

@@ -20,8 +20,10 @@ void write_group(Scenario *run, GroupName name)
     const int ranks[AXES] = {mesh->tp_rank, mesh->dp_rank, mesh->pp_rank},
               degrees[AXES] = {mesh->tp_degree, mesh->dp_degree, mesh->pp_degree};
     if (!group)
-        misuse("group_split makes it, on every rank", "mesh->%s was not made on this rank",
-               group_names[name]);
+        misuse(group_members(&run->c, name, group_rank(mesh->world)).count == 1
+                   ? N_("a group of one rank is no special case: group_split makes it, too")
+                   : N_("group_split makes it, on every rank"),
+               "mesh->%s was not made on this rank", group_names[name]);
     int size = group_size(group), place = group_rank(group);
     at(run, label_of(EXCHANGE_IN, A_GROUP, name, 0));
     double members[MAX_RANKS] = {0};

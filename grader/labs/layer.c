@@ -95,10 +95,11 @@ static void must_be_whole(const Scenario *run, const Tensor *y)
     if (!y)
         misuse("return a tensor", "the layer's forward function returned NULL");
     if (run->mesh->tp_degree > 1 && y->placement.kind != WHOLE && y->placement.kind != UNKNOWN)
-        misplaced(y->placement.kind == PARTIAL  ? N_("all_reduce (g) adds the partial sums")
-                  : y->placement.kind == COPIED ? N_("duplication (f) belongs before the products, "
-                                                     "not after them")
-                                                : N_("all_gather joins the shards of all ranks"),
+        misplaced(y->placement.kind == PARTIAL ? N_("all_reduce (g) adds the partial sums")
+                  : y->placement.kind == COPIED
+                      ? N_("duplication (f) is for the input of a product "
+                           "with a split weight, not for what a layer returns")
+                      : N_("all_gather joins the shards of all ranks"),
                   "the layer returns %s; it should be whole on every rank", tensor_text(y, text));
 }
 

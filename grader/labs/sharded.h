@@ -35,10 +35,10 @@ enum {
     0.25 /**< of AdamW: large, so that its first step shows a wrong factor too */
 
 enum {
-    SHARDED_CUTS = 4, /**< how many counts are cut; the count of the case comes first */
+    SHARDED_CUTS = 4, /**< how many counts are split; the count of the case comes first */
     SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
 };
-/** The counts that are cut: the count of the case (0 here), a count smaller than the number of
+/** The counts that are split: the count of the case (0 here), a count smaller than the number of
  *  parts, one that is not a multiple of the number of parts, and one too large for an int. */
 static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
@@ -56,7 +56,7 @@ static inline Label sharded_cut_label(int cut)
 {
     return label_of(VALUE_OF, OF_SHARDS, SHARDED_CALLS, cut);
 }
-/** The number of parts into which this count is cut. */
+/** The number of parts into which this count is split. */
 static inline int sharded_parts(const Case *c, int cut)
 {
     return cut == 0 ? replicas_of(c) : SHARDED_MANY;

@@ -59,7 +59,7 @@ static inline const char *schedule_name(const Case *c)
     return c->kind == BY_GPIPE ? "gpipe_step" : "one_f_one_b_step";
 }
 
-/** How many micro-batches a batch of this case is cut into. */
+/** How many micro-batches a batch of this case is split into. */
 static inline int micros_of(const Case *c)
 {
     return c->micros ? c->micros : 1;
@@ -67,7 +67,7 @@ static inline int micros_of(const Case *c)
 
 /** The budgets: see Lab. */
 AllowanceFunction stages_sent_forward, stages_sent_in_step;
-/** The usual case of labs 12 and 13: five blocks divide evenly over one stage only. */
+/** The usual case of labs 12 and 13: five blocks split evenly over one stage only. */
 UsualFunction stages_usual;
 /** Why these sizes do not fit; NULL if they do. */
 const char *stages_misfit(const Case *c);

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """For make reset LAB=6: forgets the hints taken, the predictions and measurements, and the last
 verdict of the lab."""
 import json

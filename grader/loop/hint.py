@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make hint LAB=6 [AGAIN=1]: shows the next hint of a lab; AGAIN=1: those already shown."""
 import os
 import re

@@ -126,11 +126,15 @@ def the_lab(command):
 
 
 def kept_of_labs(file):
-    """Reads a file that the student's commands keep: {lab: what is kept about it}."""
+    """Reads a file that the student's commands keep: {lab: what is kept about it}. A damaged one is
+    an error, so that the next keep() does not replace it."""
     try:
-        return {int(number): what for number, what in json.loads(text_of(file) or "{}").items()}
-    except ValueError:
-        return {}
+        kept = {int(number): what for number, what in json.loads(text_of(file) or "{}").items()}
+        if all(isinstance(what, dict if file == PREDICTIONS else int) for what in kept.values()):
+            return kept
+    except (AttributeError, ValueError):
+        pass
+    give_up(_("{file} is damaged").format(file=file), _("mv {file} {file}.damaged keeps what is in it; the next command begins a new file").format(file=file))
 
 
 def hints_taken():

@@ -3,7 +3,7 @@
 LAST_VERDICT = $(BUILD)/verdicts/$(if $(LAB),$(LAB),$(if $(filter-out 1,$(PART)),part$(PART),all)).json
 NOT_KEPT = $(or $(filter solution,$(AUTHOR)),$(filter-out $(LABS),$(LAB)),$(CASE),$(SAN),$(ON_GPU))
 KEEP_VERDICT = $(if $(NOT_KEPT),,--format json --out $(LAST_VERDICT))
-in_loop = $(call as_environment,LAB BUILD) PYTHONDONTWRITEBYTECODE=1
+in_loop = $(call as_environment,LAB BUILD)
 
 .PHONY: watch hint solution progress reset predict
 # make watch uses the same seed each time, so that any change in the verdict is due to the student.

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make measure LAB=6: shows the number that a student predicted, as the grader counts it in one
 case of the lab."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make predict LAB=6 IS=1.5e6: notes the student's prediction of the number that make measure LAB=6
 counts."""
 import math

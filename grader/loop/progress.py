@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make progress: one row per lab, from its last grading, and what to do next."""
 import os
 

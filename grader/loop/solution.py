@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make solution LAB=6 [ASK=1]: shows how the reference differs from the student's file, after full
 marks or with ASK=1."""
 import difflib

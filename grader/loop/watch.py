@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -EsB
 """make watch LAB=6: grades a lab whenever its file is saved, and prints what has changed. Ctrl-C
 ends it."""
 import contextlib

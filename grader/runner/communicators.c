@@ -97,6 +97,7 @@ bool is_of_earlier_case(MPI_Comm comm)
 void names_begin(MPI_Comm world, int number)
 {
     names.number = (uint64_t)number;
+    names.missing = MPI_PROC_NULL;
     for (int i = 0; i < names.count; i++)
         names.comms[i].collectives = 0;
     remember(world, names.number, 0)->id = THE_WORLD;
@@ -153,7 +154,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *out)
     SET_UP("create", PMPI_Comm_create(comm, group, out));
 }
 
-/* Only the ranks of `group` call it together; on the others it does nothing. */
+/* Only the ranks of `group` call it together; on other ranks, it does nothing. */
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out)
 {
     int rank;

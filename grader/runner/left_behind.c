@@ -8,7 +8,7 @@
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-enum { FEW = 256, MANY = 3, SEVERAL = 2 };
+enum { FEW = 256, MANY = 3, SEVERAL = 2, OF_ALL_LINES = 8 };
 
 /* `count` objects of one handle from one line: MPI may return a group that it has returned
  * before. */
@@ -123,6 +123,7 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
 {
     static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
                                                     "block of memory"};
+    int64_t others[OBJECT_KINDS] = {0}; /* from lines of which each makes too few */
     for (size_t i = 0; i < objects.size; i++) {
         const Object first = objects.slots[i];
         int64_t count = 0;
@@ -133,7 +134,12 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
             }
         if (first.count > 0 && count >= fewest(first.kind))
             tell(kinds[first.kind], count, first.maker);
+        else
+            others[first.kind] += count;
     }
+    for (int kind = 0; kind < OBJECT_KINDS; kind++)
+        if (others[kind] >= OF_ALL_LINES)
+            tell(kinds[kind], others[kind], NULL);
 }
 
 #define MADE(group, call)                                                                          \

@@ -92,12 +92,13 @@ static double extent_of(const Side *side, MPI_Comm comm)
     return end;
 }
 
-/* Does this rank send from its send buffer, and receive into its receive buffer? */
+/* Does this rank send from its send buffer? */
 static bool sends_own(const Collective *c, MPI_Comm comm)
 {
     return c->in.buffer != MPI_IN_PLACE && (c->flow != FROM_ROOT || rank_in(comm) == c->root);
 }
 
+/* Does this rank receive into its receive buffer? */
 static bool receives_own(const Collective *c, MPI_Comm comm)
 {
     return c->out.buffer != MPI_IN_PLACE && (c->flow != TO_ROOT || rank_in(comm) == c->root);

@@ -220,7 +220,7 @@ static void refused(MPI_Comm *comm, int *code, ...)
     /* A call that is not recorded (MPI_Iprobe) leaves the last one in place. */
     const bool recorded = recorder.current && !recorder.current->returned;
     const char *name = recorded ? recorder.current->name : "MPI";
-    if (class == MPI_ERR_RANK || class == MPI_ERR_ROOT)
+    if ((class == MPI_ERR_RANK || class == MPI_ERR_ROOT) && missing_rank() != MPI_PROC_NULL)
         misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d",
                name, missing_rank(), size_of(*comm));
     if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->from == ANYBODY)

@@ -118,7 +118,7 @@ bool is_of_earlier_case(MPI_Comm comm);
 /** The launch's number for rank `rank` of a communicator; NOBODY if the communicator has no such
  *  rank. */
 int launch_rank(MPI_Comm comm, int rank);
-/** The rank for which launch_rank() last returned NOBODY. */
+/** The rank for which launch_rank() last returned NOBODY in this case, or MPI_PROC_NULL. */
 int missing_rank(void);
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */

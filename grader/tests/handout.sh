@@ -212,6 +212,9 @@ of_the_newest_handout() { # a newer handout with older files, unpacked over a bu
     within make grade LAB=10
     grep -q '^Score: .*/9$' "$out"
 }
+writes_formats() {
+    scores 0/9 make -j2 grade LAB=1 FORMAT=junit OUT=grades.xml && grep -q '<testsuite name="Lab 1' "$kit/grades.xml"
+}
 lines_are_told() {
     grep -q 'TODO(1) in duplication_forward, collectives.c:[0-9]' "$out"
 }
@@ -239,6 +242,7 @@ check "the texts of a handout name no reference" no_reference_is_named
 check "every command and setting that its texts name exists in it" commands_exist
 check "in the handout, labs are not started, and those that build on others wait" skeletons_score_nothing
 check "lines of labs are found in a folder with a blank in its name" lines_are_told
+check "in the handout, too, FORMAT writes verdicts into OUT" writes_formats
 check "a lab that waits for several labs names them all" all_that_it_waits_for_is_named
 check "with labs 8 and 10 alone, lab 11 is graded except for its layout" the_rest_of_lab_11_is_graded
 check "the model before any lab trains on one rank" first_run

@@ -169,6 +169,17 @@ interrupted() {
     [ $? = 130 ] && [ ! -s out ] && [ ! -e "$kept.new" ] && unharmed
 }
 check "Ctrl-C during a measurement leaves the stored numbers" interrupted
+damaged() { # damaged CONTENT: is an error for each command that would replace it, and stays
+    cp "$kept" whole && printf '%s' "$1" > "$kept" && cp "$kept" before &&
+        one_error "$kept is damaged" make --silent predict LAB=7 IS=1 && unharmed &&
+        one_error "$kept is damaged" make --silent reset LAB=7 && unharmed
+    status=$?
+    cp whole "$kept"
+    return "$status"
+}
+for content in '{"6": {"predicted": 48000, "mea' '[1]' '{"six": {}}' '{"6": 48000}'; do
+    check "stored numbers that are damaged are kept: $content" damaged "$content"
+done
 forgets_one() {
     make --silent reset LAB=8 > out 2>&1 && python3 -c 'import json; assert list(json.load(open("build/verdicts/predictions.json"))) == ["6"]'
 }

@@ -215,6 +215,11 @@ copy_solution 6
 sed -i 's/^    return all_reduce(linear(h, layer->down), mesh);/    return all_reduce(linear(tensor_copy(h), layer->down), mesh);/' "$(lab_file 6)"
 tape LAB=6
 check "make tape names the operations that no gradient reaches" has '^no gradient reaches the result of 1, 2, 3$'
+cp grader/start/06-*/*.c "$(lab_file 6)"
+tape LAB=6
+check "make tape says where a lab that is not started stops" has '^the case stops at TODO\(6\) in '
+script -qec "stty cols 80; make --silent SEED=1 trace LAB=6" /dev/null < /dev/null 2>&1 | sed 's/\x1b\[[0-9;]*m//g; s/\r//' > out
+check "make trace says so in 80 columns" eval "has '^the case stops at TODO\(6\) in ' && [ \"\$(LC_ALL=C.UTF-8 wc -L < out)\" -le 80 ]"
 
 trace
 check "a missing LAB is refused" is_refused "LAB is missing"

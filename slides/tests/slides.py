@@ -276,6 +276,17 @@ def alternative_texts(path):
     return found
 
 
+def gaps(path):
+    """For each page, the points between its last line and the line of sources below it."""
+    found = []
+    for page in said("pdftotext", "-bbox", path, "-").stdout.split("<page ")[1:]:
+        bottom = 0.92 * float(re.search(r'height="([\d.]+)"', page)[1])
+        words = [(float(top), float(end)) for top, end in re.findall(r'yMin="([-\d.]+)" xMax="[-\d.]+" yMax="([-\d.]+)"', page)]
+        below = [top for top, _ in words if top > bottom]
+        found.append(min(below) - max(end for top, end in words if top <= bottom) if below else math.inf)
+    return found
+
+
 def check_pages(folder):
     done = said("make", "slides", f"BUILD={folder}")
     files = [(f"{name}{lang}", pages) for lang in LANGUAGES for name, pages in (("balise", STEPS), ("balise-notes", sum(map(len, FRAMES.values()))))]
@@ -293,6 +304,9 @@ def check_pages(folder):
         about = dict(re.findall(r"^([\w ]+): +(.*)$", said("pdfinfo", path).stdout, re.M))
         width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
         check(f"{name}.pdf has one 16:9 page per {'note' if 'notes' in name else 'step of a frame'}", int(about["Pages"]) == pages and abs(width / height - 16 / 9) < 0.01, about)
+        if "notes" not in name:
+            tight = [(page, gap) for page, gap in enumerate(gaps(path), 1) if gap < 5]
+            check(f"on no page of {name}.pdf do lines touch the sources at its foot", not tight, tight)
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf are embedded in it, as outlines", rows and not wrong, wrong)

@@ -175,10 +175,10 @@ static int64_t rounded_up(int64_t count, int64_t all)
     return up < all ? up : all;
 }
 
-/** Returns the number of keys to compute with, at least 1: all keys after them are hidden, like
- *  padding. In causal attention, returns the number of all keys. The number decides in which order
- *  the library adds, so with fewer keys, a mask that hides future keys would change the last bits
- *  of past results. */
+/** Returns the number of keys to compute with, at least 1: all keys after them are hidden
+ *  (padding). In causal attention, returns the number of all keys. The number decides in which
+ *  order the library adds, so with fewer keys, a mask that hides future keys would change the last
+ *  bits of past results. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
     int64_t keys = attention_keys(shape);

@@ -1,8 +1,6 @@
 /* Attention in single precision: tiles of TILE queries against tiles of TILE keys in shared memory,
  * so no matrix of scores is ever written (Dao et al., arXiv:2205.14135). Eight neighbouring threads
  * share a row of a tile; each holds every eighth number of that row's result. */
-#include <cmath>
-
 #include "backend/cuda/attention.cuh"
 #include "base/language.h"
 #include "base/run.h"
@@ -153,21 +151,6 @@ __global__ static void forward(Shape shape, const float *q, const float *k, cons
 }
 
 /* ---- backward -------------------------------------------------------------------------------------------- */
-
-/* The numbers kept for a query: two by the forward pass, and delta by query_gradient. Past the last
- * query, they make every gradient 0. */
-typedef struct Query {
-    float highest, inverse, delta;
-} Query;
-
-__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position,
-                                 const float *highest, const float *sums, const float *delta)
-{
-    if (position >= shape.positions)
-        return {INFINITY, 0, 0};
-    const int64_t at = head.row + position;
-    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
-}
 
 /* With p = softmax(scores) and dp = dy v^T: ds = p (dp - delta), where delta is the sum of p dp
  * over the row; dq = factor ds k, dk = factor ds^T q, dv = p^T dy. Recomputes scores by tiles of

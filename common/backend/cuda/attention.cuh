@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <cmath>
+
 #include "backend/cuda/device.cuh"
 
 /* AttentionShape, in the kernels' types. Query i sees key j if j - i <= ahead, so it sees all keys
@@ -71,6 +73,21 @@ __device__ static Head head_of(const Shape &shape, const int32_t *mask)
             {shape.keys, sample * shape.keys * width + at, width,
              mask ? mask + sample * shape.keys : NULL},
             n * shape.positions};
+}
+
+/* What is kept for a query: two numbers by the forward pass, and delta by query_gradient. Past the
+ * last query, they make every gradient 0. */
+typedef struct Query {
+    float highest, inverse, delta;
+} Query;
+
+__device__ static Query query_at(const Shape &shape, const Head &head, int64_t position,
+                                 const float *highest, const float *sums, const float *delta)
+{
+    if (position >= shape.positions)
+        return {INFINITY, 0, 0};
+    const int64_t at = head.row + position;
+    return {highest[at], 1 / sums[at], delta ? delta[at] : 0};
 }
 
 /* Returns the end of the keys that the queries before `end` see. */

@@ -5,26 +5,32 @@
  * probabilities (backward), and the gradient of the scores; q, k, v and dy are rounded already. */
 #include "backend/cuda/attention_rows_16_bits.cuh"
 
-/* What is kept for a query: by the forward pass, and delta by query_gradient. Past the last query,
- * it makes every gradient 0. */
-struct Kept {
-    float highest, sum, delta;
-};
-
-__device__ static Kept kept_at(const Shape &shape, const Head &head, int64_t position,
-                               const float *highest, const float *sums, const float *delta)
-{
-    if (position >= shape.positions)
-        return {INFINITY, 1, 0};
-    const int64_t at = head.row + position;
-    return {highest[at], sums[at], delta ? delta[at] : 0};
-}
-
 /* Returns n, with which the probability of a score s is 2^(factor s - n); the factor contains
  * log2(e). */
-__device__ static float normal_of(const Kept &kept)
+__device__ static float normal_of(const Query &query)
 {
-    return kept.highest * LOG2_E + log2f(kept.sum);
+    return query.highest * LOG2_E - log2f(query.inverse);
+}
+
+/* Calls use(stage, key, seen) for each tile of keys that a block's queries see, with the next tile's
+ * copies under way. */
+template <int TILE, int SIZE, typename Use>
+__device__ static void stream_keys(const Shape &shape, const Head &head, int64_t first,
+                                   const uint16_t *k, const uint16_t *v, Passing<TILE, SIZE> &tiles,
+                                   const Use &use)
+{
+    KeyTiles<TILE> visited(head.keys, keys_end(shape, first + BLOCK_ROWS));
+    int64_t key = 0, next = 0;
+    uint64_t seen = visited.next(&key), coming;
+    copy_stage<TILE, SIZE>(shape, head.keys, key, seen, k, v, tiles.stage[0]);
+    for (int now = 0; seen; seen = coming, key = next, now = !now) {
+        coming = visited.next(&next);
+        copy_stage<TILE, SIZE>(shape, head.keys, next, coming, k, v, tiles.stage[!now]);
+        copies_wait();
+        __syncthreads();
+        use(tiles.stage[now], key, seen);
+        __syncthreads(); /* all warps have read this stage: the next copies may fill it */
+    }
 }
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
@@ -74,21 +80,13 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     Passing<TILE, SIZE> &tiles = *reinterpret_cast<Passing<TILE, SIZE> *>(lines);
     const int64_t first = (int64_t)blockIdx.x * BLOCK_ROWS;
     const Head head = head_of(shape, mask);
-    KeyTiles<TILE> visited(head.keys, keys_end(shape, first + BLOCK_ROWS));
-    int64_t key = 0, next = 0;
-    uint64_t seen = visited.next(&key), coming;
-    copy_stage<TILE, SIZE>(shape, head.keys, key, seen, k, v, tiles.stage[0]);
     uint32_t queries[SIZE / 16][4];
     load_rows<SIZE>(shape.size, head.queries, first, q, queries);
     Results<SIZE> share = {};
     Running row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int now = 0; seen; seen = coming, key = next, now = !now) {
-        coming = visited.next(&next);
-        copy_stage<TILE, SIZE>(shape, head.keys, next, coming, k, v, tiles.stage[!now]);
-        copies_wait();
-        __syncthreads();
+    const auto add = [&](const Stage<TILE, SIZE> &stage, int64_t key, uint64_t seen) {
         Results<TILE> scores = {};
-        multiply_by_rows<FP16, TILE, SIZE>(scores, queries, tiles.stage[now].first);
+        multiply_by_rows<FP16, TILE, SIZE>(scores, queries, stage.first);
         hide_keys(shape, scores, first, key, seen);
         float kept[2];
 #pragma unroll
@@ -99,9 +97,9 @@ __global__ static void __launch_bounds__(WARPS *WARP)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 share.block[n][i] *= kept[i / 2];
-        multiply_by_columns<FP16, TILE, SIZE>(share, scores, tiles.stage[now].second);
-        __syncthreads(); /* all warps have read this stage: the next copies may fill it */
-    }
+        multiply_by_columns<FP16, TILE, SIZE>(share, scores, stage.second);
+    };
+    stream_keys(shape, head, first, k, v, tiles, add);
     float factor[2];
     for (int half = 0; half < 2; half++) {
         const int64_t position = first + row_of_lane(half);
@@ -141,22 +139,14 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
     float normal[2], own_delta[2] = {};
     for (int half = 0; half < 2; half++)
         normal[half] =
-            normal_of(kept_at(shape, head, first + row_of_lane(half), highest, sums, NULL));
+            normal_of(query_at(shape, head, first + row_of_lane(half), highest, sums, NULL));
     Results<SIZE> share = {};
     for (int pass = 0; used && pass < 2; pass++) {
         float sum[2] = {};
-        KeyTiles<TILE> visited(head.keys, keys_end(shape, first + BLOCK_ROWS));
-        int64_t key = 0, next = 0;
-        uint64_t seen = visited.next(&key), coming;
-        copy_stage<TILE, SIZE>(shape, head.keys, key, seen, k, v, tiles.stage[0]);
-        for (int now = 0; seen; seen = coming, key = next, now = !now) {
-            coming = visited.next(&next);
-            copy_stage<TILE, SIZE>(shape, head.keys, next, coming, k, v, tiles.stage[!now]);
-            copies_wait();
-            __syncthreads();
+        const auto add = [&](const Stage<TILE, SIZE> &stage, int64_t key, uint64_t seen) {
             Results<TILE> scores = {}, dp = {};
-            multiply_by_rows<FP16, TILE, SIZE>(scores, queries, tiles.stage[now].first);
-            multiply_by_rows<FP16, TILE, SIZE>(dp, gradients, tiles.stage[now].second);
+            multiply_by_rows<FP16, TILE, SIZE>(scores, queries, stage.first);
+            multiply_by_rows<FP16, TILE, SIZE>(dp, gradients, stage.second);
             hide_keys(shape, scores, first, key, seen);
             const float factor = shape.factor * LOG2_E;
 #pragma unroll
@@ -168,9 +158,9 @@ __global__ static void __launch_bounds__(WARPS *WARP, SIZE <= 64 ? 3 : 2)
                     dp.block[n][i] = p * (dp.block[n][i] - own_delta[i / 2]);
                 }
             if (pass == 1)
-                multiply_by_columns<FP16, TILE, SIZE>(share, dp, tiles.stage[now].first);
-            __syncthreads();
-        }
+                multiply_by_columns<FP16, TILE, SIZE>(share, dp, stage.first);
+        };
+        stream_keys(shape, head, first, k, v, tiles, add);
         if (pass == 0)
             for (int half = 0; half < 2; half++)
                 own_delta[half] = lanes_sum(sum[half], 4);
@@ -206,19 +196,19 @@ __global__ static void __launch_bounds__(WARPS *WARP)
     const auto begin = [&](int64_t query, Stage<TILE, SIZE> &stage) {
         copy_stage<TILE, SIZE>(shape, head.queries, query, bits_below(shape.positions - query), q,
                                dy, stage);
-        return threadIdx.x < TILE ? kept_at(shape, head, query + threadIdx.x, highest, sums, delta)
-                                  : Kept{};
+        return threadIdx.x < TILE ? query_at(shape, head, query + threadIdx.x, highest, sums, delta)
+                                  : Query{};
     };
-    const auto keep = [&](const Kept &kept, Stage<TILE, SIZE> &stage) {
+    const auto keep = [&](const Query &of, Stage<TILE, SIZE> &stage) {
         if (threadIdx.x < TILE) {
-            stage.normal[threadIdx.x] = normal_of(kept);
-            stage.delta[threadIdx.x] = kept.delta;
+            stage.normal[threadIdx.x] = normal_of(of);
+            stage.delta[threadIdx.x] = of.delta;
         }
     };
     int64_t query = used ? queries_begin(shape, first, TILE) : shape.positions;
     keep(begin(query, tiles.stage[0]), tiles.stage[0]);
     for (int now = 0; query < shape.positions; query += TILE, now = !now) {
-        const Kept coming = begin(query + TILE, tiles.stage[!now]);
+        const Query coming = begin(query + TILE, tiles.stage[!now]);
         const Stage<TILE, SIZE> &stage = tiles.stage[now];
         copies_wait();
         __syncthreads();

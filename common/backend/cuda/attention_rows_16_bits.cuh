@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <cmath>
-
 #include "backend/cuda/attention.cuh"
 #include "backend/cuda/tensor_cores.cuh"
 

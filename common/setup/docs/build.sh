@@ -147,6 +147,8 @@ make_readable_aloud() { # FOLDER
         -e 's#<iframe scrolling#<iframe title="drawing" scrolling#; s#<iframe src#<iframe title="search results" src#' \
         -e 's#<((pre|div) class="(fragment|dotgraph)"|table class="markdownTable")#& tabindex="0"#g' \
         -e 's#<th class="(markdownTableHead[A-Za-z]*)"></th>#<td class="\1"></td>#g' {} +
+    sed -i -e 's#^<div class="contents">#<div class="header"><div class="headertitle"><div class="title" role="heading" aria-level="1">Names</div></div></div>\n&#' \
+        -e 's#\(</\?\)h3>#\1h2>#g' "$1"/globals*.html
     sed -i -e 's/id="MSearchField"/& aria-label="Search"/g; s/<div class="sm sm-dox">/<div class="sm sm-dox" role="navigation" aria-label="Menu">/' "$1/menu.js"
 }
 

@@ -275,11 +275,12 @@ def check_readable_aloud(pages):
             wrong += [] if name.startswith("search/") else [f"{name}: no main part"]
             continue
         wrong += [] if ("html", "en") in page.parts else [f"{name}: no language"]
+        wrong += [] if re.search('<h1|aria-level="1"', text_of(f"{SITE}/{name}")) else [f"{name}: no heading of the first level"]
         wrong += [] if all(titled for tag, titled in page.parts if tag == "iframe") else [f"{name}: an iframe without a title"]
     menu, sheet = text_of(f"{SITE}/menu.js"), text_of(f"{SITE}/style.css")
     wrong += [] if menu.count('id="MSearchField"') == menu.count('id="MSearchField" aria-label=') > 0 else ["the search field has no label"]
     wrong += [] if re.search(r"\.textblock a.*text-decoration: underline", sheet) else ["links differ from text by colour alone"]
-    check("each page names its language, its main part and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
+    check("each page names its language, its main part, its heading and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
 
 
 AXE = "axe-playwright-python==0.1.8"  # its wheel has axe-core's script
@@ -298,7 +299,7 @@ def check_axe(folder):
     with zipfile.ZipFile(wheel) as archive:
         script = archive.read("axe_playwright_python/axe.min.js").decode("utf-8")
     wrong = []
-    for name in ("index", "lab06", "group__tensor", "a_call"):
+    for name in ("index", "lab06", "group__tensor", "a_call", "globals"):
         copy = f"{SITE}/axe-{name}.html"
         write(copy, text_of(f"{SITE}/{name}.html").replace("</body>", f"<script>{script}</script>{RUN_AXE}</body>"))
         for width in (1280, 390):

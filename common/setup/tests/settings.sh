@@ -178,11 +178,36 @@ every_variable_is_passed() {
     done
 }
 check "the Makefile passes check.sh every variable that it reads" every_variable_is_passed
+limited() { # limited LIMIT COMMAND...
+    (ulimit "${@:1:2}" && "${@:3}")
+}
+check "a stack too small for compilers is one error" stops "ulimit -s is 64" limited -s 64 make grade LAB=1
+check "so is an address space too small for a rank" stops "ulimit -v is 300000" limited -v 300000 make grade LAB=1
+# ---- what a user's shell may export
+printf 'echo hello\ncd /\n' > rc
+for stray in BASH_ENV="$PWD/rc" CDPATH="$PWD" CDPATH=/:/tmp GREP_OPTIONS=-v POSIXLY_CORRECT=1 PYTHONPATH=/nowhere LC_ALL=xx_YY.UTF-8; do
+    check "$stray changes nothing" stops 'there is no command make tain' env "$stray" make tain
+done
+check "a module of the user's does not stand in for Python's" grep -qF 'did you mean make train' out
+names_environment() {
+    env OUT=x SEED=7 NAME=box TIME=1 DIR=/tmp make LAB=99 grade > out 2>&1
+    grep -qx 'from the environment, not from the command line: \(OUT, SEED\|SEED, OUT\)' out && ! make LAB=99 SEED=7 grade 2>&1 | grep 'from the environment'
+}
+check "settings of the command that come from the environment are named, and no others" names_environment
+elsewhere() {
+    (cd / && stops_here "$OLDPWD")
+}
+stops_here() {
+    ! make -f "$1/Makefile" grade LAB=1 > "$1/out" 2>&1 && [ "$(grep -c '^error: make was started in /, ' "$1/out")" = 1 ] && grep -qF "make -C '$1'" "$1/out" && [ "$(wc -l < "$1/out")" = 3 ]
+}
+check "make -f from another folder is one error" elsewhere
 check "a missing TMPDIR is one error" stops "TMPDIR='/nonexistent' is not a writable folder" env TMPDIR=/nonexistent make grade LAB=1
 check "a missing compiler is one error" stops "there is no compiler, no-such-compiler" make grade LAB=1 CC=no-such-compiler
 mkdir thesis && : > thesis/thesis.txt
 check "make clean removes no folder in which make has built nothing" eval "stops 'make clean would remove thesis' env BUILD=thesis make clean && [ -e thesis/thesis.txt ]"
 check "nor the labs" eval "stops 'make clean would remove labs' make clean BUILD=labs && [ -e labs/01-duplication-allreduce ]"
+check "BUILD with its whole path names its files as without, so that make finds their headers" \
+    [ "$(make -n BUILD="$PWD/other" "$PWD/other/float/common/base/run.o" | grep -o -- "-o [^ ]*")" = "-o other/float/common/base/run.o" ]
 check "a build folder that cannot be created is one error" stops "the folder /proc/build is not writable" make grade LAB=1 BUILD=/proc/build
 
 if unshare -rm mount -t tmpfs none build 2> /dev/null; then
@@ -192,6 +217,15 @@ if unshare -rm mount -t tmpfs none build 2> /dev/null; then
 else
     echo "skip - a build folder on a full disk is one error: this user may mount nothing (unshare -rm)"
 fi
+
+# fits_a_terminal COMMAND: its error has lines of more than 80 characters, but not on a terminal.
+fits_a_terminal() {
+    ! bash -c "$1" > out 2>&1 && [ "$(LC_ALL=C.UTF-8 wc -L < out)" -gt 80 ] && tr -s ' \n' ' ' < out > words
+    script -qec "$1" /dev/null < /dev/null 2>&1 | tr -d '\r' > out
+    [ "$(LC_ALL=C.UTF-8 wc -L < out)" -le 80 ] && tr -s ' \n' ' ' < out | cmp - words
+}
+check "on a terminal, an error of make fits 80 columns" fits_a_terminal "make --silent progress LAB=6"
+check "on a terminal, an error of a Python script fits 80 columns" fits_a_terminal "make --silent plot METRICS=none.jsonl OUT=a-picture-with-a-rather-long-name-of-a-kind-that-is-not-known.jpeg"
 
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # replaces the link by a copy

@@ -130,9 +130,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         refused(f"--{option} does not replace {name}", [words, "name another file"], 2, "--tp", 2, f"--{option}", f"{folder}/{name}")
     check(os.path.getsize(kept) == len(earlier) and os.path.islink(f"{folder}/link"), "the files are as they were", str(os.listdir(folder)))
     for one in "new", "kept.jsonl":
-        refused(f"METRICS={one} and TRACE=./{one} are one file", ["METRICS and TRACE name the same file"], 2, "--tp", 2, "--metrics", f"{folder}/{one}", "--trace",
+        refused(f"METRICS={one} and TRACE=./{one} are one file", ["METRICS and TRACE name the same path"], 2, "--tp", 2, "--metrics", f"{folder}/{one}", "--trace",
                 f"{folder}/./{one}")
     check(not os.path.exists(f"{folder}/new"), "a refused run creates no metrics")
+    refused("SAVE and METRICS with the same new path are refused", ["METRICS and SAVE name the same path"], 2, "--tp", 2, "--metrics", f"{folder}/new", "--save", f"{folder}/./new")
+    refused("also in a run without its data", ["nowhere.csv"], 2, "--tp", 2, "--metrics", f"{folder}/new", "--data", f"{folder}/nowhere.csv")
+    subprocess.run([f"{BUILD}/train", "--dry", "1", "--metrics", f"{folder}/new"], cwd=ROOT, check=False)
+    check(not os.path.exists(f"{folder}/new"), "neither leaves a file or a folder")
     refused("a cache that cannot be written is refused", ["cache"], 2, "--tp", 2, "--cache", "/proc/nowhere")
     refused("a run that does not fit in MEM is refused, with what the memory holds",
             ["do not fit", "weights", "gradients", "optimiser", "activations"], 2, "--tp", 2, "--mem", "2M", "--hidden-dim",

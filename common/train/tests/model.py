@@ -46,6 +46,8 @@ refused("an unknown schedule is refused", "SCHEDULE cannot be 'gpip'", SCHEDULE=
 refused("an AVERAGE of no steps is refused", "AVERAGE cannot be '0'", AVERAGE="0")
 refused("averages with a sharded optimiser are refused", "ZERO=1 cannot be combined with AVERAGE=4", ZERO="1", AVERAGE="4")
 refused("a layout that does not fit is refused", "no layout of 4 ranks", NTASKS="4", TP="3", CLUSTER="dgx-2h")
+refused("so is one of a large prime number, at once", "no layout of 999999937 ranks", NTASKS="999999937", CLUSTER="dgx-2h")
+refused("also before this machine is measured", "no layout of 7 ranks", NTASKS="7")
 
 refused("more stages than LAYERS are refused", "PP=3", NTASKS="6", PP="3", LAYERS="2", CLUSTER="dgx-2h")
 run = said(NTASKS="6", PP="3", MICRO="3", CLUSTER="dgx-2h")

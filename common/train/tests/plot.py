@@ -53,6 +53,8 @@ def main(folder):
     columns = [line.find("*") for line in lines if "*" in line]
     check(len(columns) > 3 and columns == sorted(columns), "a falling loss is drawn downwards from left to right", "\n".join(lines))
 
+    check(any("G" in line for line in lines), "the test loss after the last step is drawn, too", "\n".join(lines))
+
     same = written(folder, "same.jsonl", lambda step: 1 - step / 50)
     lines = [line for line in plot(folder, METRICS=f"{falls} {same} {rises}").stdout.splitlines() if "|" in line]
     counts = [sum(line.count(letter) for line in lines) for letter in "ABC"]
@@ -127,6 +129,11 @@ def main(folder):
         done = subprocess.run(["python3", "common/plot/plot.py"], cwd=ROOT, env={**os.environ, "METRICS": shlex.quote(titled), "OUT": picture, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False)
         texts = ["".join(text.itertext()).strip() for text in xml.etree.ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
         check(done.returncode == 0 and not os.path.exists(owned) and name.replace("\n", " ") in texts, f"the title of a curve is its file's name, {name!r}", f"{done.stderr}{texts}")
+    with open(os.path.join(folder, "json.py"), "w", encoding="utf-8") as file:
+        file.write("raise SystemExit('not the module of Python')\n")
+    for name, value in {"PYTHONPATH": folder, "PYTHONHOME": folder, "PYTHONSTARTUP": "json.py"}.items():
+        done = subprocess.run(["make", "--silent", "plot", f"METRICS={falls}"], cwd=ROOT, env={**os.environ, name: value}, capture_output=True, text=True, check=False)
+        check(done.returncode == 0 and not done.stderr, f"{name} does not reach the kit's own programs", done.stderr)
     odd = os.path.join(folder, "it's a \"curve\".svg")
     check(plot(folder, METRICS=falls, OUT=odd).returncode == 0 and os.path.getsize(odd) > 1000, "a picture's name may contain quotes")
 

@@ -60,7 +60,7 @@ check("products on an emulated GPU have a row in each precision", {f"kernel: lin
       sorted(measured))
 check("collectives on an emulated GPU go through MPI and NCCL", {f"collective: all_reduce, 4 KiB per rank, {how}" for how in
       ("2 ranks through MPI", "1 rank through NCCL", "2 ranks through NCCL")} <= set(measured), sorted(measured))
-check("the labs' stack on one rank is compared with the model before the labs", re.search(r"one rank bf16, its time / that of the model before the labs .* 1\.02", done.stdout),
+check("the labs' stack on one rank is compared with the serial stack", re.search(r"one rank bf16, its time / that of the serial stack .* 1\.02", done.stdout),
       done.stdout)
 check("launch gaps are reported, or why they are not", "launch gaps are not measured" in done.stdout or "neither kernels nor copies run" in done.stdout, done.stdout)
 
@@ -80,7 +80,7 @@ check("TRANSPORT=nccl has no rows over MPI", set(gpu.Bench(BUILD, work, "emulate
       == {"one rank nccl", "tp2 nccl", "dp2 nccl"})
 
 twin = script("twin", 'case $1 in -c) echo 2.99-fake ;; *) echo "$*" >> "$0.calls"; echo \'{"torch": "2.99-fake", "seconds": [9, 9, 0.02], "device_bytes": 7e6}\' ;; esac\n')
-cases = {one.name(): one for one in (case, gpu.Case("2x64-16", "before the labs", "bf16"))}
+cases = {one.name(): one for one in (case, gpu.Case("2x64-16", "serial stack", "bf16"))}
 turns = iter([{"seconds": [9, 9, 0.025], "bytes": 5e6}, {"seconds": [9, 9, 0.02], "bytes": 5e6}] * 2)
 with unittest.mock.patch.object(bench, "run", lambda _: next(turns)), contextlib.redirect_stdout(io.StringIO()) as said:
     rows = bench.show(cases, bench.measure(2, peers.find_on_gpu([twin]), cases))
@@ -89,7 +89,7 @@ with open(twin + ".calls", encoding="utf-8") as file:
 check("PyTorch runs the step of one rank, eager and compiled, alternating", asked == [["bf16", "cuda-eager"], ["bf16", "cuda-compiled"]] * 2, asked)
 lines = {line.split("  ")[1]: line.split() for line in said.getvalue().splitlines() if line.startswith("  2x64")}
 check("PyTorch's time relative to the kit's is shown with its target", lines["2x64-16 one rank bf16, PyTorch 2.99-fake compiled"][-3:] == ["0.80", "1", "missed"], said.getvalue())
-check("a stack a quarter slower than the model before the labs misses its target", re.search(r"before the labs .*1\.250\s+1\.02\s+missed", said.getvalue()), said.getvalue())
+check("a stack a quarter slower than the serial stack misses its target", re.search(r"serial stack .*1\.250\s+1\.02\s+missed", said.getvalue()), said.getvalue())
 check("every target on a GPU belongs to a row", set(aims.MFU) <= {gpu.Case(model, layout, amp).name() for model in gpu.MODELS for layout in gpu.LAYOUTS for amp in gpu.AMPS})
 
 check("time is idle if no span covers it, however the spans overlap", idle.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1) == 8, idle.busy([(0, 4), (2, 5), (2, 3), (8, 12)], 1))

@@ -65,7 +65,7 @@ ends("so does a stream that accepts no more work", "over NCCL, rank 0 patient",
 for call, what in (("1", "joining #0 of group world"), ("2", "split #0 of group world/0"), ("9", "all_reduce")):
     ends(f"a call that does not return from NCCL ends the run, and a rank is named: {what}", "over NCCL", ["has waited ", " seconds within NCCL", what],
          ["BALISE_NCCL_TIMEOUT"], EMULATED_NCCL_STUCK=call, BALISE_NCCL_TIMEOUT="5")
-ends("an NCCL without ncclCommSplit is one error", "over NCCL", ["is 2.17.0, older", "2.28.0", "with, without ncclCommSplit"], ["TRANSPORT=mpi"],
+ends("an NCCL without ncclCommSplit is one error", "over NCCL", ["is 2.17.0, older", "2.28.9", "with, without ncclCommSplit"], ["TRANSPORT=mpi"],
      EMULATED_NCCL_VERSION="21700")
 ends("so is an NCCL older than the one with which the kit was built", "over NCCL", ["is 2.20.3, older"], ["LD_LIBRARY_PATH"], silent=["ncclCommSplit"],
      EMULATED_NCCL_VERSION="22003")
@@ -81,5 +81,7 @@ on("over NCCL")
 few = run(4, *MODEL, "--tp", 2, EMULATED_GPUS="3")
 check(few.returncode == 0 and few.stdout.count("transport MPI via the host: 4 ranks share 3 GPUs") == 1 and "error" not in few.stderr,
       "ranks that share GPUs communicate through MPI, and a line says so", few.stdout + few.stderr)
+older = run(2, *MODEL, "--tp", 2, EMULATED_NCCL_VERSION="22803")
+check(older.returncode == 0 and "transport NCCL" in older.stdout, "an older patch release of NCCL suffices", older.stdout + older.stderr)
 enough = run(4, *MODEL, "--tp", 2).stdout
 check("transport NCCL" in enough, "ranks with a GPU each communicate through NCCL, and a line says so", enough)

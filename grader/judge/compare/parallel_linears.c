@@ -65,9 +65,14 @@ RowParallelLinear row_parallel_linear_new(Builder *b, int in, int out, bool inpu
 
 Tensor *row_parallel_linear_forward(const RowParallelLinear *layer, Tensor *x, const Mesh *mesh)
 {
+    const Case *c;
     if (!layer->input_is_parallel)
         x = scattered(x);
-    return biased(x, layer->weight, layer->bias);
+    if (mistake_now(&c) != PRODUCT_OVER_RANKS)
+        return biased(x, layer->weight, layer->bias);
+    Tensor *y = linear(x, layer->weight);
+    scale(y, 1.0f / (float)c->tp);
+    return add_bias(y, layer->bias);
 }
 
 QueryKeyValue query_key_value_new(Builder *b, int hidden)

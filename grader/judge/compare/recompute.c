@@ -48,6 +48,7 @@ Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_
                         : mistake == BACKWARD_FROM_RESULT ? y
                                                           : dy);
     return mistake == GRADIENT_OF_RESULT       ? dy
+           : mistake == GRADIENT_IS_INPUT      ? again
            : mistake == GRADIENT_OF_RESULT_TOO ? add(dy, leaf_gradient(again))
                                                : leaf_gradient(again);
 }

@@ -140,9 +140,17 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                                TERM_OFF_TAPE);
 }
 
+/* The dropout of a half, or of the other half under the mistake other_dropout. */
+static const Dropout *dropout_of(const SequenceBlock *layer, int half)
+{
+    return (half == ATTENTION) != half_now(half)->other_dropout ? layer->dropout1 : layer->dropout2;
+}
+
 /* The result of a half's layers, or of the other half's layers under the mistake other_layers. */
 static Tensor *partial(const SequenceBlock *layer, Tensor *all, Tensor *mask, int half)
 {
+    if (half_now(half)->drops == ARGUMENT)
+        all = dropout(dropout_of(layer, half), all);
     return (half == ATTENTION) != half_now(half)->other_layers
                ? attention_partial(layer->attention, all, mask)
                : feed_forward_partial(layer->feed_forward, all);
@@ -151,8 +159,7 @@ static Tensor *partial(const SequenceBlock *layer, Tensor *all, Tensor *mask, in
 static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int half)
 {
     const Half *change = half_now(half);
-    const Dropout *drop =
-        (half == ATTENTION) != change->other_dropout ? layer->dropout1 : layer->dropout2;
+    const Dropout *drop = dropout_of(layer, half);
     y = block_normed(y, change);
     if (change->drops == RESIDUAL)
         x = dropout(drop, x);

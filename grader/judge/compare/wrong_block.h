@@ -31,6 +31,7 @@ typedef enum Dropped {
     RESULT,   /**< on the result of this half, as it must */
     SUM,      /**< on the residual sum */
     RESIDUAL, /**< on what the result is added to */
+    ARGUMENT, /**< on what the layers of this half read */
 } Dropped;
 
 /** How many times dropout is applied. */

@@ -1,4 +1,4 @@
-/* The plain layers' operations as the judge runs them: each commits the mistake of the current
+/* The plain layers' operations as the judge runs them: each makes the mistake of the current
  * suspect. */
 #include <math.h>
 

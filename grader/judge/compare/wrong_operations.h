@@ -55,9 +55,9 @@ Tensor *norm_with_gradients_of_first(const LayerNorm *layer, Tensor *x,
 /** A mask [B,S] with the ones of each sample moved to its beginning. */
 Tensor *as_length(Tensor *mask);
 
-/** Makes the judge's operations commit this mistake (NO_MISTAKE: none) until suspect_end(). */
+/** Makes the judge's operations make this mistake (NO_MISTAKE: none) until suspect_end(). */
 void suspect_begin(int mistake, const Case *c);
 /** Makes the operations correct again. */
 void suspect_end(void);
-/** Returns the mistake that the operations commit, and sets *c to the case. */
+/** Returns the mistake that the operations make, and sets *c to the case. */
 int mistake_now(const Case **c);

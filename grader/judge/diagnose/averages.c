@@ -59,14 +59,8 @@ static bool only_first_divided(const Evidence *e)
 /* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
 bool summed_elsewhere(const Evidence *e)
 {
-    const Label round = label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step);
-    const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, round);
-    double sent = 0;
-    for (int rank = 0; want && e->want->label.of == A_BUCKET && rank < e->c->world; rank++) {
-        const Entry *got = entry_of_rank(e->trial, rank, TRAFFIC, round);
-        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
-    }
-    return sent > 0 && sent >= numbers_of(want)[0] - 0.5 &&
+    return e->want->label.of == A_BUCKET &&
+           have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step)) &&
            says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
                      "sum must be in bucket->gradients itself, where "
                      "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));

@@ -32,8 +32,11 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
         return _("there is a gap in `mine`: an element within the returned length was not written");
     if (row != ORDER_MARK)
         return _("the sampler reads a row that the data does not have");
-    if (!order || order->count == 0 || (rank == 0 && at == 0))
-        return _("the sampler reads `order` before it is filled: permutation() fills it");
+    if (!order || order->count == 0)
+        return _("the sampler reads `order`, which this call has not filled: permutation() fills "
+                 "it, once for each epoch");
+    if (rank == 0 && at == 0)
+        return _("the sampler reads `order` before permutation() fills it, or outside of it");
     return deal->tail == PAD && deal->rows < replicas_of(t->c)
                ? _("the sampler reads past the end of `order`: with fewer rows than replicas, PAD "
                    "starts again at its beginning several times")
@@ -52,21 +55,22 @@ static const char *wrong_record(const Trial *t, const Deal *deal, int rank, cons
     return NULL;
 }
 
-/* What is wrong with the returned length? With EVERY_ROW_ONCE, any of the replicas may read fewer
- * rows. */
-static const char *wrong_length(const Trial *t, const Deal *deal, const Entry *mine)
+/* What is wrong with the length that this rank returned? With EVERY_ROW_ONCE, any of the replicas may
+ * read fewer rows. Valid until the next call. */
+static const char *wrong_length(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
+    static char text[320];
     int64_t dp = replicas_of(t->c), length = length_of(mine),
             right = deal->tail == PAD ? (deal->rows + dp - 1) / dp : deal->rows / dp;
     if (deal->tail == EVERY_ROW_ONCE || length == right)
         return NULL;
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
-    return deal->tail == PAD
-               ? _("replicas get different numbers of rows, or too few: PAD gives each "
-                   "replica rows/dp rows, rounded up; otherwise the last average waits for ever")
-               : _("replicas get different numbers of rows, or too many: DROP gives each "
-                   "replica rows/dp rows, rounded down; otherwise the last average waits for ever");
+    snprintf(text, sizeof text, _("replica %d gets %lld rows in place of %lld: %s"),
+             rank / t->c->tp, (long long)length, (long long)right,
+             deal->tail == PAD ? _("PAD gives each replica rows/dp rows, rounded up")
+                               : _("DROP gives each replica rows/dp rows, rounded down"));
+    return text;
 }
 
 /* Describes writes before the start or after the end of `order` or `mine`. Valid until the next
@@ -120,16 +124,27 @@ const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* After the last row of the order, PAD continues with the first. Is each row read as often as that
- * requires? True if `order` does not hold all rows. */
-static bool pads_from_the_start(const Trial *t, const Dealt *dealt)
+/* After the last row of the order, PAD continues with the first. Names two rows that are not read as
+ * often as that requires. NULL also if `order` does not hold all rows. Valid until the next call. */
+static const char *pads_otherwise(const Trial *t, const Dealt *dealt)
 {
+    static char text[320];
     int64_t rows = dealt->deal.rows, dp = replicas_of(t->c), end = (rows + dp - 1) / dp * dp;
+    int64_t often = -1, seldom = -1;
     const double *order = order_of(t, &dealt->deal, 0);
-    for (int64_t i = 0; order && i < rows; i++)
-        if (dealt->times[(int)order[i]] != (end - i + rows - 1) / rows)
-            return false;
-    return true;
+    for (int64_t i = rows - 1; order && i >= 0; i--) {
+        const int64_t more = dealt->times[(int)order[i]] - (end - i + rows - 1) / rows;
+        often = more > 0 ? i : often;
+        seldom = more < 0 ? i : seldom;
+    }
+    if (often < 0 || seldom < 0)
+        return NULL;
+    snprintf(text, sizeof text,
+             _("PAD must repeat the first rows of this epoch's order, one after the other, until "
+               "the round is full: here order[%lld] is read too often, and order[%lld] not often "
+               "enough"),
+             (long long)often, (long long)seldom);
+    return text;
 }
 
 /* Does DROP leave out the end of the order, whichever replica reads the rest? True if `order` does
@@ -169,13 +184,14 @@ static const char *wrong_together(const Trial *t, Dealt *dealt)
     if (missing > 0 && twice > 0 && shared == 0)
         return _(
             "a replica reads some of its rows several times, and some rows are read by no replica");
+    if (dealt->deal.tail == EVERY_ROW_ONCE && twice > 0 && shared == 0)
+        return _("a replica reads some of its rows several times: in evaluation each row counts "
+                 "once");
     if (dealt->deal.tail == PAD && missing > 0)
         return _("some rows are read by no replica, and others by several: different replicas read "
                  "the same rows");
     if (dealt->deal.tail == PAD)
-        return pads_from_the_start(t, dealt) ? NULL
-                                             : _("PAD must repeat the first rows of this epoch's "
-                                                 "order, but other rows are repeated");
+        return pads_otherwise(t, dealt);
     if (twice > 0)
         return dealt->deal.tail == DROP
                    ? _("different replicas read the same rows")
@@ -241,7 +257,7 @@ static const char *wrong_deal(const Trial *t, Dealt *dealt)
 {
     const char *wrong = wrong_on_ranks(t, dealt);
     for (int rank = 0; !wrong && rank < t->c->world; rank++)
-        wrong = wrong_length(t, &dealt->deal, dealt->of[rank]);
+        wrong = wrong_length(t, &dealt->deal, rank, dealt->of[rank]);
     if (!wrong)
         wrong = wrong_together(t, dealt);
     if (!wrong)

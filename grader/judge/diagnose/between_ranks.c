@@ -19,7 +19,8 @@ bool right_on_first_rank(const Evidence *e)
     if (e->trial->rank == 0 || !first ||
         !close_to(numbers_of(first), e->right, 1, e->count, e->tolerance))
         return false;
-    return first_ones_right(e) || says(e, _("the result is right on the first rank only"));
+    return first_ones_right(e) ||
+           says(e, _("the result is right on rank 0, but not on rank %d"), e->trial->rank);
 }
 
 static bool calls_scan(const Calls *calls)
@@ -115,8 +116,9 @@ bool ranks_differ(const Evidence *e)
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance))
             return says(
-                e, _("ranks no longer agree on a tensor that should be the same everywhere: each "
-                     "has its own part of the sum, or drew its own random numbers"));
+                e,
+                _("ranks no longer agree on a tensor that should be the same everywhere: each may "
+                  "have its own part of a sum, or have drawn its own random numbers"));
     }
     return false;
 }

@@ -205,7 +205,7 @@ static bool wrong_times(const Evidence *e, const Brought *b, const double times[
     if (is_near(times[odd], 0))
         return says(
             e,
-            _("the contribution of rank %d is missing%s: the exchange does not reach every rank"),
+            _("the contribution of rank %d is missing%s: it does not reach this rank, or is not added"),
             odd, others);
     if (e->want->check != GRADIENT && (passes_on_sums(e, times, 1) || passes_on_sums(e, times, -1)))
         others = _(": a rank passes on its running sum, and so sends again what it has sent "
@@ -230,8 +230,8 @@ bool made_of_contributions(const Evidence *e)
     return found;
 }
 
-/* Finds the share of each replica in the first mean of a run, and tells the one that differs
- * most from its share of the rows. */
+/* Finds the share of each replica in the first mean of a run, and reports the one that differs most
+ * from its share of the rows. */
 bool rows_do_not_give_shares(const Evidence *e)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);

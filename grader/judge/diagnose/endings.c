@@ -98,6 +98,21 @@ static bool has_sent_here(const Calls *calls, int rank)
     return false;
 }
 
+/* Does each rank wait to receive from the rank to which its last send in this call goes? */
+static bool receive_from_receiver(const Calls *calls)
+{
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const Call *in = call_of_rank(calls, rank), *sent = NULL;
+        for (int64_t i = 0; in && i < calls->rank[rank].count; i++)
+            if (calls->rank[rank].call[i].to >= 0 &&
+                label_equal(&calls->rank[rank].call[i].where, &in->where))
+                sent = &calls->rank[rank].call[i];
+        if (!sent || sent->completed || sent->to != waits_to_receive_from(calls, rank))
+            return false;
+    }
+    return true;
+}
+
 /* Appends a sentence if each rank of a ring waits for the next one to receive, or to send. */
 static void append_ring_of_waits(const Trial *t, char *text, size_t size)
 {
@@ -105,6 +120,13 @@ static void append_ring_of_waits(const Trial *t, char *text, size_t size)
     for (int rank = 0; rank < calls->ranks; rank++) {
         const int sends = ring_of_waits(calls, rank, waits_to_send_to),
                   receives = ring_of_waits(calls, rank, waits_to_receive_from);
+        if (!sends && receives > 2 && receive_from_receiver(calls)) {
+            append(
+                text, size,
+                _("each rank sends to one neighbour and waits to receive from the same one, which "
+                  "sends to the next: receive from the other neighbour\n"));
+            return;
+        }
         if (!sends && (!receives || has_sent_here(calls, rank)))
             continue;
         append(text, size,
@@ -148,7 +170,8 @@ static void append_crossing_waits(const Trial *t, char *text, size_t size)
                : in->rule == LOCAL
                    ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. Wait for "
-                       "the sends at the end of the step (stage_sends_finish)\n")
+                       "the sends only at the end of the step (stage_sends_finish), not after each "
+                       "of them\n")
                    : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
                        "and each receives only after its own send has been received. A send "
                        "that is only started (stage_send_start) does not wait\n"),
@@ -211,28 +234,46 @@ static void list_ranks(uint64_t ranks, char *text, size_t size)
         }
 }
 
-/* Writes who waits for whom, if every rank that others wait for has left the case.
+/* Does every chain of ranks that wait for each other end with ranks that have left the case? */
+static bool chains_end(const uint64_t lacks[], int ranks, uint64_t left)
+{
+    uint64_t before;
+    do {
+        before = left;
+        for (int rank = 0; rank < ranks; rank++)
+            left |= lacks[rank] & ~left ? 0 : (uint64_t)1 << rank;
+    } while (left != before);
+    return left + 1 == (uint64_t)1 << ranks;
+}
+
+/* Writes who waits for whom, if all wait for ranks that have left the case, directly or in a chain.
  * @return false if ranks wait for each other */
 static bool wait_for_those_who_left(const Calls *calls, char *text, size_t size)
 {
-    uint64_t waiting = 0, lacked = 0;
+    uint64_t lacks[MAX_RANKS] = {0}, waiting = 0, lacked = 0, left = 0;
     char those[64], who_left[64];
     for (int rank = 0; calls && rank < calls->ranks; rank++) {
-        if (calls->rank[rank].left)
-            continue;
-        const uint64_t ranks = ranks_lacked(calls, rank);
-        if (!ranks)
+        const uint64_t one = (uint64_t)1 << rank;
+        lacks[rank] = calls->rank[rank].left ? 0 : ranks_lacked(calls, rank);
+        if (!calls->rank[rank].left && !lacks[rank])
             return false;
-        waiting |= (uint64_t)1 << rank;
-        lacked |= ranks;
+        *(lacks[rank] ? &waiting : &left) |= one;
+        lacked |= lacks[rank];
     }
-    if (!lacked || lacked & waiting)
+    if (!lacked || !chains_end(lacks, calls->ranks, left))
         return false;
+    const bool in_chain = lacked & waiting;
+    lacked &= left;
     list_ranks(waiting, those, sizeof those);
     list_ranks(lacked, who_left, sizeof who_left);
     const bool one_left = !(lacked & (lacked - 1));
     snprintf(text, size,
-             waiting & (waiting - 1)
+             in_chain ? one_left
+                            ? _("ranks %s wait for ever for rank %s, which has left the case, or "
+                                "for a rank that waits for it")
+                            : _("ranks %s wait for ever for ranks %s, which have left the case, or "
+                                "for a rank that waits for them")
+             : waiting & (waiting - 1)
                  ? one_left ? _("ranks %s wait for ever for rank %s, which has left the case")
                             : _("ranks %s wait for ever for ranks %s, which have left the case")
              : one_left ? _("rank %s waits for ever for rank %s, which has left the case")
@@ -277,7 +318,8 @@ void ending_text(const Trial *t, char *text, size_t size)
     append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         append_cause_of_refusal(t, text, size);
-        if (miscut_parameter(t, cause, sizeof cause))
+        if (miscut_parameter(t, cause, sizeof cause) ||
+            misdeclared_parameter(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
         append_mismatch(t, text, size);

@@ -65,7 +65,8 @@ bool not_a_number(const Evidence *e)
             return says(e, is_under_way(e->is[i])
                                ? _("a buffer was read before the message or the sum that fills it "
                                    "was complete: wait for it first (pending_wait, MPI_Wait)")
-                               : _("the result contains NaN: 0 was divided by 0, or a part of it "
+                               : _("the result contains NaN: 0 was divided by 0, or a logarithm or "
+                                   "a root taken of a negative number, or a part of it "
                                    "was never computed, or was read before it was computed or "
                                    "after its memory was freed (SAN=1 finds that line)"));
     return false;
@@ -91,7 +92,7 @@ bool input_altered(const Evidence *e)
 static bool used_on_another_rank(const Evidence *e)
 {
     const Trial *t = e->trial;
-    for (int rank = 0; rank < t->c->tp; rank++) {
+    for (int rank = 0; rank < t->c->tp && e->got->placement_kind != SHARD; rank++) {
         const Entry *other = entry_of_rank(t, rank, VALUES, e->want->label);
         for (int64_t i = 0; rank != t->rank && other && i < other->count; i++)
             if (numbers_of(other)[i] != 0)
@@ -161,14 +162,15 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Does a sum include more ranks than a tp group? */
-static bool sums_beyond_tp(const Evidence *e)
+/* Does a sum include more ranks than this, in passes of this direction or, with 0, in any pass? */
+static bool sums_beyond(const Evidence *e, int ranks, What pass)
 {
     const Calls *calls = e->trial->outcome->calls;
     for (int rank = 0; calls && rank < e->c->world; rank++)
         for (int64_t i = 0; i < calls->rank[rank].count; i++) {
             const Call *call = &calls->rank[rank].call[i];
-            if (call->rule == REDUCTION && __builtin_popcountll(call->members) > e->c->tp)
+            if (call->rule == REDUCTION && __builtin_popcountll(call->members) > ranks &&
+                (!pass || call->where.what == (int)pass))
                 return true;
         }
     return false;
@@ -181,9 +183,11 @@ bool multiple(const Evidence *e)
     const Lab *lab = e->trial->result->lab;
     const bool of_replicas = lab->over_replicas || lab->over_stages;
     const double replicas = of_replicas ? replicas_of(c) : 1,
-                 others = !of_replicas && sums_beyond_tp(e) ? replicas_of(c) : 1;
+                 others = !of_replicas && sums_beyond(e, c->tp, 0) ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
-    bool copy = is_operation(e->want, F) && e->want->label.what == OUTPUT_OF;
+    const bool output = e->want->label.what == OUTPUT_OF, copy = is_operation(e->want, F) && output,
+               sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF) &&
+                      (e->has_note || !alike_on_ranks(c)); /* sums of whole tensors are noted */
     const struct {
         double factor;
         const char *says;
@@ -193,8 +197,10 @@ bool multiple(const Evidence *e)
         {c->tp, copy ? N_("it is %g times the expected one: duplication (f) copies in the forward "
                           "pass and sums in the backward pass; check which of f and g communicates "
                           "in which direction")
-                     : N_("it is %g times the expected one, once for each rank: it is summed over "
-                          "the ranks although it was already complete")},
+                : !sums
+                    ? N_("it is %g times the expected one: it is counted once for each rank")
+                    : N_("it is %g times the expected one, once for each rank: it is summed over "
+                         "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
          N_("it is %g times the expected one: it is summed over the ranks two times too many")},
         {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
@@ -274,7 +280,8 @@ bool added_up_over_ranks(const Evidence *e)
         if (!(fabs(e->is[i] - sum) <= 4 * e->tolerance))
             return false;
     }
-    return says(e, e->want->label.of == A_PARAMETER
+    return after_wrong_forward(e) ||
+           says(e, e->want->label.of == A_PARAMETER
                        ? _("the parts of different ranks were added, but they are different "
                            "elements of the parameter")
                        : _("the parts of different ranks were added, but they are different "

@@ -14,6 +14,7 @@ typedef struct Evidence {
     const double *right;     /**< the same part of the expected numbers */
     int64_t count;
     double tolerance; /**< the largest error that rounding explains */
+    bool has_note;    /**< a broken placement rule may be the cause */
     char *text;       /**< receives the sentence that names the cause */
     size_t size;      /**< bytes of `text` */
     /* The results of one pass over the numbers: see look_over(). */
@@ -65,6 +66,9 @@ Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple
 double rows_of_replica(const Evidence *e, int replica);
 /** Lab 16: those of all replicas. */
 double rows_of_average(const Evidence *e);
+
+/** Have the ranks sent as many numbers in this call as it needs, and more than none? */
+bool have_sent_enough(const Trial *t, Label call);
 
 /** Is this a parameter after a step with a wrong gradient? */
 bool follows_wrong_gradient(const Trial *t, const Entry *want);

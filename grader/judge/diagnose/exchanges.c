@@ -125,7 +125,7 @@ void compare_overlap(Trial *t)
         const char *line = line_of(call->address);
         fail(t, COMMUNICATION, IN_CALLS,
              _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
-               "nothing overlaps: start the sum there (group_all_reduce_start), and wait in "
+               "nothing overlaps: only start the sum there (group_all_reduce_start), and wait in "
                "buckets_finish (rank %d, %s)"),
              line[0] ? _(" at ") : "", line, rank, t->sizes);
         return;
@@ -242,4 +242,15 @@ void left_over(Trial *t, const Entry *entry)
              _("a %s was created %.0f times%s%s and never freed: each pass leaks more of them, and "
                "MPI has only a limited number (rank %d, %s)"),
              _(name), times, at, line, t->rank, t->sizes);
+}
+
+bool have_sent_enough(const Trial *t, Label call)
+{
+    const Entry *want = find_entry(t->expected.all, TRAFFIC, call);
+    double sent = 0;
+    for (int rank = 0; want && rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, TRAFFIC, call);
+        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+    }
+    return sent > 0 && sent >= numbers_of(want)[0] - 0.5;
 }

@@ -24,6 +24,7 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;
     const Problem *first = NULL;
+    const void *address = NULL; /* of the call that broke the first one */
     int count = 0;
     text[0] = '\0';
     while (count < 2 && (entry = next_entry(t->outcome->wrote[t->rank], entry))) {
@@ -31,12 +32,14 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
                                          !follows_wrong_gradient(t, want)
                                      ? problem_of(entry)
                                      : NULL;
-        if (!problem || (first && (!is_about_f(problem) || !strcmp(problem->hint, first->hint))))
+        if (!problem || (first && (!is_about_f(problem) || entry->address == address ||
+                                   !strcmp(problem->hint, first->hint))))
             continue;
         const char *line = line_of(entry->address);
         append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,
                line[0] ? _(", at ") : "", line, _("HINT: "), problem->hint);
         first = problem;
+        address = entry->address;
         count++;
     }
     return count > 0;
@@ -79,7 +82,7 @@ static bool lost_rows(Shape is, const Entry *want)
     return rest && is.size[0] < right.size[0];
 }
 
-/* Has the scatter cut along one dimension, and the gather that follows joined along another? */
+/* Has the scatter split along one dimension, and the gather that follows joined along another? */
 static bool cut_elsewhere(const Case *c, Shape is, const Entry *want, char *text, size_t size)
 {
     int cut = -1, joined = -1;
@@ -259,6 +262,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
                       .right = right,
                       .count = got->count,
                       .tolerance = tolerance,
+                      .has_note = has_note,
                       .text = text,
                       .size = size};
         look_over(&e);

@@ -104,12 +104,37 @@ static bool summed_over_other_axes(const Evidence *e)
     return false;
 }
 
+/* Do all squares of one kind count several times, or are they divided? */
+static bool squares_count_otherwise(const Evidence *e)
+{
+    const double shards = summed(e, grid_shards, TENSOR | PIPELINE),
+                 whole = summed(e, grid_whole, PIPELINE), pp = e->c->pp;
+    if (pp > 1 && is_number(e, sqrt(pp * summed(e, grid_shards, TENSOR | DATA | PIPELINE) + whole)))
+        return says(e, _("the squares of the shards are summed over the world, which has other "
+                         "replicas and stages: sum them over mesh->tp"));
+    for (int kind = 0; kind < 2; kind++) {
+        const double mine = kind ? whole : shards, other = kind ? shards : whole,
+                     times = (e->is[0] * e->is[0] - other) / mine,
+                     n = round(times > 1 ? times : 1 / times);
+        if (n > 1 && n <= MAX_RANKS && is_number(e, sqrt(other + mine * (times > 1 ? n : 1 / n))))
+            return says(e,
+                        times > 1
+                            ? _("%s count %.0f times: the square of each number must count once")
+                            : _("%s are divided by %.0f: the square of each number must count "
+                                "once"),
+                        which(!kind, kind), n);
+    }
+    return false;
+}
+
 bool norm_is_wrong(const Evidence *e)
 {
     const double right = e->right[0], pp = e->c->pp;
     if (e->want->check != METRICS || e->want->label.of != THE_NORM || e->count != 1)
         return false;
     if (summed_over_other_axes(e))
+        return true;
+    if (squares_count_otherwise(e))
         return true;
     if (is_number(e, right * right))
         return says(e, _("it is the square of the norm: the root is missing"));

@@ -179,23 +179,22 @@ static bool other_rows(const Evidence *e, const Lookup *l)
                     _("the rows that other ranks have looked up are missing, such as that of id "
                       "%d: all_reduce (g) adds what the ranks have"),
                     id);
+    const bool by_rows = border_of(e->trial, l->table, id).known;
     if (most == 0)
-        return says(
-            e,
-            _("the result is zero for some ids, such as %d: no rank looks them up (each looks up "
-              "those from shard_begin() to before shard_begin() plus the number of its rows), or "
-              "the rows that a rank has found are not added (g)"),
-            id);
+        return says(e, _("the result is zero for some ids, such as %d%s"), id,
+                    by_rows
+                        ? _(": no rank looks them up (each looks up those from shard_begin() to "
+                            "before shard_begin() plus the number of its rows), or the rows that a "
+                            "rank has found are not added (g)")
+                        : "");
     if (most == 1)
-        return says(e,
-                    _("looking up id %d returns row %d of the table: a rank's row 0 is row "
-                      "shard_begin() of the table"),
-                    id, shown[0]);
-    return says(
-        e,
-        _("id %d returns the sum of rows %d and %d of the table: each rank looks up the ids whose "
-          "rows it holds, from shard_begin() on, and returns zeros for all others"),
-        id, shown[0], shown[1]);
+        return says(e, _("looking up id %d returns row %d of the table%s"), id, shown[0],
+                    by_rows ? _(": a rank's row 0 is row shard_begin() of the table") : "");
+    return says(e, _("id %d returns the sum of rows %d and %d of the table%s"), id, shown[0],
+                shown[1],
+                by_rows ? _(": each rank looks up the ids whose rows it holds, from shard_begin() "
+                            "on, and returns zeros for all others")
+                        : "");
 }
 
 /* Adds to `row` what a rank looks up for this id if it takes its rank times the number of its rows for

@@ -10,16 +10,35 @@
  * results of communication. Buffers are rounded up (`small`). */
 static const double slack = 1.1, small = 64;
 
+/* Has the busiest rank multiplied as much more in this backward pass as all segments do in a forward
+ * pass? */
+static bool is_one_run_more(const Trial *t, const Entry *want)
+{
+    Busiest b;
+    Label forward = want->label;
+    forward.what = FORWARD_OF;
+    const Entry *run = find_entry(t->expected.all, WORK, forward);
+    if (!run || !busiest(t, want->label, LINEAR_WORK, &b))
+        return false;
+    const double more = t->c->tp * b.most - numbers_of(want)[LINEAR_WORK];
+    return fabs(more - numbers_of(run)[LINEAR_WORK]) < 0.5;
+}
+
 void compare_work_of_segments(Trial *t, const Entry *want)
 {
     const bool backward = want->label.what == BACKWARD_OF;
     compare_products_of_share(
         t, want,
-        backward ? _("rank %d did %.2f times the multiplications that suffice: a backward pass "
-                     "must run each call of a segment forward once, and backward once\n%s (%s)")
-                 : _("rank %d did %.2f times the multiplications that suffice: a forward pass must "
-                     "run each call of a segment once, and the second run belongs in "
-                     "recompute_backward\n%s (%s)"));
+        !backward
+            ? _("rank %d did %.2f times the multiplications that suffice: a forward pass must "
+                "run each call of a segment once, and the second run belongs in "
+                "recompute_backward\n%s (%s)")
+        : is_one_run_more(t, want)
+            ? _("rank %d did %.2f times the multiplications that suffice, as many more as one more "
+                "forward run of each call takes: a backward pass must run each call of a segment "
+                "forward once, and backward once\n%s (%s)")
+            : _("rank %d did %.2f times the multiplications that suffice: a backward pass "
+                "must run each call of a segment forward once, and backward once\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),
         want->label.step == STEPS
@@ -64,8 +83,8 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
     if (differ > 0)
         fail(t, (Check)want->check, EXPLAINED,
              _("numbers that differ in their last bits from those without recomputation: %lld of "
-               "%lld. The second run must repeat the first exactly, with the same x, and nothing "
-               "else may be added to its gradients\n%s on rank %d (%s): element %lld is %.9g, and "
+               "%lld. The second run must repeat the first exactly, with the same x, and its "
+               "gradients must stay as they are\n%s on rank %d (%s): element %lld is %.9g, and "
                "%.9g without recomputation"),
              (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
              (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
@@ -103,18 +122,21 @@ static int calls_passed(const Evidence *e)
  * gradient has passed. A wrong factor in one call alone is for multiple(). */
 bool multiplied_by_calls(const Evidence *e)
 {
-    const Case *c = e->c;
+    const int tp = e->c->tp;
     const struct {
         double factor;
         const char *says;
     } factors[] = {
-        {c->tp, N_("it is %g times the expected one, once for each rank in each call that it "
-                   "went through: it is summed over the ranks although it was already complete")},
-        {2, N_("it is %g times the expected one, a factor of 2 in each call that it went "
-               "through: it is counted twice")},
+        {2, tp == 2 ? N_("it is %g times the expected one, a factor of 2 in each call that it went "
+                         "through: it is counted twice, or summed over the ranks although it was "
+                         "already complete")
+                    : N_("it is %g times the expected one, a factor of 2 in each call that it went "
+                         "through: it is counted twice")},
+        {tp, N_("it is %g times the expected one, a factor of tp = %d in each call that it went "
+                "through: it is summed over the ranks although it was already complete")},
         {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
-        {1.0 / c->tp, N_("it is %g times the expected one: each call that it went through divides "
-                         "it by the number of ranks")},
+        {1.0 / tp, N_("it is %g times the expected one, divided by tp = %d in each call that it "
+                      "went through")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)
         return false;
@@ -124,7 +146,7 @@ bool multiplied_by_calls(const Evidence *e)
         for (int calls = first > 2 ? first : 2; calls <= last; calls++) {
             const double factor = pow(factors[i].factor, calls);
             if (factor != 1 && close_to(e->is, e->right, factor, e->count, e->tolerance))
-                return says(e, _(factors[i].says), factor);
+                return says(e, _(factors[i].says), factor, tp);
         }
     return false;
 }

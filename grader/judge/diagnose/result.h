@@ -84,7 +84,7 @@ typedef struct LabResult {
     int cases;             /**< number of cases, run or not */
     int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
     double seconds;        /**< that it took */
-    Times times;           /**< how these seconds divide */
+    Times times;           /**< where these seconds went */
 } LabResult;
 
 /** Compares an outcome with the expected entries, and records in `result` which checks it concerns,

@@ -222,7 +222,7 @@ static double rounds_in_sends(const Exchange *x, int rank, double largest, const
 }
 
 /* Writes where the rank that loses most of its time loses it; nothing if no rank waits longer for a
- * message than it takes. */
+ * message than the message takes. */
 static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double largest, char *text,
                                size_t size)
 {

@@ -67,8 +67,11 @@ void compare_extreme_chunks(Trial *t)
                 (Range){(int64_t)numbers_of(entry)[2 * k], (int64_t)numbers_of(entry)[2 * k + 1]};
         if (are_no_chunks(ring_extremes[i], RING_MANY, chunk, why))
             fail(t, RING_SUM, EXPLAINED,
-                 _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float or "
-                   "double are rounded (%s)"),
+                 chunk[RING_MANY - 1].end == (int32_t)ring_extremes[i] &&
+                         ring_extremes[i] > INT32_MAX
+                     ? _("%s. Compute with int64_t: int ends at 2147483647 (%s)")
+                     : _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float "
+                         "or double are rounded (%s)"),
                  why, t->sizes);
     }
 }
@@ -241,6 +244,23 @@ static bool was_added(Ring *r, int k, Range chunk, int direction)
     return true;
 }
 
+/* The gather has changed this rank's own chunk: is it now what another rank held there before? */
+static bool says_own_is_changed(const Ring *r, Range chunk)
+{
+    const Evidence *e = r->e;
+    for (int j = 0; j < r->group.count; j++)
+        if (j != r->place && close_to(e->is + chunk.begin, reals(r->rest[j]) + chunk.begin, 1,
+                                      chunk.end - chunk.begin, 0))
+            return says(
+                e,
+                _("the gather has changed chunk %d of rank %d, its own, which was right: it "
+                  "is now what rank %d held there before the call. The first chunk that a "
+                  "rank sends is its own"),
+                r->place, e->trial->rank, rank_at(r, j));
+    return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"),
+                r->place, e->trial->rank);
+}
+
 /* Finds what x holds after the gather in place of chunk k. */
 static bool says_instead(Ring *r, int k, Range chunk)
 {
@@ -249,8 +269,7 @@ static bool says_instead(Ring *r, int k, Range chunk)
     const double *is = e->is + chunk.begin;
     const double *before = reals(r->rest[r->place]) + chunk.begin;
     if (k == r->place)
-        return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"), k,
-                    e->trial->rank);
+        return says_own_is_changed(r, chunk);
     if (close_to(is, before, 1, count, 0))
         return says(e, _("chunk %d never arrived on rank %d: x holds what was there before"), k,
                     e->trial->rank);

@@ -190,11 +190,26 @@ static bool some_norm_is_right(const Evidence *e)
     return false;
 }
 
+/* Is this step a constant times the expected one? */
+static bool tell_factor_of_norms(const Evidence *e, const NormStep *step, double allowed)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(step->right[i]) > fabs(step->right[at]) ? i : at;
+    const double factor = step->is[at] / step->right[at];
+    return close_to(step->is, step->right, factor, e->count, allowed) &&
+           says(e,
+                factor > 0 && factor < 1
+                    ? _("the norms' gradients are divided by %.4g: they are sums over all "
+                        "positions, so divide them by nothing")
+                    : _("the norms' gradients are multiplied by %.4g: they are sums over all "
+                        "positions, and stay as they are"),
+                factor > 0 && factor < 1 ? 1 / factor : factor);
+}
+
 static bool tell_norms(const Evidence *e, const NormStep *step)
 {
     const double dp = replicas_of(e->c), tp = e->c->tp;
-    const char *mean = N_("the norms' gradients are divided once too often: they are sums over all "
-                          "positions, and the same on all replicas");
     const struct {
         const double *of;
         double factor;
@@ -205,13 +220,9 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              ? N_("the norms' gradients are summed over the replicas: with tp = 1, there is nothing "
                   "to sum, because each rank has all positions")
              : N_("the norms' gradients are summed over the world, and so over the replicas once "
-                  "more: the group is mesh->tp")},
+                  "more: the group must be mesh->tp")},
         {step->is, tp, N_("the norms' gradients are summed over the tp ranks twice")},
-        {step->is, 1 / tp, mean},
-        {step->is, 1 / dp, mean},
-        {step->is, 2, N_("the norms' gradients are counted twice")},
         {step->is, 0, N_("the norms' gradients are zero")},
-        {step->is, -1, N_("the sign of the norms' gradients is wrong")},
         {step->sum, 1,
          some_norm_is_right(e)
              ? N_("the gradients of some norms are summed over the ranks, and those of others are "
@@ -232,6 +243,8 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
         return false; /* a step as small as rounding fits any factor */
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const bool is_right = steps[i].factor == 1 && (steps[i].of == step->is || tp == 1);
+        if (steps[i].of == step->sum && tell_factor_of_norms(e, step, allowed))
+            return true; /* a step over tp on each rank makes the sum of all ranks' steps right */
         if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count, allowed))
             return says(e, "%s", _(steps[i].says));
     }

@@ -1,4 +1,4 @@
-/* Lab 17: checks how the weights are cut into parts and which ranks exchange, and explains wrong squares. */
+/* Lab 17: checks how the weights are split into parts and which ranks exchange, and explains wrong squares. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -208,9 +208,16 @@ static bool summed_otherwise(const Evidence *e, Members dp)
                     _("every replica has the squares of replica %d's part alone: the norm covers "
                       "all parts, so sum the squares over the replicas"),
                     replica);
-    if (both_are(e, own, 1))
-        return says(e, _("these are the squares of this replica's part alone: the norm covers all "
-                         "parts, so sum the squares over the replicas"));
+    if (both_are(e, own, 1)) {
+        const Label l = e->want->label;
+        return says(
+            e, have_sent_enough(e->trial, sharded_label(CALL_OF, l.index, l.detail, l.step))
+                   ? _("the ranks have exchanged as many numbers as both sums need, but these are "
+                       "the squares of this replica's part alone: the sums must be in *shards and "
+                       "*whole")
+                   : _("these are the squares of this replica's part alone: the norm covers all "
+                       "parts, so sum the squares over the replicas"));
+    }
     if (both_are(e, all, 1))
         return says(e, _("the squares are summed over the world: sum over the replicas, mesh->dp; "
                          "gradient_norm sums over mesh->tp"));
@@ -224,7 +231,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are divided by the size of the tp group: *whole is "
                          "the same on all of its ranks, and gradient_norm counts it once"));
     return both_are(e, dp, dp.count) &&
-           says(e, _("the squares are summed over the replicas twice"));
+           says(e,
+                _("the sum of the squares is multiplied by the number of replicas, as by a second "
+                  "sum over them"));
 }
 
 bool squares_are_wrong(const Evidence *e)

@@ -1,5 +1,5 @@
-/* Compares what the ranks multiply and hold with their shares of what the plain layer multiplies and
- * holds. The ranks divide every product of a layer among them. */
+/* Compares what the ranks multiply and hold with their shares of what the plain layer multiplies
+ * and holds. The ranks share every product of a layer. */
 #include "grader/labs/work.h"
 
 #include <math.h>
@@ -67,42 +67,54 @@ static bool is_classifier(const Trial *t, const Entry *work)
     return kind_of_case(t->c)->mistakes & IN_NORMS_AND_TOKENS && output && output->shape.rank == 2;
 }
 
-/* Fails the check if the busiest rank has declared a parameter that is too large, so that each of
- * its products is larger. */
-static bool tell_too_large(Trial *t, const Busiest *b, double times, const Entry *work)
+bool enlarged_parameter(const Trial *t, char *text, size_t size)
 {
-    char why[300];
-    const Entry *got = misdeclared_parameter(t, why, sizeof why);
+    const Entry *got = misdeclared_parameter(t, text, size);
     const Entry *want = got ? find_entry(t->expected.all, PARAMETER, got->label) : NULL;
-    if (!want || shape_count(got->shape) <= shape_count(want->shape))
-        return false;
-    fail(t, ARITHMETIC, EXPLAINED,
-         _("%s\nrank %d did %.1f times the multiplications of its share: %s (%s)"), why, b->rank,
-         times, entry_text(work), t->sizes);
-    return true;
+    return want && shape_count(got->shape) > shape_count(want->shape);
+}
+
+/* Has each rank only its part of the weights, or of the heads, in this pass? Then it multiplies more than
+ * its share only if it takes more rows, or computes a product again. */
+static bool has_only_parts(const Trial *t, const Entry *work, int number)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
+        for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
+            const Entry *got = entry_of_rank(t, rank, PARAMETER, want->label);
+            if (got && got->placement_kind != SHARD &&
+                lab_cuts(t->result->lab, want->label.name) != CUT_NOT)
+                return false;
+        }
+    return !call_in_pass(t, work, number == ATTENTION_WORK ? gathers : gathers_part_of_weight);
 }
 
 static void compare_products(Trial *t, const Entry *want, int number)
 {
     Busiest b;
+    char why[300];
     double all = numbers_of(want)[number], share = all * share_of_stage(t->c) * largest_part(t->c);
     if (share <= 0 || !busiest(t, want->label, number, &b) || b.most <= slack * share)
         return;
-    if (tell_too_large(t, &b, b.most / share, want))
+    if (enlarged_parameter(t, why, sizeof why)) {
+        fail(t, ARITHMETIC, EXPLAINED,
+             _("%s\nrank %d did %.1f times the multiplications of its share: %s (%s)"), why, b.rank,
+             b.most / share, entry_text(want), t->sizes);
         return;
+    }
     fail(
         t, ARITHMETIC, EXPLAINED,
         number == ATTENTION_WORK
             ? _("rank %d did %.1f times the multiplications of its share in attention: %s\n%s (%s)")
             : _("rank %d did %.1f times the multiplications of its share: %s\n%s (%s)"),
         b.rank, b.most / share,
-        b.second <= slack * share   ? _("one rank does the work of others")
-        : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
-        : b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
+        b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
             ? _("the classifier's linear layers read every position: first_token() comes before them")
-        : b.most > slack * all     ? _("more rows are computed than needed, or one product twice")
-        : number == ATTENTION_WORK ? _("every rank computes all heads")
-                                   : _("the whole product is computed on every rank"),
+        : (b.most > slack * all && b.second > slack * share) || has_only_parts(t, want, number)
+            ? _("more rows are computed than needed, or one product twice")
+        : b.second <= slack * share ? _("one rank does the work of others")
+        : b.most < nearly_all * all ? _("a part of the layer is computed in full on every rank")
+        : number == ATTENTION_WORK  ? _("every rank computes all heads")
+                                    : _("the whole product is computed on every rank"),
         entry_text(want), t->sizes);
 }
 
@@ -193,9 +205,7 @@ static void compare_memory(Trial *t, const Entry *want)
         return;
     }
     fail(t, ARITHMETIC, EXPLAINED,
-         _("rank %d allocated %.0f numbers, but the plain layer needs %.0f for the whole: %s\n%s "
-           "(%s)"),
-         b.rank, b.most, plain,
+         _("rank %d allocated %.0f numbers where %.0f suffice: %s\n%s (%s)"), b.rank, b.most, most,
          call_in_pass(t, want, gathers) ? _("a weight is gathered there, or more is held than this "
                                             "pass needs")
          : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)

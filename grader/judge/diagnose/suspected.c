@@ -108,10 +108,9 @@ static bool beside_the_tape(const Evidence *e)
 {
     const char *line = line_of_raw_look(e->trial);
     if (e->trial->result->lab->backward_first)
-        return says(e,
-                    _("the forward pass is right, but its gradient is not: recompute_backward "
-                      "must run the segment on a leaf made from x, and go backward from its result "
-                      "with dy"));
+        return says(e, _("the forward pass is right, but its gradient is not: recompute_backward "
+                         "must run the segment on a leaf made from x, go backward from its result "
+                         "with dy, and return the gradient of that leaf as it is"));
     return says(e,
                 _("the forward pass is right, but its gradient is not: a part of that pass is not "
                   "on the tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the "
@@ -124,9 +123,20 @@ static bool beside_the_tape(const Evidence *e)
  * tape. */
 bool not_on_tape(const Evidence *e)
 {
-    return !e->trial->result->variables[0] && e->want->check != FORWARD && alike_on_ranks(e->c) &&
-           e->trial->result->lab->points[INPUT_GRADIENT] && e->c->world == 1 &&
-           all_outputs_right(e) && beside_the_tape(e);
+    return !e->trial->result->variables[0] && e->want->check != FORWARD && e->want->check != STEP &&
+           alike_on_ranks(e->c) && e->trial->result->lab->points[INPUT_GRADIENT] &&
+           e->c->world == 1 && all_outputs_right(e) && beside_the_tape(e);
+}
+
+/* Has this rank recorded operations of the lab, and none with this name? */
+static bool never_records(const Evidence *e, const char *name)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    int64_t i = 0;
+    while (mine && i < mine->operations_count && strcmp(mine->operation[i].name, name) != 0)
+        i++;
+    return mine && i > 0 && i == mine->operations_count && i < RING_OPERATIONS;
 }
 
 bool suspected(const Evidence *e)
@@ -143,6 +153,11 @@ bool suspected(const Evidence *e)
         return true;
     if ((s == ONE_REPLICA || s == DIVIDED_ALONE) && summed_elsewhere(e))
         return true;
+    if (s == GRADIENT_OF_OWN_PART && never_records(e, "scatter"))
+        return says(e, _("outside of this rank's part, the gradient of x is zero, and scatter is "
+                         "not on the tape here: call scatter(x, dim, mesh), whose backward pass "
+                         "joins the gradients of all ranks' parts; scatter_forward and part() "
+                         "have no such backward pass"));
     return says(e, "%s%s", _(suspect(s).sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0

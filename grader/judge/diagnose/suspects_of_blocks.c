@@ -94,8 +94,8 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "x with gather_sequence, whose backward pass adds the gradients of all ranks; "
             "all_gather's (lab 9) does not")},
     [GATHER_GRADIENT_TIMES_RANKS] =
-        {IN_SEQUENCE, N_("the backward pass of gather_sequence adds the gradients of all ranks "
-                         "twice: a reduce-scatter alone has the sum")},
+        {IN_SEQUENCE, N_("the gradient from gather_sequence is tp times the sum over the ranks: "
+                         "a reduce-scatter over mesh->tp, alone, gives the sum")},
     [GATHER_GRADIENT_OVER_RANKS] = {IN_SEQUENCE, N_("the backward pass of gather_sequence divides "
                                                     "by the number of ranks: the gradient must be "
                                                     "a sum, not a mean")},
@@ -185,6 +185,15 @@ const Suspect suspects_of_blocks[MISTAKES] = {
         {IN_SEQUENCE_BLOCKS,
          N_("dropout acts on the residuals: it belongs on the results of the attention and of the "
             "feed-forward layers, which are added to them")},
+    [RESIDUAL_DROPOUT_1_OF_ARGUMENT] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("dropout1 acts on what the attention reads: it belongs on its result")},
+    [RESIDUAL_DROPOUT_2_OF_ARGUMENT] =
+        {IN_SEQUENCE_BLOCKS,
+         N_("dropout2 acts on what the feed-forward layers read: it belongs on their result")},
+    [RESIDUAL_DROPOUTS_OF_ARGUMENT] =
+        {IN_SEQUENCE_BLOCKS, N_("dropout acts on what the attention and the feed-forward layers "
+                                "read: it belongs on their results")},
     [MASKS_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "

@@ -5,10 +5,13 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [OWN_ONLY] =
         {IN_SUMS,
          N_("it holds this rank's own contribution only: those of the other ranks are missing")},
-    [COUNTED_TWICE] = {IN_SUMS, N_("it counts this rank's own part once too often: the tape adds "
-                                   "up what you return, so return this use's gradient only")},
-    [PAIRS_ONLY] = {IN_SUMS, N_("this rank has the sum of two contributions only: the exchange "
-                                "does not reach the whole group")},
+    [OWN_FOR_ALL] = {IN_SUMS,
+                     N_("it is this rank's own contribution times the number of ranks: the "
+                        "contributions differ, so the ranks must add them up")},
+    [COUNTED_TWICE] = {IN_SUMS, N_("it counts this rank's own part once too often: the sum over "
+                                   "the ranks has it already")},
+    [PAIRS_ONLY] = {IN_SUMS, N_("this rank has the sum of two contributions only: those of the "
+                                "other ranks are missing")},
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [OTHER_REPLICAS] =

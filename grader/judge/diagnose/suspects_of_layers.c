@@ -70,7 +70,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [DROPOUT_LAST] =
         {IN_INNER_LAYERS,
          N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
-    [DROPOUT_MISSING] = {IN_INNER_LAYERS, N_("dropout is missing")},
+    [DROPOUT_MISSING] = {IN_INNER_LAYERS,
+                         N_("nothing is dropped: dropout is missing, or its probability is 0")},
     [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
     [DROPOUT_COMPLEMENT] =
         {IN_INNER_LAYERS,
@@ -125,7 +126,10 @@ const Suspect suspects_of_layers[MISTAKES] = {
                                "of all_gather, each rank takes the part for its own columns")},
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
     [BIAS_TIMES_RANKS] =
-        {IN_BIASES, N_("the bias is added once per rank: add it after the sum over the ranks (g)")},
+        {IN_BIASES,
+         N_("the bias is added tp times: add it once, after the sum over the ranks (g)")},
+    [PRODUCT_OVER_RANKS] = {IN_BIASES, N_("the product, without the bias, is divided by the number "
+                                          "of ranks: the sum over the ranks (g) is no mean")},
     [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
                                         "the second matrix gives k, the third gives v")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
@@ -142,6 +146,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
         {IN_SEGMENTS,
          N_("the gradient of the segment's result is returned as the gradient of x: dy must "
             "flow back through the segment, to a leaf")},
+    [GRADIENT_IS_INPUT] = {IN_SEGMENTS, N_("x itself is returned as its gradient: return "
+                                           "leaf_gradient() of the leaf")},
     [GRADIENT_OF_RESULT_TOO] =
         {IN_SEGMENTS, N_("dy is added to the gradient of the leaf, which is complete: a residual "
                          "path of the segment is part of its run")},

@@ -21,17 +21,18 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
                                    "all ranks must be added (g)")},
     [OWN_TARGETS] = {IN_VOCABULARY, N_("each rank picks only the logits of the targets that it "
                                        "holds: what all ranks have picked must be added (g)")},
-    [TARGETS_TIMES_RANKS] = {IN_VOCABULARY, N_("the logit of each target is counted once per rank: "
-                                               "one rank holds it, and the others must add 0")},
-    [SUM_TIMES_RANKS] = {IN_VOCABULARY, N_("the sum of exp counts each column once per rank: it is "
-                                           "summed over the ranks twice")},
+    [TARGETS_TIMES_RANKS] =
+        {IN_VOCABULARY,
+         N_("the logit of each target counts tp times and must count once: one rank holds it, and the others add 0 (NO_ID)")},
+    [SUM_TIMES_RANKS] =
+        {IN_VOCABULARY,
+         N_("the sum of exp counts each column tp times: sum it over the ranks once")},
     [SUM_BY_MAXIMUM] = {IN_VOCABULARY,
                         N_("the ranks' sums of exp are combined by a maximum instead of a sum: "
                            "only m is a maximum; the sums must be added (g)")},
     [TARGETS_BY_MAXIMUM] =
         {IN_VOCABULARY,
-         N_("the logits that the ranks have picked are combined by a maximum instead of a sum: a "
-            "rank without the target has 0, which may be larger; they must be added (g)")},
+         N_("the logit of each target counts as 0, which a maximum over the ranks gives, too: add what the ranks have picked (g), and subtract it from the logarithm")},
     [NOTHING_EXCHANGED] =
         {IN_VOCABULARY,
          N_("each rank computes the loss of its own columns only: the maximum, the sum of exp "

@@ -1,4 +1,4 @@
-/* Checks what the ranks send in each pass, and tells what is more than enough. */
+/* Checks what the ranks send in each pass, and reports what is more than enough. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -6,14 +6,9 @@
 #include "grader/labs/groups.h"
 #include "grader/labs/sharded.h"
 
-/* Is anything sent in double precision? */
-static bool sends_doubles(const Trial *t)
+static bool sends_doubles(const Trial *t, const Call *call)
 {
-    for (int rank = 0; rank < t->c->world; rank++)
-        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++)
-            if (t->outcome->calls->rank[rank].call[i].sent[0].basic == BASIC(FLOATING, 8))
-                return true;
-    return false;
+    return call->sent[0].basic == BASIC(FLOATING, 8);
 }
 
 bool gathers(const Trial *t, const Call *call)
@@ -37,15 +32,26 @@ static bool reduces(const Trial *t, const Call *call)
     return call->rule == REDUCTION;
 }
 
-bool sums_part_of_weight(const Trial *t, const Call *call)
+/* Does a rank send as many numbers as its part of a weight has? */
+static bool sends_part_of_weight(const Trial *t, const Call *call)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
         for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
             const Entry *part = entry_of_rank(t, rank, PARAMETER, want->label);
-            if (part && part->count == call->sent[0].count && is_all_reduce(t, call))
+            if (part && part->count == call->sent[0].count)
                 return true;
         }
     return false;
+}
+
+bool sums_part_of_weight(const Trial *t, const Call *call)
+{
+    return is_all_reduce(t, call) && sends_part_of_weight(t, call);
+}
+
+bool gathers_part_of_weight(const Trial *t, const Call *call)
+{
+    return gathers(t, call) && sends_part_of_weight(t, call);
 }
 
 /* Does a rank make this call in the pass? */
@@ -142,7 +148,7 @@ static unsigned needless(const Expense *of, int count, double excess)
     return found;
 }
 
-/* Tells which of its calls make this pass send more than suffices. */
+/* Reports which of its calls make this pass send more than suffices. */
 static void tell_expense(const Trial *t, const Entry *want, double sent, double enough,
                          char text[240])
 {
@@ -212,7 +218,7 @@ static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text
     const char *line = line_of(call->address);
     snprintf(text, 240,
              _("the exchange at %s is over other replicas, too, whose numbers are not needed: the "
-               "group is mesh->tp"),
+               "group must be mesh->tp"),
              line[0] ? line : call->name);
     return true;
 }
@@ -246,7 +252,7 @@ static void tell_more_sent(const Trial *t, const Entry *want, double sent, doubl
                 lab_points(t->result->lab, GRADIENT)
             ? _("one sum of the gradients over the replicas in each step suffices")
         : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
-        : sends_doubles(t) && !t->result->lab->over_stages
+        : call_in_pass(t, want, sends_doubles) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds floats (MPI_FLOAT)")
         : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where
         : gathers_instead(t, want)
@@ -279,7 +285,7 @@ static double largest_group(const Case *c, const Entry *want)
                                                : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles ? Padding would be as long as one more of them. */
+/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
 static bool sums_a_few(const Label *l)
 {
     return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||
@@ -302,7 +308,7 @@ static double padding_of(const Trial *t, const Entry *want, double n, double all
 
 void compare_traffic(Trial *t, const Entry *want)
 {
-    char why[480];
+    char why[480], cause[300];
     double sent = 0, calls = 0, n = exchanging_ranks(t->c);
     bool by_rows = false; /* an embedding is split by rows, so the ranks may send more */
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -325,7 +331,9 @@ void compare_traffic(Trial *t, const Entry *want)
     t->sends_too_little = t->sends_too_little || (exact && sent < allowed - rounding);
     if (!(sent <= allowed + padding + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
-        fail(t, COMMUNICATION, EXPLAINED, "%s%s%s (%s)", entry_text(want), _(": "), why, t->sizes);
+        const bool enlarged = enlarged_parameter(t, cause, sizeof cause);
+        fail(t, COMMUNICATION, EXPLAINED, "%s%s%s%s%s (%s)", enlarged ? cause : "",
+             enlarged ? "\n" : "", entry_text(want), _(": "), why, t->sizes);
     } else if (allowed == 0 && fmin(n, largest) > 1 && calls > 0) {
         fail(t, COMMUNICATION, EXPLAINED,
              calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "

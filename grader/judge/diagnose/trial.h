@@ -104,6 +104,8 @@ void parameter_missing(Trial *t, const Entry *want);
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
+/** Was one declared with a shape that holds more numbers, so that passes take and send more? */
+bool enlarged_parameter(const Trial *t, char *text, size_t size);
 /** Compares the rows that lab 11's replicas read, as sets. */
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
@@ -115,6 +117,8 @@ const Call *call_in_pass(const Trial *t, const Entry *want,
 bool gathers(const Trial *t, const Call *call);
 /** Does it sum a tensor as large as a rank's part of a weight? */
 bool sums_part_of_weight(const Trial *t, const Call *call);
+/** Does it gather as many numbers as a rank's part of a weight has? */
+bool gathers_part_of_weight(const Trial *t, const Call *call);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */
@@ -150,7 +154,8 @@ bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
 void compare_chunks(Trial *t, int call);
 /** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
-/** Lab 17: does optimizer_part cut the weights into parts that follow each other, none too long? */
+/** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
+ *  long? */
 void compare_sharded_parts(Trial *t);
 /** Lab 13: compares the length of each step with that of its schedule, and the number of micro-batches
  *  whose activations a stage holds with the number that suffices. */

@@ -192,19 +192,6 @@ const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry 
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
 }
 
-/* The number that all ranks wrote, or -1 if they differ. */
-static double on_all_ranks(const Trial *t, Label label)
-{
-    double number = -1;
-    for (int rank = 0; rank < t->c->world; rank++) {
-        const Entry *got = entry_of_rank(t, rank, VALUES, label);
-        if (!got || got->count != 1 || (rank > 0 && numbers_of(got)[0] != number))
-            return -1;
-        number = numbers_of(got)[0];
-    }
-    return number;
-}
-
 const char *wrong_degree_of_grid(const Trial *t, Label label)
 {
     static char text[100];

@@ -131,7 +131,8 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
         return _("ranks holding different pieces of the weights are averaged together: the group "
                  "is the world");
     if (got->count == 1)
-        return _("the averaging group has a single member: replicas never exchange anything");
+        return _("the averaging group has a single member: this rank exchanges nothing with other "
+                 "replicas");
     if (are(got, tp_group(c, t->rank)))
         return _("the ranks grouped for averaging hold different pieces of the weights: this is "
                  "the tp group again");
@@ -171,9 +172,25 @@ bool all_are(const Trial *t, Label label, Taken what)
     return true;
 }
 
+double on_all_ranks(const Trial *t, Label label)
+{
+    double number = -1;
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, VALUES, label);
+        if (!got || got->count != 1 || (rank > 0 && numbers_of(got)[0] != number))
+            return -1;
+        number = numbers_of(got)[0];
+    }
+    return number;
+}
+
 static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 {
     bool is_rank = label.what == RANK_IN;
+    const double is = on_all_ranks(t, label);
+    if (is_dp && is == !is_rank)
+        return is_rank ? _("it is 0 on every rank, as before mesh_init_dp")
+                       : _("it is 1 on every rank, as before mesh_init_dp");
     if (is_rank && all_are(t, label, IN_WORLD))
         return _(
             "this is the rank's number in the world, not its place in the group, where ranks count from 0");

@@ -26,6 +26,8 @@ typedef enum Taken {
 
 /** Has each rank the number that this formula gives? */
 bool all_are(const Trial *t, Label label, Taken what);
+/** The number that all ranks wrote, or -1 if they differ. */
+double on_all_ranks(const Trial *t, Label label);
 
 /** Lab 14: what a wrong group of the grid most likely is. */
 const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want);

@@ -172,8 +172,8 @@ static const char *first_words(const char *runner, char text[240])
     return text;
 }
 
-/* Starts a runner that did not start once more. Is the lab the reason? A runner without a lab,
- * which make puts beside the others, starts. */
+/* Tries again to start a runner that did not start. Is the lab the reason? It is if a runner
+ * without a lab, which make puts beside the others, starts. */
 static bool start_again(Runs *runs, Launcher *launcher, char *why, size_t size)
 {
     char idle[600], words[256];

@@ -27,7 +27,7 @@ typedef struct Outcome {
     Entries wrote[MAX_RANKS]; /**< each rank's entries; empty for ranks that take no part */
 } Outcome;
 
-/** How the time of launches divides, in seconds. */
+/** Where the time of launches goes, in seconds. */
 typedef struct Times {
     double launch;  /**< until every rank was ready for the first case */
     double running; /**< from then until the ranks had left */

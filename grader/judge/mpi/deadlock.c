@@ -14,7 +14,8 @@ static bool was_refused(const Look *look, const Part *part)
     return look->calls->rank[part->rank].left && !part->call->returned;
 }
 
-/* The ranks that have entered this call of their group. Sets *fits to whether all arguments fit. */
+/* The ranks that have entered this call of their group. Sets *fits to whether their arguments
+ * agree. */
 static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
 {
     uint64_t in = 0;

@@ -72,7 +72,7 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
 
 /** Writes the first line after which the ranks of a tp group hold different numbers for a whole
  *  tensor. With `only_results`, leaves out gradients, which cannot explain a wrong forward pass.
- *  @return false if they do not */
+ *  @return false if no numbers differ */
 bool replicas_diverge(const Calls *calls, const Case *c, bool only_results, char *text,
                       size_t size);
 

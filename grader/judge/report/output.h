@@ -5,6 +5,6 @@
 
 #include "base/replacement.h"
 
-/** Replaces the file, an earlier output of this kind, by one with `text`. On failure returns false with `problem`, and the old file
- *  stays. */
+/** Replaces the file, an earlier output of this kind, with one that holds `text`. On failure
+ *  returns false with `problem`, and the old file stays. */
 bool write_file(const char *path, const OutputKind *kind, const char *text, Problem *problem);

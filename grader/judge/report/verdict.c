@@ -26,8 +26,8 @@ const char *why_numbers_are_held_back(const LabResult *lab)
                : NULL;
 }
 
-/* Could a lab that sends nothing pass this check without work? A layer that splits weights divides its
- * products before it sends anything, so ARITHMETIC is not held back there. */
+/* Could a lab that sends nothing pass this check without work? A layer that splits weights also
+ * splits its products before it sends anything, so ARITHMETIC is not held back there. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
@@ -53,7 +53,7 @@ const char *why_held_back(const LabResult *lab, Check check)
                        "these points are given once the gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
-        return _("a lab that computes nothing keeps nothing: this point is given once the "
+        return _("without right results, a lab may keep too little: this point is given once the "
                  "results are right");
     const char *numbers = why_numbers_are_held_back(lab);
     if (numbers && (lab->serial || (check != SHARDING && check != ARITHMETIC)))
@@ -114,7 +114,7 @@ static size_t common_lines(const char *a, const char *b, bool numbers_differ)
     return !strcmp(a, b) ? i : common;
 }
 
-/* The length in bytes of what two checks say in common at the start. */
+/* The length in bytes of the lines that the reasons of two checks share at the start. */
 static size_t told_in_common(const LabResult *lab, int check, int first)
 {
     const CheckResult *r = &lab->check[check], *before = &lab->check[first];

@@ -1,0 +1,19 @@
+# Which variables come from the command line and from the environment. Included by the Makefile.
+
+SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
+EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
+# A setting among these may be meant for another program.
+STRAY = $(foreach name,$(.VARIABLES),$(if $(filter environment,$(origin $(name))),$(name)))
+
+# Variables of a user's shell that change what scripts do. $(shell) does not heed unexport.
+OF_SHELLS = BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
+unexport $(OF_SHELLS)
+AS_USUAL = env $(OF_SHELLS:%=-u %)
+# If this machine lacks the locale, bash warns in each script. The language is kept.
+ifneq ($(filter-out C POSIX C.%,$(LC_ALL)),)
+ifneq ($(shell bash -c : 2>&1),)
+export LANGUAGE := $(or $(LANGUAGE),$(LC_ALL))
+export LC_ALL := C.UTF-8
+AS_USUAL += LANGUAGE='$(LANGUAGE)' LC_ALL=C.UTF-8
+endif
+endif
