@@ -144,6 +144,7 @@ make_readable_aloud() { # FOLDER
         -e 's#</div><!-- top -->#&<main>#; s#<!-- start footer part -->#</main><footer>#; s#</address>#&</footer>#' \
         -e 's#<div id="titlearea"#& role="banner"#; s#<div id="main-nav"#& role="navigation" aria-label="Site"#; s#<div id="nav-path"#& role="navigation" aria-label="Path"#' \
         -e 's#<div class="title"#& role="heading" aria-level="1"#' \
+        -e 's#<div class="center">(<iframe)#<div class="center" tabindex="0">\1#' \
         -e 's#<iframe scrolling#<iframe title="drawing" scrolling#; s#<iframe src#<iframe title="search results" src#' \
         -e 's#<((pre|div) class="(fragment|dotgraph)"|table class="markdownTable")#& tabindex="0"#g' \
         -e 's#<th class="(markdownTableHead[A-Za-z]*)"></th>#<td class="\1"></td>#g' {} +

@@ -299,7 +299,7 @@ def check_axe(folder):
     with zipfile.ZipFile(wheel) as archive:
         script = archive.read("axe_playwright_python/axe.min.js").decode("utf-8")
     wrong = []
-    for name in ("index", "lab06", "group__tensor", "a_call", "globals"):
+    for name in ("index", "lab06", "group__tensor", "a_call", "globals", "label_8h"):
         copy = f"{SITE}/axe-{name}.html"
         write(copy, text_of(f"{SITE}/{name}.html").replace("</body>", f"<script>{script}</script>{RUN_AXE}</body>"))
         for width in (1280, 390):

@@ -101,7 +101,7 @@ bool no_backward_of_segment(const Evidence *e)
     return says(
         e,
         check == INPUT_GRADIENT
-            ? _("it is zero everywhere: return the gradient of the leaf from which the second run started")
+            ? _("it is zero everywhere: dy must flow back through the second run, to the leaf whose gradient you return")
             : _("it is zero everywhere: no backward pass has reached this parameter. "
                 "segment_backward adds to the gradients of the parameters that "
                 "segment_run used"));

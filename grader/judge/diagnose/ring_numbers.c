@@ -191,10 +191,10 @@ static bool is_received_over(const Ring *r, double *const brought[])
     const int n = r->group.count, first = (r->place + 1) % n;
     const double doubled = pow(2, n - 1);
     if (n > 1 && close_to(r->e->is, brought[first], 1, r->e->count, r->e->tolerance))
-        return says(r->e,
-                    _("its chunk holds the contribution of rank %d only: each rank receives over "
-                      "its own numbers, so nothing is added to them"),
-                    rank_at(r, first));
+        return says(
+            r->e,
+            _("its chunk holds the contribution of rank %d only: on its way, no rank has added its own numbers"),
+            rank_at(r, first));
     if (n > 1 && close_to(r->e->is, brought[first], doubled, r->e->count, 2 * r->e->tolerance))
         return says(r->e,
                     _("its chunk is %.0f times the contribution of rank %d, and nothing else: each "
@@ -271,8 +271,10 @@ static bool says_instead(Ring *r, int k, Range chunk)
     if (k == r->place)
         return says_own_is_changed(r, chunk);
     if (close_to(is, before, 1, count, 0))
-        return says(e, _("chunk %d never arrived on rank %d: x holds what was there before"), k,
-                    e->trial->rank);
+        return says(
+            e,
+            _("chunk %d of x on rank %d is still what was there before: the finished chunk has not arrived in x"),
+            k, e->trial->rank);
     if (was_added(r, k, chunk, 1) || was_added(r, k, chunk, -1))
         return says(e, _("chunk %d was added to what x held: a gather replaces it"), k);
     for (int j = 0; j < r->group.count; j++) {

@@ -186,10 +186,10 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
             call_text(t->outcome->calls, s->stuck[rank], NULL, call, sizeof call);
             snprintf(waits[told++], sizeof *waits, _("rank %d waits in %s"), rank, call);
         }
-    fail(t, SCHEDULE, IN_CALLS,
-         _("%s completes only because MPI buffers these small messages; with larger ones the "
-           "ranks would wait for each other for ever: %s%s%s (%s)"),
-         function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
+    fail(
+        t, SCHEDULE, IN_CALLS,
+        _("%s completes only because MPI buffers these small messages; with larger ones, ranks would wait for ever: %s%s%s (%s)"),
+        function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
 
 /* A ring keeps only a rank's last calls. */

@@ -85,7 +85,7 @@ static bool has_only_parts(const Trial *t, const Entry *work, int number)
                 lab_cuts(t->result->lab, want->label.name) != CUT_NOT)
                 return false;
         }
-    return !call_in_pass(t, work, number == ATTENTION_WORK ? gathers : gathers_part_of_weight);
+    return !call_in_pass(t, work, number == ATTENTION_WORK ? gathers : sends_part_of_weight);
 }
 
 static void compare_products(Trial *t, const Entry *want, int number)

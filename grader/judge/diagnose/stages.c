@@ -278,8 +278,8 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d did not receive what stage %d computed: forward_step must send to the next "
-          "stage what stage_run returned"),
+        _("stage %d runs on other numbers than stage %d has computed: forward_step must send to the "
+          "next stage what stage_run returned, and run what stage_receive returned, unchanged"),
         stage, stage - 1);
 }
 

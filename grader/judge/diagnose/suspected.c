@@ -155,7 +155,7 @@ bool suspected(const Evidence *e)
         return true;
     if (s == GRADIENT_OF_OWN_PART && never_records(e, "scatter"))
         return says(e, _("outside of this rank's part, the gradient of x is zero, and scatter is "
-                         "not on the tape here: call scatter(x, dim, mesh), whose backward pass "
+                         "not on the tape here: call scatter, whose backward pass "
                          "joins the gradients of all ranks' parts; scatter_forward and part() "
                          "have no such backward pass"));
     return says(e, "%s%s", _(suspect(s).sentence),

@@ -32,8 +32,7 @@ static bool reduces(const Trial *t, const Call *call)
     return call->rule == REDUCTION;
 }
 
-/* Does a rank send as many numbers as its part of a weight has? */
-static bool sends_part_of_weight(const Trial *t, const Call *call)
+bool sends_part_of_weight(const Trial *t, const Call *call)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
         for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
@@ -47,11 +46,6 @@ static bool sends_part_of_weight(const Trial *t, const Call *call)
 bool sums_part_of_weight(const Trial *t, const Call *call)
 {
     return is_all_reduce(t, call) && sends_part_of_weight(t, call);
-}
-
-bool gathers_part_of_weight(const Trial *t, const Call *call)
-{
-    return gathers(t, call) && sends_part_of_weight(t, call);
 }
 
 /* Does a rank make this call in the pass? */

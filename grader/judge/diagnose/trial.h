@@ -117,8 +117,8 @@ const Call *call_in_pass(const Trial *t, const Entry *want,
 bool gathers(const Trial *t, const Call *call);
 /** Does it sum a tensor as large as a rank's part of a weight? */
 bool sums_part_of_weight(const Trial *t, const Call *call);
-/** Does it gather as many numbers as a rank's part of a weight has? */
-bool gathers_part_of_weight(const Trial *t, const Call *call);
+/** Does it send as many numbers as a rank's part of a weight has? */
+bool sends_part_of_weight(const Trial *t, const Call *call);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
 /** The largest of the ranks' numbers. */
