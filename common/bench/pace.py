@@ -156,7 +156,7 @@ def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
     rates = cluster.stream, cluster.activation or cluster.stream
     stream = sum(tokens * numbers * cluster.width / rate for numbers, rate in zip(model.streamed(tp, pp, stage), rates))
     stepped, idle = model.stepped(tp, dp, pp, stage)
-    # It reads everything, and writes all but the gradient.
+    # The optimiser's step reads everything, and writes all but the gradient.
     bytes_moved = (2 * cluster.state - cluster.width) * stepped + 3 * cluster.width * idle
     compute = divided(gemm + moved + attention, model.blocks_of(pp, stage) / model.products(pp, stage)[0])
     # A forward pass draws what dropout leaves out and computes GELU: twice the work of a backward pass.

@@ -6,7 +6,7 @@
 
 #include "comm/comm.h"
 
-/** Fills `mesh` for `world` by lab 14. In a program without lab 14, splits the world into `pp`
+/** Fills `mesh` for `world` with lab 14. In a program without lab 14, splits the world into `pp`
  *  stages and calls labs 8 and 10, which make the tp and dp groups of each stage. group_free() of
  *  `world` frees all groups. Collective. `tp` times `pp` must divide the size of the world; before
  *  lab 8, `tp` is the size of a stage. */

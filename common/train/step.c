@@ -103,7 +103,7 @@ static void pass_has_ended(void *context, const Stage *stage, int micro, bool ba
     host_view_end(&view);
 }
 
-/* Lets other ranks go on that wait for a message or a sum of this one. */
+/* Lets ranks that wait for a message or a sum from this one go on. */
 static void between_operations(const Mesh *mesh)
 {
     if (mesh->pp)

@@ -12,7 +12,7 @@
 enum {
     CALLS_BEFORE, /**< how many MPI calls its rank had made by then */
     MULTIPLIED,   /**< its multiply-adds in this step by then */
-    MORE_ALIVE,   /**< 1 if more micro-batches await backward than before in this step, or 0 */
+    MORE_ALIVE,   /**< 1 if more micro-batches await backward than ever before in this step, or 0 */
     PASS_NUMBERS  /**< how many numbers these are */
 };
 

@@ -32,7 +32,7 @@ def before_the_queue(one):
     refused(one, "an unknown partition is refused, with the names of the existing ones", ["'night'", "p second"], *TINY, "PARTITION=night")
     refused(one, "more ranks than the partition has cores are refused", ["room for 8 ranks", "NTASKS=9"], *TINY, "NTASKS=9", "BATCH_SIZE=9")
     refused(one, "more cores per rank than a node has are refused", ["room for 0 ranks with CPUS=5"], *TINY, "CPUS=5")
-    refused(one, "more nodes than the partition has are refused", ["1 nodes", "NODES=2"], *TINY, "NTASKS=2", "NODES=2", "PARTITION=second")
+    refused(one, "more nodes than the partition has are refused", ["too few nodes (1)", "NODES=2"], *TINY, "NTASKS=2", "NODES=2", "PARTITION=second")
     refused(one, "ranks that the nodes cannot share evenly are refused", ["NTASKS=3", "NODES=2"], *TINY, "NTASKS=3", "NODES=2", "BATCH_SIZE=6")
     for time in ("soon", "1:2:3:4", "-5", "0", "1-", "10m"):
         refused(one, f"TIME={time} is refused", ["TIME", f"'{time}'"], *TINY, f"TIME={time}")

@@ -32,8 +32,9 @@ static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
                                          !follows_wrong_gradient(t, want)
                                      ? problem_of(entry)
                                      : NULL;
-        if (!problem || (first && (!is_about_f(problem) || entry->address == address ||
-                                   !strcmp(problem->hint, first->hint))))
+        if (!problem ||
+            (first && (!is_about_f(problem) || entry->address == address ||
+                       !strcmp(problem->what, first->what) || !strcmp(problem->hint, first->hint))))
             continue;
         const char *line = line_of(entry->address);
         append(text, size, "%s%.600s%s%s\n%s%.400s", count ? "\n" : "", problem->what,

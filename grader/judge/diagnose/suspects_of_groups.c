@@ -64,7 +64,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
                                         "different pieces of the weights: take it over mesh->dp")},
     [ROWS_OVER_WORLD] =
         {IN_WEIGHTS,
-         N_("the shares of the replicas are divided by the ranks of a replica, as by rows that are summed over the world: sum the rows over mesh->dp, so that the shares add up to 1")},
+         N_("the shares of the replicas are divided by the number of ranks in a replica, as if the rows were summed over the world: sum the rows over mesh->dp, so that the shares add up to 1")},
     [ROWS_OVER_WORLD_BY_TP] =
         {IN_WEIGHTS,
          N_("the rows are summed over the world and divided by tp, but with pp stages a "

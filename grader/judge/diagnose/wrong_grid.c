@@ -126,7 +126,8 @@ static bool is_color(const Trial *t, Label label, Color of, int factor)
     return true;
 }
 
-/* A color of two places, whose factor is so small that some ranks have the same color. */
+/* A color computed from the places on two axes, with a factor so small that different groups get the
+ * same color. */
 static const char *small_factor(const Trial *t, Label label)
 {
     static char text[240];
