@@ -102,7 +102,7 @@ check_sections() {
                 "$(say 'do the work in the functions of the lab')" ;;
         "code "*) refuse "$(said 'lab %s has code in a section %s (%s)' "$lab" "${name#code }" "$source")" \
             "$(say 'leave the code of functions in .text, where the compiler puts it')" ;;
-        "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function does that' "$lab" "$source")" \
+        "writable code") refuse "$(said 'lab %s has code on its stack or in its data (%s): taking the address of a nested function causes this' "$lab" "$source")" \
             "$(say 'write the nested function beside the others, as a static function')" ;;
         *) refuse "$(said 'lab %s has a section %s: constructors, destructors and the like run outside of every case (%s)' "$lab" "$name" "$source")" \
             "$(say 'do the work in the functions of the lab')" ;;
@@ -178,7 +178,7 @@ check_call() {
     case $name in
     *MPI_* | *MPIX_* | *mpi_* | opal_* | orte_* | mca_* | pmix_* | PMIx_*)
         function=${name/#PMPI/MPI}
-        refuse "$(said 'lab %s calls %s (%s): a lab may not call this function of MPI' "$lab" "$function" "$place")" "$(instead_of "$function")"
+        refuse "$(said 'lab %s calls %s (%s): a lab may not call this MPI function' "$lab" "$function" "$place")" "$(instead_of "$function")"
         ;;
     dlopen | dlmopen | dlsym | dlvsym | syscall | fork | vfork | clone | execv* | execl* | system | popen | socket | \
         socketpair | pipe | shm_open | shmget | memfd_create | mmap | process_vm_* | ptrace | fopen | fopen64 | \

@@ -9,8 +9,8 @@ static const Placement unknown = {UNKNOWN, 0};
 
 /* For a group of one rank, returns the numbers of x in a new tensor, which shares x's buffer until
  * either is written. Returns NULL if the caller must make the result itself: in a larger group, if
- * x is a parameter (its buffer must not move), or if tensor_data() or slice() has given out x's
- * memory. */
+ * x is a parameter (its buffer must not move), or if x's memory was reached through tensor_data()
+ * or slice(). */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
     if (group_size(group) > 1 || x->parameter || ready(x)->reached)

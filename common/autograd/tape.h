@@ -122,7 +122,7 @@ bool tape_record(Tape *tape, bool record);
 
 /** Differentiates y. Computes the gradient of every tensor that y was computed from and that needs
  * one; adds to the gradients of parameters. Releases the tensors that the pass has used. `dy` is
- * the gradient of y, of y's shape, or NULL for 1 if y has one element. */
+ * the gradient of y, of y's shape; NULL stands for 1 if y has one element. */
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy);
 
 /** The same for the operations recorded after `floor`, within the backward pass of an operation. No
@@ -189,12 +189,12 @@ TapeMark tape_mark(const Tape *tape);
 void tape_release_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors made since `mark`, gradients too. Keeps `result`, and tensors
- *  whose memory tensor_data() or slice() has given out. */
+ *  whose memory was reached through tensor_data() or slice(). */
 void tape_drop_since(Tape *tape, TapeMark mark, const Tensor *result);
 
 /** Releases the values of all tensors, gradients too: nothing reads them after the backward pass.
- *  Keeps `a` and `b`, which may be NULL, and tensors whose memory tensor_data() or slice() has
- *  given out, until tape_reset(). */
+ *  Keeps `a` and `b`, which may be NULL, and tensors whose memory was reached through
+ *  tensor_data() or slice(), until tape_reset(). */
 void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 
 /* ---- for operations ---------------------------------------------------------------------------------------- */

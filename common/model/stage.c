@@ -111,7 +111,7 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     if (micro >= stage->micros)
         misuse(have_all_run_forward(stage)
                    ? N_("all micro-batches have run forward: each loop over them ends at "
-                        "stage_micros(stage), also where a stage runs ahead")
+                        "stage_micros(stage), even where a stage runs ahead")
                    : N_("micro-batches are numbered from 0"),
                "%s: there is no micro-batch %d, only 0 to %d", function, micro, stage->micros - 1);
     return &stage->micro[micro];

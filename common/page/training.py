@@ -63,7 +63,7 @@ def read_metrics(path):
     except OSError as error:
         give_up(f"{path}: {error.strerror}", _("make train METRICS=run.jsonl writes one"))
     except ValueError:
-        give_up(_("{path} contains lines that are not metrics").format(path=path), _("was it cut short? make train METRICS=run.jsonl writes one"))
+        give_up(_("{path} contains lines that are not metrics").format(path=path), _("make train METRICS=run.jsonl writes such a file; was it cut short?"))
     return lines
 
 

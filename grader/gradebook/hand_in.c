@@ -103,8 +103,8 @@ static char *read_source(const HandIn *h, const char *path, size_t *size)
         return NULL;
     const int fd = file_open(path, &reason);
     if (fd < 0) {
-        problem_set(&problem, path, "a lab is a file that you may read", "it cannot be read: %s",
-                    reason);
+        problem_set(&problem, path, "a lab must be a file that you can read",
+                    "it cannot be read: %s", reason);
         give_up(h, &problem);
     }
     FILE *file = fdopen(fd, "r");

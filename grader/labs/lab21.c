@@ -216,7 +216,7 @@ static Case case_21(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.more_B = c.idle = 0;
     c.p = 0;
     c.H = 12;
-    c.S = 9;        /* with B = 2, seven targets: not a multiple of the ranks or samples */
+    c.S = 9; /* with B = 2, seven targets: not a multiple of the number of ranks or samples */
     c.V = tp * 150; /* logits take most of the memory of the loss */
     if (!drawn_sizes)
         return c;

@@ -203,7 +203,7 @@ int out_of(const Case *c, int which);
 /** LayerScenario.sizes of labs 5 and 6. */
 void inner_and_out(const Scenario *run, int which, Sizes *sizes);
 
-/** The number of rows in each of the two tables of labs 3 and 21. */
+/** The number of rows of table `which`: labs 3 and 21 have two. */
 int table_rows_of(const Case *c, int which);
 
 /** Fills each parameter of run->model for a step, with numbers that differ from the initial values

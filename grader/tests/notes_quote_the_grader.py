@@ -32,7 +32,7 @@ def sentences(which):
 
 
 for path, (which, heading, quotation) in LISTS.items():
-    said = sentences(which)
+    said = sentences(which).replace("%%", "%")
     lists = re.findall(rf"\*\*{heading}\.\*\*(.*?)\n\*\*", text_of(path), re.S)
     pieces = [(quote, piece.strip(" ;:,.?()")) for one in lists for quote in re.findall(quotation, in_a_line(one)) for piece in re.split(VARIES, quote)]
     pieces = [(quote, piece) for quote, piece in pieces if piece.count(" ") >= 2]

@@ -55,7 +55,7 @@ runs() { # runs COMMAND
     *) bash -c "$1" > out 2>&1 ;;
     esac
 }
-is_there() { # the test that is said to run it
+is_there() { # does the test that `elsewhere` names exist?
     ls "$ROOT"/"${1%.*}"* > /dev/null 2>&1
 }
 

@@ -33,7 +33,8 @@ void kernel_round(int64_t count, const real *x, uint16_t *y)
 
 /* ---- linear layers ------------------------------------------------------------------------------------- */
 
-/** c = a · b, added to c if the product accumulates, or to `bias` in each row if it is not NULL. */
+/** c = a · b, added to c if the product accumulates, or to `bias` in each row if `bias` is not
+ *  NULL. */
 static void multiply(Product product, const uint16_t *a, const uint16_t *b, const real *bias,
                      real *c)
 {

@@ -29,15 +29,14 @@ void compare_work_of_segments(Trial *t, const Entry *want)
     const bool backward = want->label.what == BACKWARD_OF;
     compare_products_of_share(
         t, want,
-        !backward
-            ? _("rank %d did %.2f times the multiplications that suffice: a forward pass must "
-                "run each call of a segment once, and the second run belongs in "
-                "recompute_backward\n%s (%s)")
+        !backward ? _("rank %d did %.2f times the multiplications needed: a forward pass must "
+                      "run each call of a segment once, and the second run belongs in "
+                      "recompute_backward\n%s (%s)")
         : is_one_run_more(t, want)
-            ? _("rank %d did %.2f times the multiplications that suffice, as many more as one more "
+            ? _("rank %d did %.2f times the multiplications needed, as many more as one more "
                 "forward run of each call takes: a backward pass must run each call of a segment "
                 "forward once, and backward once\n%s (%s)")
-            : _("rank %d did %.2f times the multiplications that suffice: a backward pass "
+            : _("rank %d did %.2f times the multiplications needed: a backward pass "
                 "must run each call of a segment forward once, and backward once\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),

@@ -101,7 +101,7 @@ static bool is_sum(const Evidence *e, Members by, int whole, Made *made, double 
     return is_number(e->is[whole], factor * brought(e, by, whole, made, &most));
 }
 
-/* Is each of the two sums, if wrong, `factor` times the sum of `made` over these ranks' squares? */
+/* Is each wrong one of the two sums `factor` times the sum of `made` over these ranks' squares? */
 static bool both_are_made(const Evidence *e, Members by, Made *made, double factor)
 {
     int wrong = 0;
@@ -232,8 +232,8 @@ static bool summed_otherwise(const Evidence *e, Members dp)
                          "the same on all of its ranks, and gradient_norm counts it once"));
     return both_are(e, dp, dp.count) &&
            says(e,
-                _("the sum of the squares is multiplied by the number of replicas, as by a second "
-                  "sum over them"));
+                _("the sum of the squares is multiplied by the number of replicas, as if it were "
+                  "summed over them a second time"));
 }
 
 bool squares_are_wrong(const Evidence *e)

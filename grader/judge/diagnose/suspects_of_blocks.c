@@ -27,7 +27,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             "after the attention")},
     [NORM_2_OF_ATTENTION] =
         {IN_NORMS_AND_TOKENS,
-         N_("norm2 reads the result of the attention: it must read the sum of that and x")},
+         N_("norm2 reads the result of the attention: it must read the sum of that result and x")},
     [FEED_FORWARD_OF_NORM_1] =
         {IN_NORMS_AND_TOKENS,
          N_("the feed-forward layers read what the attention reads, the output of norm1: they must read norm2 of the sum after the attention")},

@@ -138,7 +138,7 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
                  "the tp group again");
     if (are(got, (Members){t->rank % replicas_of(c), replicas_of(c), c->tp}))
         return of_remainder(
-            _("the ranks of this group have the same remainder rank %% %d, the number of replicas; "
+            _("the ranks of this group have the same remainder rank %% dp, with dp = %d; "
               "those that hold the same piece of the weights have the same remainder rank %% tp"),
             replicas_of(c));
     static char text[200];
