@@ -78,12 +78,12 @@ START_TEST(a_shard_that_was_noted_keeps_its_dropout)
 }
 END_TEST
 
-START_TEST(a_bias_that_would_be_added_once_per_rank_is_refused)
+START_TEST(a_bias_in_a_term_of_a_sum_is_refused)
 {
     Tensor *x = normal("x", SHAPE(B, S, H), shard(2));
     ASSERT_MISUSE(
         linear_with_bias(x, normal("w", SHAPE(5, H), shard(1)), normal("b", SHAPE(5), whole())),
-        "bias would be added once per rank");
+        "the bias belongs after that sum");
 }
 END_TEST
 
@@ -145,7 +145,7 @@ Suite *suite(void)
     tcase_add_test(tcase, raw_access_to_a_parameter_leaves_its_shard);
     tcase_add_test(tcase, a_shard_that_was_noted_keeps_its_dropout);
     tcase_add_test(tcase, logits_of_a_split_table_know_their_columns);
-    tcase_add_test(tcase, a_bias_that_would_be_added_once_per_rank_is_refused);
+    tcase_add_test(tcase, a_bias_in_a_term_of_a_sum_is_refused);
     tcase_add_test(tcase, uneven_parts_are_only_for_lookups_by_row);
     suite_add_tcase(suite, tcase);
     return suite;
