@@ -96,7 +96,7 @@ def of_the_site(slurm):
         sees = file.read()
     check("SBATCH_EXPORT" in sees and "SBATCH_QOS" not in sees, "variables that sbatch reads do not override settings of the job", sees)
     has("a grade is one process, which starts its ranks itself", slurm.submitted("grade", "SOLUTION=1", "LAB=1", "ON=slurm", site=site),
-        "#SBATCH --ntasks=1\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --partition=gpu\n", "module load gcc/12", f"exec {BUILD}/grade ")
+        "#SBATCH --ntasks=1\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --partition=gpu\n", "module load gcc/12", "exec " + BUILD.removeprefix(f"{ROOT}/") + "/grade ")
     example = slurm.submitted("sbatch", "PARTITION=cpu", *TINY, f"SITE={ROOT}/common/slurm/site-example.mk")
     has("site-example.mk is a valid site file", example, "#SBATCH --account=ada@cpu\n", "module load gcc/12 openmpi/4.1 openblas\n",
         "export OMPI_MCA_btl_tcp_if_include=ib0\n")
