@@ -57,10 +57,10 @@ check_folder() {
 
 # Below these limits, compilers, linkers and MPI crash, or fail without naming the limit.
 check_limits() {
-    local stack memory
-    stack=$(ulimit -s) memory=$(ulimit -v)
-    [[ $stack == unlimited || $stack -ge 1024 ]] ||
-        stop_make "$(said 'ulimit -s is %s: compilers and MPI need a stack of %s kB' "$stack" 1024)" "$(said 'raise the limit: ulimit -%s %s' s 8192)"
+    local most memory
+    most=$(ulimit -s) memory=$(ulimit -v)
+    [[ $most == unlimited || $most -ge 1024 ]] ||
+        stop_make "$(said 'ulimit -s is %s: compilers and MPI need a stack of %s kB' "$most" 1024)" "$(said 'raise the limit: ulimit -%s %s' s 8192)"
     goal grade trace tape report measure debug watch gradebook board || return 0
     [[ $memory == unlimited || $memory -ge 1000000 ]] ||
         stop_make "$(said 'ulimit -%s is %s: a rank needs %s kB of address space to start' v "$memory" 1000000)" "$(said 'raise the limit: ulimit -%s %s' v 1000000)"
