@@ -256,7 +256,7 @@ bool norms_summed_wrongly(const Evidence *e)
     if (e->want->check != STEP || !(kind_of_case(e->c)->mistakes & IN_SEQUENCE_BLOCKS) ||
         !strstr(e->want->label.name, "norm"))
         return false;
-    double *room = malloc(3 * (size_t)e->count * sizeof *room + 1);
+    double *room = calloc(3 * (size_t)e->count + 1, sizeof *room);
     NormStep step = {room, room + e->count, room + 2 * e->count, e->tolerance};
     const bool found = steps_of_group(e, &step) && tell_norms(e, &step);
     free(room);
