@@ -185,15 +185,17 @@ def verdicts(rounds):
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
     everything = []
+    # An empty TRANSPORT means both in other sections, and none to make grade.
+    usual = {name: value for name, value in os.environ.items() if name != "TRANSPORT"}
     for _ in range(rounds):
         for number, folder in labs:
             for name in os.listdir(f"solutions/{folder}"):
                 os.utime(f"solutions/{folder}/{name}")
             begin = time.perf_counter()
-            said("make", "grade", f"LAB={number}", "SOLUTION=1")
+            said("make", "grade", f"LAB={number}", "SOLUTION=1", env=usual)
             times[number].append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        said("make", "grade", "SOLUTION=1")
+        said("make", "grade", "SOLUTION=1", env=usual)
         everything.append(time.perf_counter() - begin)
     found = [Row("verdict", f"lab {number}", "s", values) for number, values in times.items()]
     found.append(Row("verdict", "part 1, nothing edited", "s", everything))

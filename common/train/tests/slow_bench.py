@@ -323,3 +323,8 @@ with contextlib.redirect_stderr(io.StringIO()) as complained:
     except SystemExit as end:
         ended = end.code
 check("a run that ends with another error ends the measurement", ended == 2 and "HINT" in complained.getvalue(), complained.getvalue())
+with unittest.mock.patch.object(bench, "said") as graded, unittest.mock.patch.object(os, "utime"), contextlib.redirect_stdout(io.StringIO()), \
+     unittest.mock.patch.dict(os.environ, TRANSPORT=""):
+    bench.verdicts(1)
+check("verdicts grades each lab and part 1 over the usual transport", len(graded.call_args_list) == 22 and
+      all("TRANSPORT" not in one.kwargs["env"] for one in graded.call_args_list), graded.call_args_list)
