@@ -135,8 +135,8 @@ Tensor *parameter(Builder *b, const char *name, Shape shape, Placement placement
 /** The same, with zeros as initial values, as for a bias. */
 Tensor *zero_parameter(Builder *b, const char *name, Shape shape, Placement placement);
 
-/** The index, from 0, of the first row or column of the full parameter that this rank holds; 0 if
- *  the parameter is whole. */
+/** The index, from 0, that this rank's first row or column has in the full parameter; 0 if the
+ *  parameter is whole. */
 int shard_begin(const Tensor *parameter);
 
 /** The same builder, with `name` and a dot before the names of everything made with it. */
@@ -234,7 +234,7 @@ typedef struct Sampler {
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending; /**< a sum or a send that was started and not waited for yet */
+typedef struct Pending Pending; /**< a sum or a send that has been started, but not yet waited for */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
@@ -282,7 +282,7 @@ void stage_send(Stage *stage, Tensor *x, int to);
 /** Receives x [B,S,H] from stage `from`, in mesh->pp with tag 0: the input of stage_run(). */
 Tensor *stage_receive(Stage *stage, int micro, int from);
 /** Receives dy [B,S,H] from stage `from` in the same way: the gradient of the x that this stage
- *  sent to it. */
+ *  sent there. */
 Tensor *stage_receive_gradient(Stage *stage, int micro, int from);
 
 Range stage_blocks(int blocks, const Mesh *mesh); /**< which of 0..blocks-1 this rank's stage runs */
@@ -299,8 +299,8 @@ void stage_send_blocking(Stage *stage, Tensor *x, int to);
 void stage_send_start(Stage *stage, Tensor *x, int to);
 void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
-/** Both passes of all micro-batches: first every forward pass, then every backward pass, or any schedule as short. All
- * gradients are complete after it. (GPipe, arXiv:1811.06965.) */
+/** Both passes of all micro-batches: first every forward pass, then every backward pass, or any other schedule that
+ * takes no longer. All gradients are complete after it. (GPipe, arXiv:1811.06965.) */
 void gpipe_step(Stage *stage, const Mesh *mesh);
 /** Both passes of all micro-batches, forward and backward passes alternating, so that as few
  *  micro-batches as possible wait for their backward pass. All gradients are complete after it.
@@ -309,8 +309,8 @@ void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 
 /* ---- Lab 14: the grid in three dimensions ------------------------------------------------------------ */
 
-/** Replaces labs 8 and 10: sets tp, dp and pp, and this rank's place in each and its size. tp times pp divides
- * the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
+/** Replaces labs 8 and 10: sets tp, dp and pp, this rank's place in each group, and the groups' sizes. tp times pp
+ * divides the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
  * arXiv:2104.04473.) */
 void mesh_init_3d(Mesh *mesh, int tp, int pp);
 
@@ -323,22 +323,22 @@ void bucket_filled(Bucket *bucket, int pass, int passes, const Mesh *mesh);
 void metrics_over_stages(Metrics *metrics, const Mesh *mesh);
 
 /** The norm of the whole model's gradient, the same on every rank. `shards` is the sum of squares of this rank's
- * gradients of split parameters; `whole` is the sum for the parameters that every rank of its tp group holds whole.
- * Called after buckets_finish(). */
+ * gradients of split parameters; `whole` is the same sum for the parameters that every rank of the tp group holds
+ * whole. Called after buckets_finish(). */
 double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
 /** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's
- *  memory, so tensor_data() of it points into x. begin may equal end. Not on the tape. */
+ *  memory, so tensor_data() of the slice points into x. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */
 void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and may wait until that rank has begun to
  *  receive them. */
 void group_send(Group *group, Tensor *x, int to);
-/** Starts to send the numbers of x to rank `to` of the group, and returns at once. x may change once pending_wait()
- * has returned, and not before; it waits until that rank has begun to receive. */
+/** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
+ * pending_wait() has returned: pending_wait() waits until that rank has begun to receive. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
 /** Receives the numbers of x, in place, from rank `from` of the group, which must send as many. Returns when they have
  *  arrived. */
@@ -356,7 +356,7 @@ void ring_all_gather(Group *group, Tensor *x);
 
 /* ---- Lab 16: weight averaging ------------------------------------------------------------------------ */
 
-/** Is an average due now? Called after each step of the optimiser, which every replica makes with its own gradients.
+/** Is an average due now? Called after each step of the optimiser, which every replica takes with its own gradients.
  * `step` counts the steps done, so it is 1 in the first call of a new run. An average is due every `every` steps, and
  * whenever `last` is set: the model is then evaluated or saved before the next step, or the run ends, so all replicas
  * must have the same weights. */
@@ -382,7 +382,7 @@ void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
 typedef struct Optimizer Optimizer;
 /** Updates this replica's part; call it once a step. `weights` are the part's weights, changed in
- *  place; `gradients` holds one gradient for each. Optional if the part is empty. */
+ *  place; `gradients` holds one gradient for each. If the part is empty, the call may be left out. */
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
 
 /** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is
@@ -392,8 +392,8 @@ Range optimizer_part(int64_t count, int k, int n);
  * rank, changed in place: its own part becomes the mean over the replicas. The rest is undefined afterwards. */
 void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh);
 /** Called before gradients are clipped, with the arguments of gradient_norm() (lab 14) for this replica's own part: the
- * sums of squares of its gradients of split parameters, and of parameters that every rank of its tp group holds whole.
- * Afterwards, each is the sum over all parts; the runtime then calls gradient_norm(). */
+ * sums of squares of its gradients of split parameters, and of parameters that every rank of the tp group holds whole.
+ * Afterwards, both are sums over all parts; the runtime then calls gradient_norm(). */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh);
 /** Called last: takes the step on this replica's part, with optimizer_update(). `weights` [P] are all weights of this
  * rank, the same on all replicas. Afterwards they are again the same on all replicas, and each weight has been

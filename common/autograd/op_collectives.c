@@ -80,7 +80,7 @@ Tensor *group_reduce_scatter(Group *group, Tensor *x, int dim)
 
 /* Where each part begins and, last, where the last one ends. Ends the run unless the parts follow
  * each other and cover all `count` numbers. Asks for each part once, because a lab's function may
- * answer otherwise the next time. The caller frees the list. */
+ * return another part the next time. The caller frees the list. */
 static int64_t *begins_of_parts(const char *function, int64_t count, int n, Partition *cut)
 {
     int64_t *begins = calloc((size_t)n + 1, sizeof *begins);

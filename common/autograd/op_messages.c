@@ -6,7 +6,8 @@
 
 static const Placement unknown = {UNKNOWN, 0};
 
-/* x and its slices always share memory: `reached` prevents each from moving to its own buffer. */
+/* x and its slices always share memory: `reached` prevents any of them from moving to its own
+ * buffer. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end)
 {
     must_be_real("slice", x);

@@ -37,7 +37,7 @@ static bool changes_another_dim(const Tensor *x, const Tensor *dy, const Tensor 
     return forward >= 0 && backward >= 0 && forward != backward;
 }
 
-/* Is dx larger than dy, or smaller, in the way in which dy is larger or smaller than x? */
+/* Does backward change the size of dy in the same direction as forward changed the size of x? */
 static bool changes_the_same_way(const Tensor *x, const Tensor *dy, const Tensor *dx)
 {
     const int64_t forward = tensor_count(dy) - tensor_count(x),

@@ -191,7 +191,7 @@ Tensor *subtract(Tensor *x, Tensor *y)
 
 /* ---- the mean -------------------------------------------------------------------------------------------- */
 
-/* The divisor of the sum of losses: tape->batch.tokens, or the number of targets if that is 0. At
+/* The divisor of the sum of losses: tape->batch.tokens or, if that is 0, the number of targets. At
  * least 1, so the loss of a batch without targets is 0. */
 static double divisor(const Tape *tape, const Tensor *targets)
 {

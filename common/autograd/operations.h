@@ -1,7 +1,7 @@
 /** @file
  * The operations that balise.h does not declare: those behind its layers, and those of the kit's
- * own models. A differentiable one checks shapes and placements, runs its kernel and records its
- * backward on the tape. Parameters are passed as tensors; results belong to the tape.
+ * own models. A differentiable operation checks shapes and placements, runs its kernel and records
+ * its backward on the tape. Parameters are passed as tensors; results belong to the tape.
  */
 #pragma once
 
@@ -32,9 +32,9 @@ Tensor *rows_with_targets(Tensor *x, Tensor **targets);
 
 /** Causal attention(): q [B,S,heads·D]; k, v [B,T,heads·D] with T >= S, whose last S rows are the
  *  queries' own. Query s sees keys 0..T-S+s (Radford et al., 2018; Dao, arXiv:2307.08691). mask
- *  [B,T] is 0 for padding, or NULL if there is none. A query that sees only padding, on the left,
- *  gets zeros. T > S, with earlier keys and values from a cache, is for inference: it is misuse if
- *  a gradient is needed. */
+ *  [B,T] is 0 for padding, or NULL if there is none. A query that sees only padding, as with
+ *  padding on the left, gets zeros. T > S, with earlier keys and values from a cache, is for
+ *  inference: it is misuse if a gradient is needed. */
 Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
 /** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first +
@@ -74,7 +74,8 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
  *  the usual sum. */
 void group_sum_by(Group *group, void (*sum)(Group *group, Tensor *x));
 
-/** A tensor of the tape that holds the caller's `numbers`. A REAL one may need a gradient. */
+/** A REAL tensor of the tape that holds the caller's `numbers`. `needs_gradient` says whether the
+ * backward pass computes its gradient. */
 Tensor *tape_reals(Tape *tape, Shape shape, Placement placement, const real *numbers,
                    bool needs_gradient);
 /** The same for integers: ids, labels, a mask. Their placement is whole. */

@@ -1,5 +1,5 @@
 /* The scatter on the tape: the student writes the pair in lab 20. It is in its own object file
- * because the labs before it do not define the pair. */
+ * because earlier labs do not define the pair. */
 #include "autograd/placement.h"
 
 Tensor *scatter(Tensor *x, int dim, const Mesh *mesh)

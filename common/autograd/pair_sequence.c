@@ -1,5 +1,5 @@
 /* The pairs along the sequence on the tape: the student writes them in lab 18. They are in their
- * own object file because the labs before it do not define them. */
+ * own object file because earlier labs do not define these pairs. */
 #include "autograd/placement.h"
 #include "base/run.h"
 

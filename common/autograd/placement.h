@@ -35,7 +35,7 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
 Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
 
 /** For a function of each row with weights that every rank holds: x is whole, or holds this rank's
- *  rows. In the second case the gradients of the weights are partial sums, so it marks
+ *  rows. In the second case the gradients of the weights are partial sums, so place_rows() marks
  *  `weights`. */
 Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
                      Tensor *const *weights, int count);
@@ -43,8 +43,8 @@ Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
 /** For a function that needs whole rows on every rank. */
 Placement place_whole(const Tape *tape, const char *function, const Tensor *x);
 
-/** The placement of the maxima of rows: unknown if x is split by columns, because each rank has its
- *  own. */
+/** The placement of the maxima of rows: unknown if x is split by columns, because each rank has the
+ *  maxima of its own columns. */
 Placement place_row_max(const Tape *tape, const Tensor *x);
 /** The placement of sums over rows: a partial sum if x is split by columns. */
 Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x);
@@ -58,13 +58,13 @@ Placement place_first_token(const Tape *tape, const Tensor *x);
 Placement place_duplication(const Tape *tape, const Tensor *x);
 /** g: x must be a partial sum; the result is whole. */
 Placement place_all_reduce(const Tape *tape, const Tensor *x);
-/** The gather along `dim`: x must be a shard of it; the result is whole. */
+/** The gather along `dim`: x must be a shard along it; the result is whole. */
 Placement place_all_gather(const Tape *tape, const Tensor *x, int dim);
 /** The gather of the positions: x must be a shard of them; the result is copied. */
 Placement place_gather_sequence(const Tape *tape, const Tensor *x);
 /** The reduce-scatter: x must be a partial sum; the result is a shard of the positions. */
 Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x);
-/** The scatter along `dim`: x must be whole; the result is a shard of it. */
+/** The scatter along `dim`: x must be whole; the result is a shard along it. */
 Placement place_scatter(const Tape *tape, const Tensor *x, int dim);
 /** Part k of x along `dim`: the placement is unknown, because ranks may take different parts. */
 Placement place_part(const Tape *tape, const Tensor *x, int dim);

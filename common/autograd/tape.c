@@ -23,7 +23,8 @@ static Tensor *tensor_at(const Tape *tape, int64_t i)
     return (Tensor *)tape->tensors.chunks[i / CHUNK] + i % CHUNK;
 }
 
-/* If a sum is in progress, its memory does not return to the pool: the sum still writes to it. */
+/* If a sum or a send of x is in progress, x's memory does not return to the pool: the transport
+ * still uses it. */
 void tape_release_value(Tensor *x)
 {
     if (!x->summing)
@@ -319,8 +320,8 @@ Tensor *ready(Tensor *x)
     return x;
 }
 
-/* A parameter's copy belongs to the model. If the model has none, nothing remembers the new one,
- * because the parameter outlives this tape. */
+/* A parameter's copy belongs to the model. If the model has none, the parameter does not refer to
+ * the new copy, because it outlives the tape that owns the copy. */
 Tensor *rounded_copy(Tape *tape, Tensor *x)
 {
     Tensor *copy = x->rounded;

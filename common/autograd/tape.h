@@ -253,9 +253,9 @@ Tape *tape_of(const char *function, const Tensor *x, const Tensor *y);
 Tensor *ready(Tensor *x);
 
 /** Returns x's numbers in 16 bits, as products multiply them (see kernel_round()). Later operations
- *  on x get the same copy, unless x changes. It lives until the next operation on other tensors or,
- *  if an operation keeps it with node_keep(), until tape_release_since(). Such an operation need
- *  not keep x. */
+ *  on x get the same copy, unless x changes. They get it until the next operation on other tensors
+ *  or, if an operation keeps it with node_keep(), until tape_release_since(). Such an operation
+ *  need not keep x. */
 Tensor *rounded_copy(Tape *tape, Tensor *x);
 
 /** Gives x a buffer of its own, so writing to it changes no other tensor. */

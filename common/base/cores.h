@@ -1,6 +1,6 @@
 /** @file
- * The processor cores that this process may use: taskset, Slurm or a container may bind it to some
- * of the machine's.
+ * The processor cores that this process may use: taskset, Slurm or a container may bind the process
+ * to some of the machine's cores.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 BEGIN_C
 
 enum {
-    MOST_CORES = 8192,            /**< of a machine, for Linux */
-    CORE_WORDS = MOST_CORES / 64, /**< of the set */
+    MOST_CORES = 8192,            /**< the most cores of a machine under Linux */
+    CORE_WORDS = MOST_CORES / 64, /**< words of a set */
 };
 
-/** A set of cores, a bit each: the union of two sets is the bitwise or of their words. */
+/** A set of cores, one bit each: the union of two sets is the bitwise or of their words. */
 typedef struct Cores {
     uint64_t words[CORE_WORDS]; /**< core i is bit i % 64 of word i / 64 */
 } Cores;

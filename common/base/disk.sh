@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# disk.sh FOLDER: make runs it after a build step has failed. It reports that the disk of this folder
-# is full, once until the next make (setup/check.sh removes FOLDER/.full). It always fails. Scripts
-# that source it get disk_is_full.
+# disk.sh FOLDER: make runs it after a build step has failed. If the disk of this folder is full, it
+# reports that, once until the next make (setup/check.sh removes FOLDER/.full). It always fails.
+# Scripts that source it get disk_is_full.
 # shellcheck source-path=SCRIPTDIR source=say.sh
 source "${BASH_SOURCE[0]%/*}/say.sh"
 

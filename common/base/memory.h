@@ -1,6 +1,6 @@
 /** @file
  * Counts the memory that this process's tensors hold, and prints the error when no more is
- * available: in RAM, on a GPU, or below MEM.
+ * available: in RAM, on a GPU, or within the limit MEM.
  */
 #pragma once
 

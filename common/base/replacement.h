@@ -13,8 +13,8 @@
 
 #include "base/problem.h"
 
-/** Outputs of one kind. An output replaces only an earlier one of its kind, so no input and no other
- *  output. */
+/** Outputs of one kind. An output replaces only an earlier output of its kind, never an input or an
+ *  output of another kind. */
 typedef struct OutputKind {
     const char *name;             /**< with an article, N_(): "the file exists, and is not %s" */
     const char *mark;             /**< in the first 1000 bytes of each output of this kind */
@@ -22,12 +22,12 @@ typedef struct OutputKind {
 } OutputKind;
 
 /** Checks that an output may replace what `path` names: an output of the same kind, an empty file,
- *  nothing, or anything other than a regular file, which the caller handles. NULL: a file of the
- *  kit's own, which replaces anything.
+ *  nothing, or anything other than a regular file, which the caller handles. If `kind` is NULL, the
+ *  output is a file of the kit's own and may replace anything.
  *  @return true; or false with `problem` */
 bool output_may_replace(const char *path, const OutputKind *kind, Problem *problem);
 
-/** Do both paths name one file, which need not exist yet? */
+/** Do both paths name the same file? It need not exist yet. */
 bool is_same_output(const char *one, const char *other);
 
 /** A file being written. */
@@ -38,9 +38,9 @@ typedef struct Replacement {
     char *beside; /**< the temporary one, or NULL while the file has no name */
 } Replacement;
 
-/** Begins a file for `path`, which output_may_replace(). If it cannot be created, or if `path` names
- *  something other than a regular file, sets `problem`: `hint` as in problem_set(), `what` with a %s
- *  for the reason.
+/** Begins a file for `path`, if output_may_replace() allows that. If the file cannot be created, or
+ *  if `path` names something other than a regular file, sets `problem`: `hint` as in problem_set(),
+ *  `what` with a %s for the reason.
  *  @return NULL with `problem`; otherwise a record that replacement_end() or replacement_drop()
  *  frees */
 Replacement *replacement_begin(const char *path, const OutputKind *kind, const char *hint,

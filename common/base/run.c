@@ -18,11 +18,11 @@ extern const char __stop_balise_labs[] __attribute__((weak));
 typedef struct Search {
     bool outermost;
     int left;    /* frames that may still be looked at */
-    void *found; /* in a lab */
+    void *found; /* the address in a lab */
 } Search;
 
-/* Looks at one frame, from the innermost on. Ends at the first in a lab, because each frame takes
- * longer than many operations on small tensors. */
+/* Looks at one frame, from the innermost on. Unless the outermost is wanted, ends at the first
+ * frame in a lab, because each frame takes longer than many operations on small tensors. */
 static _Unwind_Reason_Code look_at(struct _Unwind_Context *frame, void *context)
 {
     Search *search = context;

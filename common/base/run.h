@@ -39,7 +39,8 @@ typedef enum Harm {
 /** Reports a broken placement rule. In training this ends the run; in grading it is noted, and the
  *  run continues. */
 #define misplaced(...) misplaced_with(HARMS_RESULTS, __VA_ARGS__)
-/** The same for a rule that makes less than the results wrong. */
+/** The same for a rule whose violation may leave the results right; `harm` says what it makes
+ * wrong. */
 void misplaced_with(Harm harm, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

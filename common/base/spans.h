@@ -18,7 +18,7 @@ enum { MAX_SPANS = 64 }; /**< kinds of work; any beyond these count with the las
 /** Starts or stops the clock. While it is stopped, span_end() costs one comparison. */
 void spans_run(bool run);
 
-/** Resets all counts to zero. */
+/** Forgets all totals. */
 void spans_forget(void);
 
 /** Attributes the time since the last span ended to `what`, a string that must stay valid; names
@@ -39,5 +39,5 @@ void spans_listen(SpanListener *listener);
 /** Removes a listener. */
 void spans_unlisten(SpanListener *listener);
 
-/** Copies the counts, in order of first appearance. @return how many */
+/** Copies the totals, in order of first appearance. @return how many */
 int spans_read(SpanTotal spans[MAX_SPANS]);

@@ -114,7 +114,7 @@ Path checkpoint_find(const char *folder);
 Path checkpoint_before(const char *checkpoint);
 
 /** Creates FOLDER if necessary, takes its lock, checks that it is writable, and removes the
- * partial folders of killed runs. Sets `made` to whether the folder did not exist.
+ * partial folders of killed runs. *made tells whether this call has created the folder.
  *  @return the lock, for checkpoint_folder_close(); or NULL with `problem` */
 FILE *checkpoint_folder_open(const char *folder, bool *made, Problem *problem);
 
@@ -124,8 +124,8 @@ void checkpoint_folder_close(FILE *lock, const char *folder, bool made);
 /** Creates the empty partial folder of this step. Returns false with `problem` on failure. */
 bool checkpoint_begin(const char *folder, int64_t step, Problem *problem);
 
-/** Renames the partial folder of this step, then removes all complete ones except the newest two.
- *  Returns false with `problem` on failure. */
+/** Renames the partial folder of this step, then removes all complete checkpoints except the newest
+ *  two. Returns false with `problem` on failure. */
 bool checkpoint_commit(const char *folder, int64_t step, Problem *problem);
 
 /** Removes the partial folder of this step, if it exists. */

@@ -85,7 +85,7 @@ typedef struct Safetensors {
 
 /** Opens a file and checks its header against the format and the file's size. Rejects truncated
  *  files, tensors that overlap or lie outside the file, duplicate names, and files in which only
- *  some tensors have a checksum. Tensors may be of any type, but not all can be read.
+ *  some tensors have a checksum. Tensors may be of any type, but not all types can be read.
  *  @return NULL with `problem`; otherwise a record that the caller frees with
  *  safetensors_close() */
 Safetensors *safetensors_open(const char *path, Problem *problem);
@@ -127,7 +127,7 @@ Box box_of(Shape shape, int dim, Range held);
  *  BF16, F32 and F64 become `real`. If the tensor has a checksum, reads and checks all of it;
  *  otherwise reads only what is wanted.
  *  @return true; or false with `problem` if reading fails, the checksum does not match, or the
- *  tensor has a different type */
+ *  tensor has any other type */
 bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, const Box *place,
                           const Box *wanted, real *values, Problem *problem);
 

@@ -129,7 +129,7 @@ static int by_place(const void *a, const void *b)
 {
     const SafeTensor *x = a, *y = b;
     int64_t p = x->begin, q = y->begin;
-    if (p == q) { /* at the same place, tensors without elements come first */
+    if (p == q) { /* at the same offset, tensors without elements come first */
         p = x->bytes;
         q = y->bytes;
     }

@@ -14,7 +14,7 @@ static real real_of(uint32_t bits)
     return (real)number;
 }
 
-/* Moves the bits to their places in a float, then multiplies by 2^112, the difference of the
+/* Moves the bits to their positions in a float, then multiplies by 2^112, the difference of the
  * exponents' biases. */
 static real from_f16(const void *bytes)
 {

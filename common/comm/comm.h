@@ -76,9 +76,9 @@ void comm_all_gather(Group *group, const real *x, real *result, int64_t rows, in
 void comm_reduce_scatter(Group *group, const real *x, real *result, int64_t rows, int64_t columns);
 
 /** Sums parts of different sizes, in place. Part k of x holds the numbers begin[k] to begin[k+1]-1;
- *  on rank k, it becomes its sum over the ranks. The ranks' terms are added in rank order, so the
- *  sums do not depend on how x is split into parts. The rest of x does not change. begin [size+1],
- *  the same on every rank, begins with 0. */
+ *  on rank k, part k becomes the sum of this part over the ranks. The ranks' terms are added in
+ *  rank order, so the sums do not depend on how x is split into parts. The rest of x does not
+ *  change. begin [size+1], the same on every rank, begins with 0. */
 void comm_reduce_scatter_parts(Group *group, real *x, const int64_t *begin);
 /** Copies part k of x, see comm_reduce_scatter_parts(), from rank k to every rank, in place. */
 void comm_all_gather_parts(Group *group, real *x, const int64_t *begin);

@@ -116,7 +116,7 @@ static void mpi_reduce_scatter(Group *group, const real *x, real *result, int64_
     host_view_store(&mine);
 }
 
-/* The counts and offsets of MPI are ints. */
+/* MPI's counts and offsets are ints. */
 static void parts_must_fit(const Group *group, const int64_t *begin)
 {
     if (begin[group->size] > INT_MAX)

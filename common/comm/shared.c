@@ -97,7 +97,7 @@ static void shared_wait(CommRequest *request)
     free(c);
 }
 
-/* Blocks side by side: each row has the same number of columns of each rank. */
+/* Blocks side by side: each row has the same number of columns from each rank. */
 static void exchange_blocks(Group *group, Operation operation, const real *x, real *result,
                             int64_t rows, int64_t columns)
 {

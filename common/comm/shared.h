@@ -27,7 +27,7 @@ typedef struct SharedSlot {
     Operation operation;        /**< which collective */
     ReduceOp how;               /**< of an all-reduce */
     int64_t width;              /**< numbers in a row; 0 in an all-reduce */
-    real numbers[SLOT_NUMBERS]; /**< those of the piece, at their places in it */
+    real numbers[SLOT_NUMBERS]; /**< those of the piece, at their offsets in it */
 } SharedSlot;
 
 /** A rank's slots: it writes them, all ranks read them. */
@@ -72,6 +72,6 @@ typedef struct Shared {
 /** Fills and takes all pieces for which this rank need not wait. Returns whether there were any. */
 bool shared_advance(Shared *shared);
 
-/** Ends the run if a rank will never join the collective for which this rank waits, because it has
- *  gone on to a sum over MPI, which waits for this rank. */
+/** Ends the run if a rank will never join the collective for which this rank waits, because that
+ *  rank has gone on to a sum over MPI, which waits for this rank. */
 void shared_check(const Shared *shared);

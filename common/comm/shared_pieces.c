@@ -33,7 +33,8 @@ static Stretch stretch_of(const Collective *c, int k, int64_t at, int64_t end)
     return at < end ? (Stretch){at, count} : (Stretch){end, 0};
 }
 
-/* Where a packed array has number `at` of the whole one. */
+/* The index in this rank's own array, if that is packed, of number `at` of the whole array;
+ * otherwise `at`. */
 static int64_t packed_index(const Collective *c, const Group *group, int64_t at)
 {
     const int64_t first = c->begin[group->rank], mine = c->begin[group->rank + 1] - first;
@@ -107,7 +108,7 @@ static void take_piece(const Collective *c, const Group *group, const SharedSlot
     }
 }
 
-enum { COLLECTIVE_SIZE = 128 }; /* bytes of its description */
+enum { COLLECTIVE_SIZE = 128 }; /* bytes of a collective's description */
 
 /* "all-gather of 32 numbers in rows of 8" */
 static void describe(Operation operation, ReduceOp how, int64_t count, int64_t width,

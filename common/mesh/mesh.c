@@ -29,8 +29,8 @@ static void keeps_the_rest(const Mesh *before, const Mesh *mesh, bool makes_tp)
                    fields[i].name);
 }
 
-/* The grid of a program without lab 14. Consecutive ranks split a layer, consecutive replicas form
- * a stage. Labs 8 and 10 see one stage as their world. */
+/* The grid of a program without lab 14. Consecutive ranks split a layer; consecutive groups of such
+ * ranks form a stage. Labs 8 and 10 see one stage as their world. */
 __attribute__((weak)) void mesh_init_3d(Mesh *mesh, int tp, int pp)
 {
     Group *world = mesh->world;

@@ -21,7 +21,7 @@ typedef struct Gpt2Block {
 
 typedef struct Gpt2Head {
     Norm norm;
-    Tensor *table; /* [V,H] the embedding's, unless it has its own */
+    Tensor *table; /* [V,H] the embedding's, unless the head has its own */
 } Gpt2Head;
 
 static void *gpt2_embedding_new(Builder *b, const TransformerConfig *c)

@@ -1,7 +1,8 @@
 /** @file
  * The parts that language models share: an embedding that is split along the vocabulary, a head
- * over it, and a cache of keys and values (Megatron-LM, arXiv:1909.08053, section 3, "output
- * embedding"). Weak versions of the functions of lab 21 are here, for training before that lab.
+ * that is split in the same way, and a cache of keys and values (Megatron-LM, arXiv:1909.08053,
+ * section 3, "output embedding"). Weak versions of the functions of lab 21 are here, for training
+ * before that lab.
  */
 #pragma once
 
@@ -13,8 +14,8 @@ Tensor *vocabulary_embedding_new(Builder *b, const TransformerConfig *config, in
 /** The twin of the first stage's embedding: the last stage, if there are several and the head is
  *  tied; otherwise -1. */
 int vocabulary_twin(const Builder *b, const TransformerConfig *config);
-/** The table of a head: a new one if config->own_head; otherwise `embedding`, or a new copy of it
- *  if that is NULL because another stage holds it. */
+/** The table of a head: a new one if config->own_head; otherwise `embedding`, or a new copy of the
+ *  embedding if `embedding` is NULL because another stage holds it. */
 Tensor *vocabulary_head_new(Builder *b, const TransformerConfig *config, const void *embedding);
 
 /** Architecture.loss of language models. */
@@ -28,7 +29,7 @@ typedef struct KeyValueCache {
 /** A cache for this rank's `width` columns of keys; an empty one if config->cached is 0. */
 KeyValueCache key_value_cache_new(Builder *b, const TransformerConfig *config, int width);
 
-/** Appends the rows of k and v [1,S,width] to the tape->batch.past earlier ones in the cache. Sets
+/** Appends the rows of k and v [1,S,width] to the tape->batch.past earlier rows in the cache. Sets
  *  k and v to all rows that the cache then holds, [1,past+S,width]. Does nothing if there is no
  *  cache. */
 void key_value_cache_add(const KeyValueCache *cache, Tensor **k, Tensor **v);

@@ -29,7 +29,7 @@ typedef struct LlamaBlock {
 
 typedef struct LlamaHead {
     RmsNorm norm;
-    Tensor *table; /* [V,H] the embedding's, unless it has its own */
+    Tensor *table; /* [V,H] the embedding's, unless the head has its own */
 } LlamaHead;
 
 static RmsNorm rms_norm_new(Builder *b, const TransformerConfig *c)

@@ -91,7 +91,7 @@ int64_t model_full(const Model *model);
 /** Clears the gradients of the previous step. */
 void model_clear_gradients(Model *model);
 
-/** Sets the gradients of parameters that no operation used to zero. Call it before reading
+/** Sets to zero the gradients of parameters that no operation used. Call it before reading
  *  gradients. */
 void model_complete_gradients(Model *model);
 
@@ -106,7 +106,8 @@ void model_keep_rounded(Model *model);
 void model_weights_changed(Model *model);
 
 /** Sets every parameter: element i of the full parameter becomes value(context, parameter, i).
- * Calls begin(context, parameter), unless it is NULL, once before its elements. */
+ * Unless `begin` is NULL, calls begin(context, parameter) once before the elements of each
+ * parameter. */
 void model_fill(Model *model, void (*begin)(void *context, const Parameter *parameter),
                 double (*value)(void *context, const Parameter *parameter, int64_t index),
                 void *context);

@@ -1,4 +1,4 @@
-/* The linear layers of BERT and GPT-2 before lab 20, which neither gather nor scatter columns, and
+/* Before lab 20: the linear layers of BERT and GPT-2, which neither gather nor scatter columns, and
  * the scatter of positions. */
 #include "balise.h"
 

@@ -1,5 +1,5 @@
-/* BERT as its authors published it and Hugging Face has it (Devlin et al., arXiv:1810.04805): norms
-   after the residual additions, biases, token types, a pooler. */
+/* BERT as its authors published it and as Hugging Face implements it (Devlin et al.,
+   arXiv:1810.04805): norms after the residual additions, biases, token types, a pooler. */
 #include <string.h>
 
 #include "autograd/operations.h"

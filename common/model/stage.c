@@ -117,7 +117,7 @@ static MicroBatch *micro_of(Stage *stage, int micro, const char *function)
     return &stage->micro[micro];
 }
 
-/* The micro-batch that a pass names; the observer checks it first. */
+/* The micro-batch that a pass names. The observer sees it before other checks. */
 static MicroBatch *micro_of_pass(Stage *stage, int micro, const char *function, bool backward)
 {
     MicroBatch *m = micro_of(stage, micro, function);

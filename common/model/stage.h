@@ -32,9 +32,8 @@ typedef void PassListener(void *context, const struct Stage *stage, int micro, b
 /** An observer of the passes of a stage. */
 typedef struct StageWatch {
     PassListener *runs, *ran; /**< called when a pass begins, and when it has ended; may be NULL */
-    PassListener
-        *takes;    /**< called when a lab names a micro-batch, before any check; may be NULL */
-    void *context; /**< passed to all */
+    PassListener *takes;      /**< called when a lab names an existing micro-batch; may be NULL */
+    void *context;            /**< passed to all */
 } StageWatch;
 
 /** A send that was started and may not have been received yet. */
@@ -67,10 +66,10 @@ struct Stage {
 /** The blocks that stage_blocks() gives this rank's stage. Ends the run if they are not within
  *  0..blocks-1. */
 Range own_stage_blocks(int blocks, const Mesh *mesh);
-/** Makes this rank's stage: its layers of a transformer, by the model's builder, and room for
- *  `micros` micro-batches, numbered from 0. The layers are the blocks of own_stage_blocks(), and
- *  the embedding on the first stage, the head on the last one. Ends the run if the blocks are not
- *  within 0..layers-1. The caller frees it with stage_free(), before the model. */
+/** Makes this rank's stage: its layers of a transformer, made with the model's builder, and room
+ *  for `micros` micro-batches, numbered from 0. The layers are the blocks of own_stage_blocks(),
+ *  and the embedding on the first stage, the head on the last one. Ends the run if the blocks are
+ *  not within 0..layers-1. The caller frees it with stage_free(), before the model. */
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros);
 /** Frees the stage with its tapes. */
 void stage_free(Stage *stage);

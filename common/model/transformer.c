@@ -8,7 +8,7 @@
 
 struct Transformer {
     const Architecture *architecture;
-    void *embedding, *head; /* NULL if another stage holds it */
+    void *embedding, *head; /* each NULL if another stage holds it */
     Range blocks;
     Recompute recompute;
     bool sequence_parallel;

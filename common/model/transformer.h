@@ -10,7 +10,7 @@
 /** The kinds of parts that a transformer is made of; see below. */
 typedef struct Architecture Architecture;
 
-/** The parts that a backward pass computes again, by lab 19. */
+/** The parts that a backward pass computes again, with lab 19. */
 typedef enum Recompute {
     RECOMPUTE_NOTHING,   /**< none: the forward pass keeps everything that backward reads */
     RECOMPUTE_BLOCKS,    /**< each block: the forward pass keeps only its input */
@@ -22,7 +22,7 @@ typedef struct TransformerConfig {
     const Architecture *architecture;      /**< which one; not NULL */
     int vocabulary, hidden, layers, heads; /**< V, H, blocks, A */
     int classes;                           /**< of a classifier; 0 in a language model */
-    int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the most positions */
+    int positions;  /**< rows of learned positions, 0 for none; in a LLaMA, the longest sequence */
     double dropout; /**< probability, in [0, 1) */
     int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
     int inner;      /**< width between feed-forward layers; the labs' BERT ignores it and has 4 H */
@@ -40,7 +40,7 @@ typedef struct TransformerConfig {
 struct Architecture {
     const char *name; /**< "BERT" */
     bool is_language; /**< a language model: each position has logits of all tokens, [B,S,V/tp] */
-    bool is_masked;   /**< a language model of hidden tokens, not of the next ones */
+    bool is_masked;   /**< a language model that predicts hidden tokens, not the next ones */
     /** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. NULL if all
      *  sizes are. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);

@@ -70,9 +70,9 @@ double model_gradient_norm(Model *model)
     return gradient_norm(all.shards, all.whole, model->mesh);
 }
 
-/* On different tp ranks, the replicas' parts may begin at different places, so their sums may round
-   differently. Then the norms of tp ranks would differ in the last bit, and so would the weights
-   that every tp rank holds whole. Therefore all ranks take the norm of rank 0. */
+/* On different tp ranks, the replicas' parts may begin at different offsets, so their sums may
+   round differently. Then the norms of tp ranks would differ in the last bit, and so would the
+   weights that every tp rank holds whole. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {
     const Mesh *mesh = optimizer->model->mesh;

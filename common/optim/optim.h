@@ -45,21 +45,21 @@ struct Optimizer {
 Optimizer *optimizer_new(Model *model, const OptimizerConfig *config);
 /** Makes an optimiser for `part` of the weights in an arena, with state for this part only. */
 Optimizer *optimizer_of_part(Pool *pool, Range part, const OptimizerConfig *config);
-/** This replica's part of `count` weights, by optimizer_part() of lab 17; misuse if the replicas'
- *  parts do not follow each other. */
+/** This replica's part of `count` weights, from optimizer_part() of lab 17. It is misuse if the
+ *  replicas' parts do not follow each other. */
 Range own_optimizer_part(int64_t count, const Mesh *mesh);
 /** Makes an optimiser for this replica's part of the parameters. */
 Optimizer *optimizer_new_sharded(Model *model, const OptimizerConfig *config);
 /** Frees the optimiser, but not the model. */
 void optimizer_free(Optimizer *optimizer);
 
-/** Makes one step with the model's gradients. Afterwards, the gradient of a table is zero if some
- *  of its rows never had one. */
+/** Takes one step with the model's gradients. Afterwards, the gradient of a table is zero if some
+ *  of its rows have never had a gradient. */
 void optimizer_step(Optimizer *optimizer, double rate);
 
 /** Begins a step, which the next call of optimizer_update() takes. */
 void optimizer_begin(Optimizer *optimizer, double rate);
-/** Ends a step that optimizer_begin() has begun: optimizer_update() must have made it, unless the
+/** Ends a step that optimizer_begin() has begun: optimizer_update() must have taken it, unless the
  *  part is empty. */
 void optimizer_end(const Optimizer *optimizer);
 
@@ -67,8 +67,8 @@ void optimizer_end(const Optimizer *optimizer);
  * the mean over the replicas. `tape` is the tape of the step's tensors. Collective over the
  *  replicas. */
 void sharded_reduce(Model *model, Tape *tape);
-/** Makes one step by lab 17's sharded_step(): each replica updates its part, and then all replicas
- *  have all updated weights. Collective over the replicas. */
+/** Takes one step with lab 17's sharded_step(): each replica updates its part, and then all
+ *  replicas have all updated weights. Collective over the replicas. */
 void sharded_optimizer_step(Optimizer *optimizer, double rate, Tape *tape);
 
 /** Continues after `steps` steps, from values that were written to m and v. */
@@ -81,8 +81,8 @@ void optimizer_resume(Optimizer *optimizer, int64_t steps);
  *  sums of squares. Collective over the ranks that split the model.
  *  \f[ \mathrm{norm} = \sqrt{ \textstyle\sum_p \sum_i g_{p,i}^2 } \f] */
 double model_gradient_norm(Model *model);
-/** The same norm, from the sums of squares of the replicas' parts of the gradients, which lab 17
- *  adds up. Every rank of the world gets the same number. Collective over the world. */
+/** The same norm, from the sums of squares of the replicas' parts of the gradients; lab 17 adds up
+ *  these sums. Every rank of the world gets the same number. Collective over the world. */
 double sharded_gradient_norm(const Optimizer *optimizer);
 
 /** PyTorch's clip_grad_norm_: multiplies all gradients that the optimiser reads by \f$ \mathrm{most} / (\mathrm{norm} +
@@ -106,7 +106,7 @@ double schedule_rate(const Schedule *schedule, int64_t step);
 /** The scale and its history (Micikevicius et al., arXiv:1710.03740, section 3.2; PyTorch's
  *  GradScaler). The loss is multiplied by `scale` before the backward pass, so small gradients
  *  do not become zero when a product rounds them; the gradients are divided by it before the step.
- *  If any gradient is infinite, the step is skipped and the scale halved. */
+ *  If any gradient is infinite or NaN, the step is skipped and the scale halved. */
 typedef struct GradScaler {
     double scale;     /**< a power of two, so scaling does not round; 0: no scaling */
     int64_t good;     /**< steps since the scale changed */

@@ -56,8 +56,8 @@ static void clear_seen(const uint8_t *seen, int64_t begin, int64_t end, real *gr
     }
 }
 
-/* Clears the gradient of each table in which some rows never had one, so the next gradient is added
- * to zeros. Only the rows that have had one need clearing. */
+/* Clears the gradient of each table in which some rows have never had a gradient, so the next
+ * gradient is added to zeros. Only the rows that have had one need clearing. */
 static void clear_tables(Model *model, const uint8_t *seen)
 {
     real *gradients = model_gradients(model);
@@ -72,7 +72,7 @@ static void clear_tables(Model *model, const uint8_t *seen)
     }
 }
 
-/* Makes one step on the optimiser's part of the weights. */
+/* Takes one step on the optimiser's part of the weights. */
 static void step(const Optimizer *optimizer, real *weights, const real *gradients)
 {
     const OptimizerConfig *config = &optimizer->config;

@@ -1,4 +1,4 @@
-/* An optimiser whose state is sharded over the replicas (ZeRO stage 1), by lab 17. */
+/* An optimiser whose state is sharded over the replicas (ZeRO stage 1), with lab 17. */
 #include <stdlib.h>
 
 #include "autograd/operations.h"

@@ -163,8 +163,9 @@ static void count(Pool *pool, Category category, int64_t bytes)
 
 /* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
 
-/* A signalling NaN that depends on the address. Arithmetic turns it into a quiet NaN, and a guard
- * word copied from another address differs. So the pool detects both kinds of write. */
+/* A signalling NaN that depends on the address. So the pool detects even a write of what was read
+ * from a guard: arithmetic turns it into a quiet NaN, and a guard word copied from another address
+ * differs. */
 static uint32_t guard_word(const uint32_t *place)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);

@@ -58,7 +58,7 @@ Buffer *pool_get(Pool *pool, int64_t bytes, Category category);
 Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape);
 
 /** The same for a buffer that the host writes or reads. Call backend_wait() before the host writes:
- *  kernels called before may still be reading the buffer's previous contents. */
+ *  kernels called earlier may still be reading the buffer's previous contents. */
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape);
 
 Buffer *buffer_hold(Buffer *buffer); /**< adds a reference; returns its argument */

@@ -19,8 +19,8 @@ typedef enum DType {
 } DType;
 
 /** The placement of a tensor over the ranks of a tensor-parallel group, which also determines that
- * of its gradient. The first four are the types of value that Megatron's f and g convert (figure 3
- * of arXiv:1909.08053). */
+ * of its gradient. The first four occur around Megatron's f and g (figure 3 of
+ * arXiv:1909.08053). */
 typedef enum PlacementKind {
     WHOLE,     /**< the same on every rank; so is its gradient                            */
     COPIED,    /**< the same on every rank, after f: its gradient is a partial sum        */
@@ -58,7 +58,7 @@ struct Tensor {
     bool gradient_set;       /**< of a parameter: its gradient holds numbers of this step */
     bool is_table;           /**< of a parameter: rows were looked up in it */
     bool may_be_uneven;      /**< of a parameter: no operation joins the results of its shards */
-    bool is_multiplied;      /**< of a parameter: linear() has multiplied with it */
+    bool is_multiplied;      /**< of a parameter: linear() has multiplied by it */
     /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
      *  the terms of its own positions */
     bool is_by_positions;

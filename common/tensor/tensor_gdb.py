@@ -1,5 +1,5 @@
 """For gdb: prints a tensor (print *x) as its shape, its placement and its first numbers. print/r *x
-shows the fields. make debug loads it."""
+shows the fields. make debug loads this script."""
 import gdb
 
 PLACEMENTS = {"WHOLE": "whole", "COPIED": "copied", "SHARD": "shard({dim})", "PARTIAL": "partial sum", "UNKNOWN": "unknown", "UNDECIDED": "undecided"}

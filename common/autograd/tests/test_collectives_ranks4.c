@@ -215,7 +215,7 @@ START_TEST(a_slice_shares_the_memory_of_its_tensor)
 {
     group_up(_i);
     Tensor *x = tensor_of(rank, SHAPE(2, 3, 5), whole());
-    Tensor *all = group_all_reduce(group, x); /* with one rank, shares it too */
+    Tensor *all = group_all_reduce(group, x); /* with one rank, `all` also shares x's buffer */
     Tensor *few = slice(slice(x, 4, 20), 3, 5), *none = slice(x, 30, 30);
     accumulate(few, slice(x, 0, 2));
     scale(x, 2);
@@ -242,7 +242,7 @@ static Range overlapping(int64_t count, int k, int n)
     return (Range){0, count};
 }
 
-/* Right when a part is asked for the first time, far outside the tensor later. */
+/* Returns the right part when asked for the first time, and later one far outside the tensor. */
 static int times_asked;
 static Range moving(int64_t count, int k, int n)
 {

@@ -1,5 +1,5 @@
 /* Element-wise operations write their gradients over dy if nothing else holds its buffer, and the
- * loss writes that of the logits over the logits. */
+ * loss writes the gradient of the logits over the logits. */
 #include "autograd/tests/fixture.h"
 
 Suite *suite(void);

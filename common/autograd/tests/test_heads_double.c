@@ -32,8 +32,9 @@ static Tensor *positions_of(Tensor *x, int64_t first, int64_t end)
     return y;
 }
 
-/* The queries at position `first` and after it attend to the keys of all positions. The keys are
- * rotated one position at a time. */
+/* Causal attention of the queries from position `first` on, with the keys and values of all
+ * positions, as if the earlier ones came from a cache. The keys are rotated one position at a
+ * time. */
 static Tensor *attention_from(Tensor *q, Tensor *k, Tensor *v, int64_t first)
 {
     Tensor *keys = tape_tensor(tape, REAL, k->shape, whole());

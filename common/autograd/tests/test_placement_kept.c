@@ -1,5 +1,5 @@
-/* Placements beyond the operations' rules: raw access makes one unknown, a lab's own operation and
- * placed() restore it, and parts may be uneven. On rank 1 of 2. */
+/* Placements beyond the operations' rules: raw access and a lab's own operation make a
+ * placement unknown, placed() declares it, and parts may be uneven. On rank 1 of 2. */
 #include "autograd/tests/fixture.h"
 
 #include "autograd/placement.h"

@@ -5,7 +5,7 @@ Suite *suite(void);
 
 enum { ROWS = 24, IN = 10, OUT = 7 };
 
-/* Rows r with in_use[r % 8] are nonzero. */
+/* With a pattern, row r is nonzero if pattern[r % 8] is true. */
 static const bool PATTERNS[][8] = {
     {true}, {true, true, true}, {false}, {true, true, true, true, true, true, true}};
 enum { PATTERNS_TRIED = sizeof PATTERNS / sizeof *PATTERNS };

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Output that is lost, because its disk is full, is an error. Output whose reader has gone is none.
+# Output that is lost because its disk is full is an error. Output whose reader has gone is not.
 # shellcheck disable=SC2317 # functions are called by check
 set -uo pipefail
 cd -- "${ROOT:?}" || exit 2

@@ -60,8 +60,8 @@ START_TEST(the_time_since_the_last_span_belongs_to_the_next)
     ck_assert_double_ge(spans[1].seconds[1], 0.002);
     double sum = spans[0].seconds[0] + spans[0].seconds[1] + spans[1].seconds[1];
     ck_assert_double_ge(sum, 0.010);
-    ck_assert_double_le(
-        sum, all - idle + 1e-6); /* rounding of differences of times since the machine's start */
+    ck_assert_double_le(sum, all - idle +
+                                 1e-6); /* for rounding: the times count from the machine's start */
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(a_listener_gets_each_span_with_its_time_until_it_is_removed)
     SpanTotal spans[MAX_SPANS];
     heard = 0;
     spans_listen(hear);
-    spans_listen(hear); /* once */
+    spans_listen(hear); /* has no effect */
     span_end("linear", true);
     spans_run(true);
     for (int i = 0; i < 3; i++) {

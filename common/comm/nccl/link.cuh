@@ -27,7 +27,7 @@ void link_remove(Link *link);
 /** Records the next operation, `what`, on the group's link; returns the link. */
 Link *link_called(Group *group, const char *what);
 
-/** Runs `call`, a call of NCCL. Ends the run if it fails or does not return within
+/** Runs `call`, a call to NCCL. Ends the run if it fails or does not return within
  *  BALISE_NCCL_TIMEOUT seconds: joining, splitting and a group's first operations wait for the
  *  other ranks before they return. */
 void link_ask(const Link *link, const std::function<ncclResult_t()> &call);

@@ -165,7 +165,7 @@ typedef struct NcclRequest {
 
 /* Runs the queued send, if there is one, and `message`, if it is not null, as one group of
  * operations. NCCL runs a communicator's operations one after the other. So if two ranks begin to
- * send to each other, both would wait, unless each send is in one group with a receive. */
+ * send to each other, both would wait, unless each send is in a group with a receive. */
 static void exchange(Link *link, const std::function<ncclResult_t()> &message)
 {
     const NcclRequest *send = link->queued;
@@ -320,7 +320,7 @@ static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_leave};
 
 /* The loaded library may differ from the header's version. The releases of one minor version have
- * the same functions, so an older one of these will do. */
+ * the same functions, so an older release of the same minor version will do. */
 static int check_version(void)
 {
     int version = 0;

@@ -9,7 +9,7 @@
 
 Suite *suite(void);
 
-enum { MOST = 9 << 18 }; /* 4.5 pieces of a message; a quarter is more than one, too */
+enum { MOST = 9 << 18 }; /* 4.5 pieces of a message; even a quarter is more than one piece */
 
 static const int64_t LENGTHS[] = {0, 1, 7, 1000, MOST};
 enum { LENGTHS_TRIED = sizeof LENGTHS / sizeof *LENGTHS };
@@ -367,9 +367,9 @@ START_TEST(ranks_of_a_split_are_ordered_by_key)
     Group *even = group_split(world, rank % 2, -rank);
     ck_assert_int_eq(group_size(even), 2);
     ck_assert_int_eq(group_rank(even), rank < 2 ? 1 : 0);
-    Group *same = group_split(world, 0, 5); /* equal keys: as before */
+    Group *same = group_split(world, 0, 5); /* equal keys: in the order of the world */
     ck_assert_int_eq(group_rank(same), rank);
-    Group *alone = group_split(even, group_rank(even), 0); /* of a group that was split itself */
+    Group *alone = group_split(even, group_rank(even), 0); /* splits a group made by a split */
     ck_assert_int_eq(group_size(alone), 1);
     ck_assert_ptr_nonnull(strstr(group_name(even), "world"));
 }

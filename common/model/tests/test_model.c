@@ -195,7 +195,7 @@ START_TEST(grouped_heads_have_fewer_operations_and_recomputation_adds_none)
                         6 * 12 * (3 * (4 * 64 + 3 * 96 + 96) + 240));
     llama.recompute = RECOMPUTE_BLOCKS;
     llama.own_head = true;
-    llama.kv_heads = 1; /* keys and values have 8 x 2 weights */
+    llama.kv_heads = 1; /* keys and values have 8 x 2 weights each */
     ck_assert_double_eq(transformer_work(&llama, 2, 6),
                         6 * 12 * (3 * (2 * 64 + 2 * 16 + 3 * 96 + 96) + 240));
 }
