@@ -185,7 +185,7 @@ def verdicts(rounds):
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
     everything = []
-    # An empty TRANSPORT means both in other sections, and none to make grade.
+    # An empty TRANSPORT means both transports in other sections, but make grade does not accept it.
     usual = {name: value for name, value in os.environ.items() if name != "TRANSPORT"}
     for _ in range(rounds):
         for number, folder in labs:

@@ -40,7 +40,7 @@ def kind_asked_for(name, languages):
 
 
 def take_settings(model, name, kind):
-    """Sets the fields of a model that RECOMPUTE, ZERO, SP and AVERAGE name, or ends with an error."""
+    """Sets a model's fields from RECOMPUTE, ZERO, SP and AVERAGE, or ends with an error."""
     model.recompute = os.environ.get("RECOMPUTE") or ""
     if model.recompute not in ("", "block", "attention"):
         fail(f"RECOMPUTE cannot be '{model.recompute}'", "RECOMPUTE=block or RECOMPUTE=attention")
@@ -59,9 +59,9 @@ def take_settings(model, name, kind):
 
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
-    """The model that the environment's MODEL names, or one of LAYERS, HIDDEN_DIM and HEADS, whose
-    defaults are `usual`. `batch` is the default of BATCH_SIZE. RECOMPUTE, ZERO, SP and AVERAGE mean
-    the same as for make train."""
+    """The model that the environment's MODEL names, or a model with the sizes LAYERS, HIDDEN_DIM
+    and HEADS, whose defaults are `usual`. `batch` is the default of BATCH_SIZE. RECOMPUTE, ZERO, SP
+    and AVERAGE mean the same as for make train."""
     name = os.environ.get("MODEL") or ""
     kind = kind_asked_for(name, languages)
     layers, hidden, heads = PRESETS.get(name, language_cost.LLAMA[:3] if kind == "llama" else usual)
@@ -106,7 +106,8 @@ def published_of(published):
 
 
 def read(name):
-    """Returns the contents of a cluster's file, and its Cluster; ends the program if it is invalid.
+    """Returns the contents of a cluster's file, and its Cluster; ends the program if the file is
+    invalid.
 
     @param name a .json file, or the name of a cluster that comes with the kit"""
     path = name if name.endswith(".json") else f"{FOLDER}/{name}.json"

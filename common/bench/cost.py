@@ -1,5 +1,5 @@
 """What a training step of the kit's BERT needs on a rank: arithmetic, memory traffic, communication,
-memory. language_cost.py has the language models; pace.py has the time that all this takes.
+memory. language_cost.py has the same for language models; pace.py computes how long all this takes.
 
 Counts are for one step of one rank; numbers are `Cluster.width` bytes wide. A pipeline runs one
 forward and one backward pass per micro-batch, in 1F1B order (Narayanan et al. 2021, section 2.2).
@@ -46,7 +46,7 @@ class Model:
         return 4 * self.hidden
 
     def splits(self, tp):
-        """Can tp ranks share the layers?"""
+        """Can the layers be split over tp ranks?"""
         return self.heads % tp == 0 and self.inner() % tp == 0 and not (self.sequence_parallel and self.seq % tp)
 
     def blocks(self, pp):
@@ -98,8 +98,9 @@ class Model:
         return max(self.summed(tp, pp, stage) for stage in range(pp))
 
     def stepped(self, tp, dp, pp, stage):
-        """Parameters that a rank updates, and those of them that have never had a gradient: for
-        these, it reads gradient and weight, and writes the weight. With ZERO=1, it does not look."""
+        """Parameters of a rank that have had a gradient, and those that have never had one: for the
+        latter, the optimiser only reads gradient and weight, and writes the weight. With ZERO=1, it
+        does not tell them apart, and updates all in its part."""
         if self.zero and dp > 1:
             return self.held(tp, pp, stage) / dp, 0
         idle = self.unused(tp) if self.classifies and stage == 0 else 0
@@ -327,7 +328,7 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
 
 
 def layouts(ranks, model):
-    """The (tp, dp, pp) of these ranks, such that tp divides the layers, dp divides the batch, and
-    each of the pp stages has a block."""
+    """The (tp, dp, pp) of these ranks, such that the layers can be split over tp ranks, dp divides
+    the batch, and each of the pp stages has a block."""
     return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, min(ranks // pp, model.heads) + 1)
             if ranks % (tp * pp) == 0 and model.splits(tp) and model.batch % (ranks // (tp * pp)) == 0]

@@ -74,7 +74,8 @@ def show(work, axis, middle, runs):
 
 
 def plot(work, axis, lines):
-    """Draws two plots side by side as SVG, and stores their numbers in a file beside it."""
+    """Draws two plots side by side as SVG, and stores their numbers in a file beside the
+    picture."""
     data, picture = f"{work}/growth-{axis}.dat", f"{work}/growth-{axis}.svg"
     with open(data, "w", encoding="utf-8") as file:
         file.write(f"# {axis}, ms at best, median, on paper, MB of tensors, on paper\n")

@@ -13,14 +13,14 @@ import stories
 from rows import Row, fail, number, said, table
 
 MODELS, HOWS = {"gpt2": "GPT-2", "llama": "LLaMA"}, ("eager", "compiled")
-COUNT, PROMPT, LENGTH = 12, "Once upon a time", 192  # steps of a run; a text and the tokens that follow
+COUNT, PROMPT, LENGTH = 12, "Once upon a time", 192  # steps of a run; a prompt; tokens after it
 LETTERS = 4000  # of the stories, more than a window
 BEGIN = "1"  # LLaMA's token before a text
 TAUGHT = 60  # the steps in which a model memorises one window
 
 
 def with_transformers(pythons):
-    """The Pythons that have transformers, by both versions."""
+    """The Pythons that have transformers, by the versions of PyTorch and of transformers."""
     found = peers.with_module(pythons, "transformers", "it has no transformers",
                               "pip install transformers in its environment; one in build/venv-torch without it: delete that folder")
     return {f"{version} with transformers {peers.version_of(python, module='transformers')[0]}": python for version, python in found.items()}

@@ -102,11 +102,11 @@ class LanguageModel(cost.Model):
 
     def beside(self, tp):
         """With SP=1 (of these models, only BERT's pretraining takes it), an attention that runs again leaves its
-        partial sum, so the forward pass holds as much as without. When the last block's attention
-        has run backward, the linear layer of v holds five tensors with all positions: the gathered
-        tensor, the partial sum, their gradients, and the output. No row is padding, so it copies
-        none. The shards beside them, such as the gradients of q, k and v, are as large as what
-        working() counts and the feed-forward part has released."""
+        partial sum, so the forward pass holds as much as without recomputation. When the last
+        block's attention has run backward, the linear layer of v holds five tensors with all
+        positions: the gathered tensor, the partial sum, their gradients, and the output. No row is
+        padding, so it copies none. The shards beside them, such as the gradients of q, k and v, are
+        as large as what working() counts and the feed-forward part has released."""
         if tp == 1 or not self.sequence_parallel:
             return super().beside(tp)
         return max(4 + 5 / tp, 5 if self.recompute == "attention" else 0)

@@ -3,8 +3,8 @@ its work and of its exchanges, and the schedule of a pipeline.
 
 A collective takes the time of a ring or of a tree, whichever is faster, from the latency and
 bandwidth of its links (Thakur, Rabenseifner, Gropp 2005). A pipeline's time is the longest path
-through its schedule: a pass begins when its stage has ended the pass before it and received the
-message for it, which leaves when both stages have made their call.
+through its schedule: a pass begins when its stage has ended the previous pass and received the
+message for this pass. The message leaves when both stages have made their call.
 """
 import math
 from dataclasses import dataclass, field
@@ -199,8 +199,8 @@ def run(passes, micro, between=0.0, schedule="1f1b"):
 
 def longest(stages, micro, between, schedule):
     """The seconds of a step, and the stage that decides them. The next step's first pass reaches a
-    stage as long after the beginning of the step as this one's did. The stage must then have ended
-    its optimiser's step."""
+    stage as long after the beginning of the step as this step's first pass did. The stage must then
+    have ended its optimiser's step."""
     times = run([one.passes(micro) for one in stages], micro, between, schedule)
     return max((end - begin + one.after(), stage) for stage, ((begin, end), one) in enumerate(zip(times, stages)))
 
@@ -215,8 +215,8 @@ def message_seconds(cluster, model, tp, dp, micro):
 
 def step(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
     """The seconds of a step, by kind of work, on a rank of the stage that decides them. In the
-    bubble, it waits for the other stages. If there are more ranks than cores, the ranks share
-    them, except while they wait."""
+    bubble, it waits for the other stages. If there are more ranks than cores, the ranks share the
+    cores, except while they wait."""
     stages = [stage_seconds(cluster, model, tp, dp, pp, stage, micro) for stage in range(pp)]
     between, border = message_seconds(cluster, model, tp, dp, micro)
     whole, which = longest(stages, micro, between, schedule)

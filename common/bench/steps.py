@@ -63,8 +63,8 @@ def prepare(work):
 
 def write_data(work):
     """Writes a vocabulary of BERT's size: the words of the kit's reviews, and entries that occur in
-    no text. Also writes reviews that are longer than any SEQ here, so there is no padding: the
-    kit skips padding in attention, and PyTorch's script has none."""
+    no text. Also writes reviews that are longer than any SEQ here, so there is no padding: the kit
+    skips padding in attention, and PyTorch's script has no mask."""
     os.makedirs(work, exist_ok=True)
     with open("data/reviews/vocab.txt", encoding="utf-8") as file:
         words = file.read().split("\n")[:-1]
@@ -149,7 +149,8 @@ def spent_in(profile):
 
 
 def seconds_of(profile):
-    """{kind: seconds of a step}; of the element-wise operations, those on parts are apart."""
+    """{kind: seconds of a step}; the element-wise operations are also split into those on parts and
+    those on x."""
     found = {kind: ms / 1e3 for kind, ms in spent_in(profile).items()}
     parts = sum(spent_in([one for one in profile if one["what"] in ON_PARTS]).values()) / 1e3
     return {**{kind: max(1e-9, seconds) for kind, seconds in found.items()},

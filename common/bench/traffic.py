@@ -5,8 +5,8 @@ import pace
 from rows import Row, table
 from steps import train
 
-# tp, dp, global batch. In the last layout, a replica has as many rows as with tp=2 alone. It should
-# need the same memory, because a rank holds nothing for other replicas.
+# tp, dp, global batch. In the last layout, a replica has as many rows as with tp=2 alone. Its ranks
+# should need the same memory, because a rank holds nothing for other replicas.
 LAYOUTS = [(1, 1, 12), (2, 1, 12), (4, 1, 12), (1, 2, 12), (1, 4, 12), (2, 2, 12), (4, 2, 12), (2, 3, 12), (2, 2, 24)]
 LAYERS, HIDDEN, HEADS, SEQ, WORDS = 2, 128, 4, 64, 968
 
