@@ -3,7 +3,7 @@
 #include "autograd/placement.h"
 #include "base/run.h"
 
-/* The kernels write every gradient. Returns scratch memory for one that is not needed. */
+/* The kernels write every gradient. Returns scratch memory for a gradient that is not needed. */
 static Tensor *or_unread(Tensor *room, const Tensor *x, Tape *tape)
 {
     return room ? room : tape_tensor(tape, REAL, x->shape, whole());

@@ -95,7 +95,7 @@ Tensor *leaf_gradient(Tensor *x)
 /* ---- on the tape ------------------------------------------------------------------------------------------- */
 
 /* Has the pass called the segment before this call, too? The gradients of its parameters are
- * complete only after its first call, which is the last one in the backward pass. */
+ * complete only when its first call has run backward, as the last of its calls. */
 static bool is_called_before(const Node *node, void (*recompute_gradient)(Node *, Tensor *))
 {
     const Segment *segment = &node->with.recompute.segment;

@@ -24,7 +24,8 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops only if this is set */
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
-    /** the divisor of the losses: the tokens of a replica's step; 0: the tokens of this batch */
+    /** the divisor of the losses: the tokens of a replica's step; 0 stands for the tokens of this
+     * batch */
     double tokens;
     int64_t draw; /**< selects the masks that dropout draws; see segment_run() */
 } TapeBatch;

@@ -19,10 +19,11 @@ typedef enum Category {
     CATEGORIES,  /**< the number of categories */
 } Category;
 
-/** Adds `bytes` to the memory that a category's tensors hold; may be negative. */
+/** Adds `bytes`, which may be negative, to the memory that a category's tensors hold. */
 void memory_holds(Category category, int64_t bytes);
 
-/** Adds `bytes` to the weights' copies in 16 bits, which AMP=off does not need; may be negative. */
+/** Adds `bytes`, which may be negative, to the memory of the weights' copies in 16 bits, which
+ * AMP=off does not need. */
 void memory_holds_rounded(int64_t bytes);
 
 /** Ends the run with an error: how much was requested, what this process's tensors hold, and which

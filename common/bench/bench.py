@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -EsB
-"""make bench: measures kernels, collectives, training steps, the tokenizers, and the time from an
-edit to a verdict, on this machine.
+"""make bench: measures kernels, collectives, training steps, memory, generated texts, tokenizers,
+and the time from an edit to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs,

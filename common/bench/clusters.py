@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -EsB
-"""Descriptions of clusters, and the predicted weak scaling of Megatron-LM's paper on them.
+"""Descriptions of clusters, and predictions of the weak scaling in Megatron-LM's paper for them.
 
     clusters.py     with CLUSTER MODEL LAYERS HIDDEN_DIM HEADS SEQ BATCH_SIZE in the environment
 

@@ -186,8 +186,8 @@ class Model:
         """Floating-point operations that the model needs in a step, by PaLM's formula
         (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by,
         and 12 S H for the attention of each block, causal or not. Recomputation does not count. In
-        the last block of a classifier, only work for the first position counts. In the C program,
-        transformer_work() returns the same."""
+        the last block of a classifier, which reads only the first position, only keys and values
+        count in the backward pass. In the C program, transformer_work() returns the same."""
         return sum(replace(self, recompute="", leaves_out=True).work())
 
     def streamed(self, tp, pp, stage):

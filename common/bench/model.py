@@ -29,7 +29,7 @@ from language_cost import LanguageModel
 from rows import fail, number, paragraph, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
-TURNS = 2  # in which a rate is measured
+TURNS = 2  # how many times a rate is measured
 SMALL, LARGE = 4 << 10, 16 << 20  # bytes of the exchanges that the link's rates follow from
 
 
@@ -91,7 +91,7 @@ def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
 
 
 def time_of_step(model, measured):
-    """The milliseconds of a step, with its share of the time of an average of weights."""
+    """The milliseconds of a step, including its share of the time to average weights."""
     times = steps.times([measured])
     if model.average < 2:
         return statistics.median(times)

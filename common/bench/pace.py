@@ -159,7 +159,7 @@ def stage_seconds(cluster, model, tp, dp, pp, stage, micro):
     # The optimiser's step reads everything, and writes all but the gradient.
     bytes_moved = (2 * cluster.state - cluster.width) * stepped + 3 * cluster.width * idle
     compute = divided(gemm + moved + attention, model.blocks_of(pp, stage) / model.products(pp, stage)[0])
-    # A forward pass draws what dropout leaves out and computes GELU: twice the work of a backward pass.
+    # A forward pass draws dropout's mask and computes GELU: twice the work of a backward pass.
     stream = divided(stream, 2 / passes)
     return StageSeconds(compute, stream, over_tp_of(cluster, model, tp, dp, pp, stage, micro), bytes_moved / cluster.optimiser,
                         over_replicas_of(cluster, model, tp, dp, pp, stage, compute[1] + stream[1]))

@@ -1,6 +1,6 @@
 """make bench ONLY=pipeline: measures a step of two stages by number of micro-batches, with GPipe
-and 1F1B, and the memory of each stage; compares with the longest path through the schedule and
-PyTorch's pipelines."""
+and 1F1B, and the memory of each stage; compares them with the longest path through the schedule and
+with PyTorch's pipelines."""
 import statistics
 
 import aims

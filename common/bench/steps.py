@@ -122,7 +122,7 @@ def measured(lines):
 
 def cores():
     """The number of cores that this process may use: taskset or Slurm may bind it to some of the
-    machine's."""
+    machine's cores."""
     return len(os.sched_getaffinity(0))
 
 

@@ -45,7 +45,7 @@ struct Architecture {
      *  sizes are. */
     bool (*check)(const TransformerConfig *config, int tp, Problem *problem);
     void *(*embedding_new)(
-        Builder *b, const TransformerConfig *config); /**< parameters' names begin with b's */
+        Builder *b, const TransformerConfig *config); /**< parameters' names begin with b's path */
     Tensor *(*embed)(const void *embedding, Tensor *ids, const Mesh *mesh); /**< [B,S] -> [B,S,H] */
     void *(*block_new)(Builder *b, const TransformerConfig *config); /**< one of the blocks */
     /** x [B,S,H], mask [B,S] (1: a token) -> [B,S,H] */

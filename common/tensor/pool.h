@@ -1,7 +1,7 @@
 /** @file
  * The memory of tensors. A pool hands out reference-counted buffers and keeps released ones for the
- * next request of the same size: a training step repeats the sizes of the step before, so only the
- * first step allocates. The pool counts bytes by category and enforces a limit.
+ * next request of the same size: a training step repeats the sizes of the previous step, so only
+ * the first step allocates. The pool counts bytes by category and enforces a limit.
  */
 #pragma once
 

@@ -18,8 +18,8 @@ typedef enum DType {
     ROUNDED, /**< a REAL tensor's numbers in 16 bits: see rounded_copy() in autograd/tape.h */
 } DType;
 
-/** The placement of a tensor over the ranks of a tensor-parallel group, which also determines that
- * of its gradient. The first four occur around Megatron's f and g (figure 3 of
+/** The placement of a tensor over the ranks of a tensor-parallel group. It also determines the
+ * placement of the gradient. The first four occur around Megatron's f and g (figure 3 of
  * arXiv:1909.08053). */
 typedef enum PlacementKind {
     WHOLE,     /**< the same on every rank; so is its gradient                            */

@@ -1,6 +1,6 @@
 /* The collectives of balise.h on tensors, and f, g and the gather on the tape, over 1, 2, 3 and 4
- * ranks, with integers, so every sum is exact. Ranks 0.._i-1 form one group and the others
- * another, at the same time. */
+ * ranks. The collectives take integers, so every sum is exact. Ranks 0.._i-1 form one group and the
+ * others another, at the same time. */
 #include "autograd/tape.h"
 #include "autograd/tests/fixture.h"
 #include "comm/tests/ranks.h"

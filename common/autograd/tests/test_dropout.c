@@ -29,7 +29,7 @@ static void draw(int rank, int ranks, const int64_t *samples, int64_t step, cons
 
 static const int64_t samples[] = {5, 9000000000, 2};
 
-/* _i ranks share the columns. */
+/* The columns are split over _i ranks. */
 START_TEST(a_shard_drops_its_columns_of_the_whole)
 {
     int ranks = _i, columns = H / ranks;

@@ -319,8 +319,8 @@ static const Transport over_nccl = {nccl_all_reduce,
                                     nccl_poke,
                                     nccl_leave};
 
-/* The loaded library may differ from the header's version. The releases of one minor version have
- * the same functions, so an older release of the same minor version will do. */
+/* The loaded library may differ from the header's version. All releases of one minor version have
+ * the same functions, so an older one will do. */
 static int check_version(void)
 {
     int version = 0;

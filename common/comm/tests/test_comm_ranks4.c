@@ -68,7 +68,7 @@ START_TEST(all_reduce_adds_on_every_rank)
 }
 END_TEST
 
-/* All numbers are negative, so the maximum is neither 0 nor always the last rank's. */
+/* All numbers are negative, so the maximum is rank 0's, not 0 and not the last rank's. */
 START_TEST(all_max_takes_the_largest_number_on_every_rank)
 {
     Group *group = group_of_first(_i);
