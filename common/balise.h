@@ -234,7 +234,7 @@ typedef struct Sampler {
 int64_t sampler_set_epoch(Sampler *sampler, int64_t epoch, const Mesh *mesh);
 void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /**< 0..rows-1, shuffled */
 
-typedef struct Pending Pending; /**< a sum or a send that has been started, but not yet waited for */
+typedef struct Pending Pending; /**< a started sum or send that has not been waited for yet */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
  *  has a bucket of its own, which holds only the rows that some replica has used. */
 typedef struct Bucket {
@@ -382,7 +382,7 @@ void group_all_gather_parts(Group *group, Tensor *x, Partition *cut);
 /** Given: AdamW or SGD, with the state (AdamW's m and v) of this replica's part of the weights only. */
 typedef struct Optimizer Optimizer;
 /** Updates this replica's part; call it once a step. `weights` are the part's weights, changed in
- *  place; `gradients` holds one gradient for each. If the part is empty, the call may be left out. */
+ *  place; `gradients` holds one gradient for each. You may skip the call if the part is empty. */
 void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients);
 
 /** A Partition: replica k of n updates the weights of part k, and keeps the optimiser's state for no others. `count` is
