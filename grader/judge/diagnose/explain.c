@@ -17,9 +17,9 @@ static bool is_about_f(const Problem *problem)
     return strstr(problem->what, "duplication") || strstr(problem->hint, "duplication");
 }
 
-/* The first broken placement rule that a rank noted and that may be the cause. It names the line, and
- * the numbers show that it mattered. Then another one about f, which has a cause of its own: values are
- * the same with f and without. */
+/* Writes the first broken placement rule that this rank noted and that may be the cause, with its
+ * line. The numbers show that it mattered. Then writes another one if it is about f: such a rule has a
+ * cause of its own, because values are the same with f and without. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;

@@ -17,7 +17,7 @@ typedef struct Extent {
 typedef struct Pattern {
     int failed, passed; /**< numbers of cases */
     int failed_with[2][TRAITS],
-        passed_with[2][TRAITS]; /**< [1]: only with several ranks per layer */
+        passed_with[2][TRAITS]; /**< [1]: of the cases with tp above 1 */
     /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];
 } Pattern;
@@ -28,7 +28,7 @@ typedef struct CheckResult {
     bool to_do;             /**< a TODO prevented some entry that it needs */
     bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
-    bool only_factor;       /**< of which a factor is all that is known */
+    bool only_factor;       /**< all that is known of this cause is a factor */
     int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
@@ -83,7 +83,7 @@ typedef struct LabResult {
     uint64_t seed;         /**< of its cases */
     int cases;             /**< number of cases, run or not */
     int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
-    double seconds;        /**< that it took */
+    double seconds;        /**< that grading took */
     Times times;           /**< where these seconds went */
 } LabResult;
 

@@ -221,7 +221,7 @@ static double rounds_in_sends(const Exchange *x, int rank, double largest, const
     return ceil(numbers / largest);
 }
 
-/* Writes where the rank that loses most of its time loses it; nothing if no rank waits longer for a
+/* Writes where the rank that loses the most time loses it; nothing if no rank waits longer for a
  * message than the message takes. */
 static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double largest, char *text,
                                size_t size)

@@ -136,7 +136,7 @@ static bool all_have_largest(const Evidence *e, Members by)
     return by.count > 1;
 }
 
-/* The replica whose squares are each wrong sum of all replicas, or -1. */
+/* The replica whose squares all replicas have in place of the wrong sums, or -1. */
 static int replica_of_all(const Evidence *e, Members dp)
 {
     for (int k = 0; k < dp.count; k++) {
