@@ -53,7 +53,7 @@ typedef struct Half {
     HowOften dropout;   /**< how many times it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
     Dropped drops;      /**< on what the dropout acts */
-    bool first_masks;   /**< each rank draws the mask of the first positions for its own */
+    bool first_masks;   /**< each rank draws the first positions' mask for its own positions */
     bool own_dy;        /**< a term of the sum has the gradient of its rank's positions only */
     bool own_weights;   /**< what is gathered has the gradient from its rank's weights only */
 } Half;

@@ -51,7 +51,7 @@ Tensor *with_gradient_times(Tensor *x, double factor)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
-/* Dropout as if each rank drew the mask of the first columns for its own.
+/* Dropout as if each rank drew the mask of the first columns for its own columns.
  * @param kept [rows, words]: the mask of one rank's columns */
 static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
 {

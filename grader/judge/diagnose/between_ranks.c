@@ -204,7 +204,7 @@ bool gathered_in_other_group(const Evidence *e)
                 other);
 }
 
-/* Does each rank have the part whose number is its rank in the world, modulo the size of the group? */
+/* Does each rank have the part numbered by its rank in the world, modulo the size of the group? */
 static bool is_part_of_world_rank(const Evidence *e)
 {
     for (int rank = 0; rank < e->c->world; rank++) {

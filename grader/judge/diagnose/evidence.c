@@ -162,7 +162,7 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Does a sum include more than `ranks` ranks, in passes of this direction or, with 0, in any pass? */
+/* Does a sum include more than `ranks` ranks, in passes of this direction (0: in any pass)? */
 static bool sums_beyond(const Evidence *e, int ranks, What pass)
 {
     const Calls *calls = e->trial->outcome->calls;

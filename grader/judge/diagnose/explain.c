@@ -18,8 +18,8 @@ static bool is_about_f(const Problem *problem)
 }
 
 /* Writes the first broken placement rule that this rank noted and that may be the cause, with its
- * line. The numbers show that it mattered. Then writes another one if it is about f: such a rule has a
- * cause of its own, because values are the same with f and without. */
+ * line. The numbers show that it mattered. Then writes another one if it is about f: such a rule
+ * has a cause of its own, because values are the same with f and without. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;

@@ -212,8 +212,8 @@ static bool add_multiple_of_rows(const Evidence *e, const Lookup *l, const doubl
     return true;
 }
 
-/* Does each rank compute its first row as its rank times the number of its rows? That is right if all
- * ranks hold the same number of rows. */
+/* Does each rank compute its first row as its rank times the number of its rows? That is right if
+ * all ranks hold the same number of rows. */
 static bool begins_at_multiple(const Evidence *e, const Lookup *l)
 {
     const Members ranks = tp_group(e->c, e->trial->rank);

@@ -78,7 +78,7 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
 }
 
 /* With many rows, chance is predictable: half of all steps go up, strides seldom repeat, and rows
- * with low numbers come late as often as early. The limits here are beyond five standard deviations. */
+ * with low numbers come late as often as early. The limits are beyond five standard deviations. */
 static const char *hardly_shuffled(const Dealt *dealt)
 {
     enum { MUCH = 100 };

@@ -160,8 +160,8 @@ static void compare_other_models(Trial *t)
     }
 }
 
-/* Blocks in wrong places make all results wrong, so they also fail FORWARD if the case did not run to
- * completion. */
+/* Blocks in wrong places make all results wrong, so they also fail FORWARD if the case did not run
+ * to completion. */
 void compare_stages(Trial *t)
 {
     const Case *c = t->c;

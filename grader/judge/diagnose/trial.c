@@ -151,7 +151,7 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
-/* Fails a check if a sanitizer reported something after the last numbers. */
+/* Fails a check if a function or a sanitizer ended the case after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];
@@ -222,7 +222,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     compare_calls(&t);
     compare_overlap(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must see the same */
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must write the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

@@ -43,7 +43,7 @@ void append_cause_of_refusal(const Trial *t, char *text, size_t size);
 typedef enum Cause {
     UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
     EXPLAINED,   /**< the reason names the cause and is kept */
-    BY_FACTOR,   /**< the reason names only a factor; where it occurs may show where it comes from */
+    BY_FACTOR,   /**< the reason names only a factor; where it occurs may show its origin */
     IN_CALLS,    /**< the cause is in the ranks' calls */
     BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
 } Cause;
@@ -64,7 +64,8 @@ int layer_of(const Label *label);
 /** Describes what an entry is about. The text is valid until the next call. */
 const char *entry_text(const Entry *entry);
 
-/** The number of elements that a rank with begin..end of this tensor holds; -1 if the range is invalid. */
+/** The number of elements of this tensor that a rank with begin..end holds; -1 if the range is
+ *  invalid. */
 int64_t count_held(const Entry *e);
 
 /** The index in the full tensor of element `local` of a rank's part. */
@@ -126,8 +127,8 @@ typedef struct Busiest {
     int rank;            /**< the rank that has the largest */
     double most, second; /**< the two largest; if they differ much, that rank does others' work */
 } Busiest;
-/** Finds the rank with the largest `number` in this WORK entry; memory that the lab itself allocates
- *  counts as TAKEN. @return false if a rank has not written the entry */
+/** Finds the rank with the largest `number` in this WORK entry; memory that the lab itself
+ *  allocates counts as TAKEN. @return false if a rank has not written the entry */
 bool busiest(const Trial *t, Label label, int number, Busiest *b);
 /** Fails if a rank multiplies more than 1/tp of what one rank does. The sentence (translated) takes
  *  the rank, its work as a multiple of its share, the pass and the case. */
@@ -146,8 +147,8 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want);
 void compare_stages(Trial *t);
 /** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
-/** Lab 15: writes a sentence if a rank sends a chunk in each of n rounds, in this call of the function
- *  for this part of the ring. @return whether one does */
+/** Lab 15: writes a sentence if a rank sends a chunk in each of n rounds, in this call of the
+ *  function for this part of the ring. @return whether one does */
 bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
 /** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
  *  at most. */
@@ -171,7 +172,8 @@ void append_other_passes(const Trial *t, char *text, size_t size);
 /** Fails the schedule of a function that ran to completion although its ranks wait for ever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Fails the schedule if a rank has made more calls than its record keeps. @return whether one has */
+/** Fails the schedule if a rank has made more calls than its record keeps.
+ *  @return whether one has */
 bool has_lost_calls(Trial *t);
 /** Does the entry that this rank has not written belong to another stage, which has written it? */
 bool is_of_another_stage(const Trial *t, const Entry *want);

@@ -99,7 +99,7 @@ static int place_along(const Case *c, GroupName axis, int rank)
     return place_in(group_members(c, axis, rank), rank);
 }
 
-/* The places of the two axes between which the groups of a third one must differ. */
+/* The two axes whose places must determine the color of a group along the third axis. */
 typedef struct Color {
     GroupName slow, fast;
 } Color;

@@ -21,7 +21,7 @@ bool step_on_cluster(const Case *c, const Outcome *outcome, const char *text, On
 /** Seconds that rank 0's sums over replicas take. */
 double sums_take(const StepSchedule *s);
 
-/** Of the ranks that take part in these sums, the one that works longest. The step waits for it. */
+/** The rank that works longest among those that take part in these sums. The step waits for it. */
 int busiest_replica(const StepSchedule *s);
 
 /** Seconds of these sums during which that rank works. */

@@ -9,7 +9,7 @@
 #include "grader/judge/launch/clean.h"
 #include "grader/judge/mpi/recorded.h"
 
-enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence by tell_isolation() */
+enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence that tell_isolation() writes */
 
 /** The contents of a report. The caller owns its parts. */
 typedef struct Verdict {
@@ -60,7 +60,7 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
 /** One mistake may fail several checks. Returns the first failed check with points whose reason
- *  begins with the same line, which is often `check` itself. */
+ *  begins with the same line; often that is `check` itself. */
 Check cause_of(const LabResult *lab, Check check);
 
 /** The end of a failed check's reason, after the lines that it shares with the reason of its
