@@ -25,7 +25,7 @@ static Tensor *columns_of(Tensor *x, Range part)
     return linear(x, unit);
 }
 
-/* The targets as indices into the columns of a rank with this part, as the mistake computes them. */
+/* The targets as indices into the columns of a rank with this part, computed with the mistake. */
 static Tensor *columns_on_rank(Tensor *targets, Range part, int rank, int mistake)
 {
     const int width = (int)(part.end - part.begin);

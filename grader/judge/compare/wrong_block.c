@@ -118,8 +118,8 @@ void block_has_attended(Tensor *y)
     block.value[ATTENDED] = y;
 }
 
-/* Forgets the values of the last block. In an evaluation, no residual sum replaces them, so old values
- * could come from another pass. */
+/* Forgets the values of the last block. In an evaluation, no residual sum replaces them, so old
+ * values could come from another pass. */
 static void enter_block(Tensor *x)
 {
     memset(block.value, 0, sizeof block.value);

@@ -51,7 +51,7 @@ static bool find_brought(const Evidence *e, Brought *b)
     return true;
 }
 
-/* ---- which contributions the sum has ----------------------------------------------------------------- */
+/* ---- which contributions the sum has ------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t count)
 {
@@ -61,7 +61,7 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves linear equations with a symmetric positive definite matrix; false if x is not determined. */
+/* Solves linear equations with a symmetric positive definite matrix; false if it is singular. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {

@@ -151,7 +151,7 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
-/* Fails a check if a function or a sanitizer ended the case after the last numbers. */
+/* Fails a check if the kit or a sanitizer reported an error after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];

@@ -68,7 +68,7 @@ static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluste
     return pace;
 }
 
-/* The length of the step at another pace, or NAN. */
+/* The length of the step at this pace, or NAN. */
 static double length_at(const Case *c, const Outcome *outcome, const Pace *pace)
 {
     StepSchedule s;

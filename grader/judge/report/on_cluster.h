@@ -11,7 +11,7 @@ typedef struct OnCluster {
     const char *name;  /**< of the cluster and the model; points into the given text */
     StepSchedule step; /**< the replay */
     double free;       /**< seconds of the step if messages took no time; NAN if unknown */
-    double late;       /**< if the sums over replicas followed the backward pass; or NAN */
+    double late;       /**< likewise if the sums over replicas followed the backward pass */
 } OnCluster;
 
 /** Replays the step at the pace of `text`, the output of common/bench/clusters.py.

@@ -3,7 +3,7 @@
 #include "grader/judge/report/verdict.h"
 #include "grader/labs/labels.h"
 
-/* The label of the pass that this entry counts, as RankHeader.where has it during the pass. */
+/* The label of the pass whose calls this entry counts, as RankHeader.where has it during the pass. */
 static Label pass_of(const Entry *counted)
 {
     Label pass = counted->label;

@@ -15,8 +15,8 @@ typedef struct Shown {
     int outsiders;
 } Shown;
 
-/* GELU is computed with the dropout that follows it, so that the same operation is not shown
- * twice. */
+/* Is this a GELU that is computed together with the dropout after it? Then it is not shown on its
+ * own. */
 static bool is_computed_with_next(const RankCalls *mine, int64_t i)
 {
     const TapeOperation *o = &mine->operation[i], *next = o + 1;
