@@ -77,7 +77,7 @@ bool may_become_others(void);
  *  @return whether all of it succeeded */
 bool become(const Place *place, bool keep_capabilities);
 
-/** Mounts the files that a sandbox shows in the calling process's own mount namespace, as
- *  `place->user`.
+/** Mounts the files of the sandbox in the calling process's own mount namespace, and becomes
+ *  `place->user`, but keeps its capabilities.
  *  @return true; or false with `why` if something failed */
 bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size);

@@ -130,7 +130,7 @@ static void print_row(FILE *out, const char *name, int columns, const char *line
     fprintf(out, "%*s%-*s %.*s\n", INDENT, "", padded_to(name, beside), name, columns, line);
 }
 
-/* Prints what overlaps in data parallelism: each replica's work, and below it the sums over replicas. */
+/* Prints what overlaps in data parallelism: each replica's work, and below it the sums. */
 static void print_overlap(FILE *out, const StepSchedule *s)
 {
     enum { BESIDE = 8 };
