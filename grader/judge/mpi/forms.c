@@ -1,4 +1,4 @@
-/* A blocking collective meets the start of a non-blocking one: has a rank left a call out, or used
+/* A blocking collective meets the start of a nonblocking one: has a rank left a call out, or used
  * the other form? */
 #include "base/language.h"
 #include "grader/judge/mpi/matching.h"

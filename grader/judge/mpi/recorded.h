@@ -1,6 +1,6 @@
 /** @file
- * The judge's view of the ranks' calls: copies of their rings, the first call on which ranks
- * disagree, and whether waiting ranks can still progress.
+ * The judge's view of the ranks' calls: copies of their ring buffers, the first call on which
+ * ranks disagree, and whether waiting ranks can still progress.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 /** One rank's calls in a case. */
 typedef struct RankCalls {
-    int64_t first;            /**< calls made before these; a ring keeps only the last ones */
+    int64_t first;            /**< calls made before these; the ring buffer keeps the last */
     int64_t count;            /**< number of calls here */
     Call *call;               /**< [count], in order */
     bool left;                /**< the rank has left the case, successfully or not */

@@ -16,8 +16,8 @@ enum {
 };
 
 enum {
-    NEAR,  /**< the link of ranks in one node */
-    FAR,   /**< the link of ranks in different nodes */
+    NEAR,  /**< the link between ranks on one node */
+    FAR,   /**< the link between ranks on different nodes */
     LINKS, /**< how many there are */
 };
 
@@ -26,7 +26,7 @@ typedef struct Pace {
     double work;           /**< a multiply-add */
     double latency[LINKS]; /**< a message without data */
     double byte[LINKS];    /**< a byte of it */
-    int node;              /**< ranks of a node */
+    int node;              /**< ranks per node */
     int tp;                /**< ranks that split a layer; other ranks of a group are replicas */
     double over_replicas;  /**< a factor for the bytes that replicas sum */
     bool late;             /**< a nonblocking collective begins only when it is waited for */
@@ -85,7 +85,7 @@ typedef struct StepSchedule {
  *  @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
-/** How long a rank is idle until the step ends. */
+/** How long a rank is idle in the step. */
 static inline double idle_time(const StepSchedule *s, int rank)
 {
     return s->length - s->busy[rank];
