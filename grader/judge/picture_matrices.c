@@ -72,7 +72,7 @@ static double sum_at(const Addends *a, int64_t at)
     return sum;
 }
 
-/* Is a number of these entries wrong? */
+/* Is any number of these entries wrong? */
 static bool has_wrong(const Addends *a, const Entry *want, double tolerance)
 {
     for (int i = 0; i < a->count; i++)
@@ -102,7 +102,7 @@ static bool find_addends(Trial *t, const Entry *want, double tolerance, Addends 
     return true;
 }
 
-/* Adds the addends of each element in "first"; last, what each rank has added to its term. */
+/* Adds the addends of each element in "first" and, last, what each rank has added to its term. */
 static void add_addends(Trial *t, json_t *part, const Entry *want, double tolerance)
 {
     Addends a;

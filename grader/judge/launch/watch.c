@@ -20,8 +20,8 @@
 static const int64_t enough_looks[] = {
     [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
 /* A rank that neither computes nor polls is asleep, or waits for something other than a rank. It
- * has slept too long if sleeps_per_cpu times the limit on computing has passed, in wall-clock seconds,
- * and LOOKS_ASLEEP consecutive looks found it asleep. */
+ * has slept too long if sleeps_per_cpu times the limit on computing has passed, in wall-clock
+ * seconds, and LOOKS_ASLEEP consecutive looks found it asleep. */
 static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;

@@ -279,8 +279,8 @@ static int other_end(const Call *call, int half)
     return half ? call->from : call->to;
 }
 
-/* The rank at the other end of the send (half 0) or receive (half 1) that a rank waits for. NOBODY if
- * there is none, or if the rank is in a call that does both. */
+/* The rank at the other end of the send (half 0) or receive (half 1) that a rank waits for. NOBODY
+ * if there is none, or if the rank is in a call that does both. */
 static int waits_for_half(const Calls *calls, int rank, int half)
 {
     const RankCalls *mine = &calls->rank[rank];

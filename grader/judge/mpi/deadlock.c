@@ -55,8 +55,8 @@ static bool moves_nothing(const Call *call)
     return call->rule != TOGETHER && count == 0;
 }
 
-/* Has a rank started this call and left the case before the call was complete? Such a rank no longer
- * progresses MPI. */
+/* Has a rank started this call and left the case before the call was complete? Such a rank no
+ * longer progresses MPI. */
 static bool was_abandoned(const Look *look, const Part *mine)
 {
     for (int64_t i = 0; i < look->together.count; i++) {
