@@ -21,8 +21,8 @@ typedef struct Trial {
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
     bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
     bool todo;                    /**< a TODO prevented some entry */
-    bool only_factor;    /**< all that is known of the cause found last is a factor */
-    char mismatch[1000]; /**< what MPI forbids in the calls of a complete case, or empty */
+    bool only_factor;             /**< all that is known of the cause found last is a factor */
+    char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
