@@ -82,7 +82,7 @@ static void end_runs(Runs *runs, Times *times)
     runs_free(runs);
 }
 
-/* The cases of one launch; the first is case `first` of the lab. */
+/* Cases that run together; the first is case `first` of the lab. */
 typedef struct Batch {
     Case cases[MAX_CASES];
     int first, count;
@@ -167,7 +167,8 @@ static bool choose_case(Batch *batch, int only)
     return true;
 }
 
-/* Can no further case change the verdict? True if every check with points has failed with a cause. */
+/* Can no further case change the verdict? True once a cause is known for the failure of each check
+ * with points. */
 static bool is_decided(const LabResult *result)
 {
     for (int check = -1; (check = next_check(result, check)) >= 0;)

@@ -55,7 +55,7 @@ const double *past_the_layer(Trial *t, const Entry *want)
     return past ? numbers_of(past) : NULL;
 }
 
-/* Is what the layer adds to the gradient of x wrong by a factor, which explains the numbers? */
+/* Would the numbers be right without a factor in what the layer adds to the gradient of x? */
 bool layer_gradient_is_scaled(const Evidence *e)
 {
     const double *past = past_the_layer(e->trial, e->want);

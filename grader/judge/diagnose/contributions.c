@@ -159,7 +159,7 @@ static bool sends_around(const Evidence *e, int n, int to)
 }
 
 /* Does each rank of a ring pass on its running sum, in this direction? After n - 1 rounds, a rank's
- * sum contains the numbers of the rank k before it C(n - 1, k) times. */
+ * sum contains the numbers of the rank k places before it C(n - 1, k) times. */
 static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int direction)
 {
     const Members group = tp_group(e->c, e->trial->rank);

@@ -300,7 +300,8 @@ static double sum_of_others(const Evidence *e, int64_t column)
     return sum;
 }
 
-/* For the gradient of a table split by rows: did one row get the gradients of all other ranks' ids? */
+/* For the gradient of a table split by rows: did one row get the gradients of all ids that other
+ * ranks hold? */
 bool row_of_other_ids(const Evidence *e)
 {
     const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;

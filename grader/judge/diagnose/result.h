@@ -43,10 +43,10 @@ typedef struct CheckResult {
 /** The state of grading a lab. */
 typedef enum LabState {
     GRADED,          /**< its cases were run and judged */
-    NOT_STARTED_YET, /**< the file is as handed out, or a TODO comes before everything */
+    NOT_STARTED_YET, /**< the file is as handed out */
     DOES_NOT_BUILD,  /**< the compiler or linker rejects it */
     IS_REFUSED,      /**< it compiles, but does what the grader cannot judge or does not allow */
-    NOT_GRADED_YET,  /**< not reached yet */
+    NOT_GRADED_YET,  /**< not reached yet, or it waits for other labs */
     LAB_STATES,      /**< number of states */
 } LabState;
 
@@ -67,7 +67,7 @@ typedef struct LabResult {
     char variables[160]; /**< the lab's static and file-scope variables, "`a`, `b`" */
     char stack[400];     /**< the labs it was graded on, if not only the reference's own labs */
     CheckResult check[CHECKS]; /**< by Check */
-    bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool split, unsplit;       /**< in some case, work was split; a rank did all of it */
     bool misplaced;            /**< in some case, a block was in no stage, in two or out of order */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
     Ending cut_short;          /**< the ending that kept other cases from running, or COMPLETE */

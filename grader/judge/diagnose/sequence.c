@@ -27,8 +27,8 @@ static const char *on_all_positions(const Trial *t, int rank, const char **opera
     return "";
 }
 
-/* Names the operation that keeps numbers of all positions, if there is one. With tp = 1, a rank's own
- * positions are all. */
+/* Fails if a rank keeps too much. Names the operation that keeps numbers of all positions, if there
+ * is one. With tp = 1, each rank has all positions. */
 static void compare_kept_of_positions(Trial *t, const Entry *want, double enough)
 {
     const char *operation, *line;

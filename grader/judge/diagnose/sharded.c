@@ -60,7 +60,7 @@ void compare_sharded_parts(Trial *t)
 
 /* ---- squares ---------------------------------------------------------------------------------------------------- */
 
-/* The function that a lab applies to its sum of squares before it is added. */
+/* The function that a lab applies to a rank's sum of squares before it adds these sums. */
 typedef double Made(double square);
 
 static double itself(double square)

@@ -163,8 +163,8 @@ static int64_t stale(const Evidence *e, const double *before, int64_t begin, int
     return found;
 }
 
-/* The ranks exchange, but some weights keep their old values: do whole parts not arrive, or pieces of
- * parts? */
+/* The ranks exchange, but some weights keep their old values: which do not arrive, whole parts or
+ * pieces of parts? */
 static bool arrives_in_pieces(const Evidence *e, const double *before)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);

@@ -281,7 +281,7 @@ static double largest_group(const Case *c, const Entry *want)
                                                : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles? To allow for padding would allow another such sum. */
+/* Is this a sum of a few doubles? Allowing for padding would allow another such sum. */
 static bool sums_a_few(const Label *l)
 {
     return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||

@@ -107,11 +107,11 @@ bool renamed_parameter(const Trial *t, char *text, size_t size);
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** Was one declared with a shape of more numbers, so that passes multiply and send more? */
 bool enlarged_parameter(const Trial *t, char *text, size_t size);
-/** Compares the rows that lab 11's replicas read, as sets. */
+/** Checks the rows that lab 11's replicas read: as sets, and their order. */
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
-/** The first such call that a rank makes in this pass, or NULL. */
+/** The first call in this pass, on any rank, for which is_such() is true; or NULL. */
 const Call *call_in_pass(const Trial *t, const Entry *want,
                          bool (*is_such)(const Trial *t, const Call *call));
 /** Does this call gather or broadcast numbers? */
@@ -158,7 +158,7 @@ void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
  *  long? */
 void compare_sharded_parts(Trial *t);
-/** Lab 13: compares the length of each step with that of its schedule, and the number of micro-batches
+/** Lab 13: compares the slots that each step takes with those that suffice, and the micro-batches
  *  whose activations a stage holds with the number that suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
@@ -169,10 +169,10 @@ bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const str
                       struct StepSchedule *schedule);
 /** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
 void append_other_passes(const Trial *t, char *text, size_t size);
-/** Fails the schedule of a function that ran to completion although its ranks wait for ever in the
+/** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Fails the schedule if a rank has made more calls than its record keeps.
+/** Fails the schedule check if a rank has made more calls than its record keeps.
  *  @return whether one has */
 bool has_lost_calls(Trial *t);
 /** Does the entry that this rank has not written belong to another stage, which has written it? */
@@ -180,7 +180,7 @@ bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Labs 12 to 14: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);
 /** Labs 12 to 14: fails the check of an entry that a stage lacks although the case ran to completion.
- *  @return whether it did */
+ *  @return whether it has failed a check */
 bool missing_in_stage(Trial *t, const Entry *want);
 /** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
 double share_of_stage(const Case *c);
@@ -206,7 +206,7 @@ void append_left_out(const Trial *t, char *text, size_t size);
 /** Lab 16: appends a line if others wait for a replica without rows, which took no part in an
  *  average. */
 void append_replica_without_rows(const Trial *t, char *text, size_t size);
-/** Labs 9 and 15: appends a sentence if a message goes to a rank of another tp group.
+/** If the lab exchanges in tp groups: appends a sentence if a message goes to another tp group.
  *  @return whether one does */
 bool tell_message_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
@@ -222,7 +222,7 @@ void append_variables(const Trial *t, char *text, size_t size);
 /** Lab 14: are the sums over the stages wrong, but not because their groups are? */
 bool metrics_come_first(const LabResult *result);
 
-/** Describes why the entries of this case end early: the first line of a report. */
+/** Describes why the entries of this case end early, for the first lines of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 
 /** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to

@@ -4,8 +4,8 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/vocabulary.h"
 
-/* The most searches for the cause of a check's failure, because running the suspects takes time,
- * and the report shows only the first explanation. */
+/* The limit on searches for the cause of a check's failure: running the suspects takes time, and
+ * the report shows only the first explanation. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;

@@ -52,7 +52,7 @@ static const GroupName *order_found(const Trial *t, Label label, bool all)
     return NULL;
 }
 
-/* "pp first, then along dp" */
+/* Writes "pp first, then along dp". */
 static void write_order(const Case *c, const AxisOrder order, char *text, size_t size)
 {
     text[0] = 0;

@@ -16,9 +16,9 @@ typedef struct RankCalls {
     Call *call;               /**< [count], in order */
     bool left;                /**< the rank has left the case, successfully or not */
     int64_t values_count;     /**< number of values here */
-    Value *value;             /**< the first ones: their ring is not overwritten */
+    Value *value;             /**< the first ones: their ring buffer is not overwritten */
     int64_t operations_count; /**< number of operations here */
-    TapeOperation *operation; /**< the first ones: their ring is not overwritten */
+    TapeOperation *operation; /**< the first ones: their ring buffer is not overwritten */
 } RankCalls;
 
 /** All ranks' calls in a case. */

@@ -80,8 +80,9 @@ typedef struct StepSchedule {
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if MPI buffered no message, or NULL */
 } StepSchedule;
 
-/** Replays the calls that the ranks made in one place, `where`. The caller fills in schedule->pace,
- *  `count` and, of each pass, micro, backward, calls and multiplied. This function sets the rest.
+/** Replays the calls that the ranks made in the step or function `where`. The caller fills in
+ *  schedule->pace, `count` and, for each pass, micro, backward, calls and multiplied. This function
+ *  sets the rest.
  *  @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 

@@ -41,7 +41,7 @@ extern const char *const status_names[STATUSES]; /**< "passed", ...: translate b
 /** The status of a check that the lab has. */
 Status check_status(const LabResult *lab, Check check);
 
-/** Why none of the lab's right numbers earn points (no work was shared), or NULL. */
+/** Why none of the lab's right numbers earn points, such as work that is not split; or NULL. */
 const char *why_numbers_are_held_back(const LabResult *lab);
 
 /** Why a check that passed earns nothing, or NULL. */
@@ -55,7 +55,8 @@ int next_check(const LabResult *lab, int check);
 int check_score(const LabResult *lab, Check check);
 
 /** Explains the status of a check in several lines. If it passed: why its points are held back, a
- *  note, or nothing. If the lab does not build, only its first check has the messages. */
+ *  note, or nothing. If the lab does not build or is refused, only its first check has the
+ *  messages. */
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
