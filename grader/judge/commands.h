@@ -1,6 +1,6 @@
 /** @file
- * The commands on one case (make trace, make tape, make report, make debug, make measure), the timed
- * training (--throughput), and the lists of labs (--list, --may-send).
+ * The commands on one case (make trace, make tape, make report, make debug, make measure), the
+ * timed training (--throughput), and the lists of labs (--list, --may-send).
  */
 #pragma once
 
@@ -21,14 +21,14 @@ Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations of
- *  its first pass.
+/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations
+ *  of its first pass.
  *  @return as trace_lab() */
 int tape_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb on
- *  rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks) that
- *  the rank reaches. Returns when gdb ends.
+/** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb
+ *  on rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks)
+ *  that the rank reaches. Returns when gdb ends.
  *  @return as trace_lab() */
 int debug_lab(const Options *o);
 

@@ -244,8 +244,9 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing cases
- * may. It follows the first line of the reason, so that checks that fail alike share that line. */
+/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing
+ * cases may. It follows the first line of the reason, so that checks that fail alike share that
+ * line. */
 static void tell_patterns(LabResult *result)
 {
     char line[800], rest[sizeof result->check->reason];
@@ -272,8 +273,8 @@ static int worth_looked_at(const LabResult *result)
     return worth;
 }
 
-/* Reads the names of the lab's static and file-scope variables, which link-runner.sh has written beside
- * the runner. */
+/* Reads the names of the lab's static and file-scope variables, which link-runner.sh has written
+ * beside the runner. */
 static void read_variables(LabResult *result, const char *runner)
 {
     char path[600], name[64];

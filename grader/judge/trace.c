@@ -1,4 +1,5 @@
-/* make trace, make tape: print the calls of one case, or the operations of one of its ranks, as tables. */
+/* make trace, make tape: print the calls of one case, or the operations of one of its ranks, as
+ * tables. */
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /** @file
  * A block with one thing changed, for suspects. The block of labs 7 and 18 computes
- * y = x + attention(norm1(x)) and returns y + feed_forward(norm2(y)). Lab 18 applies dropout to both
- * results before it adds them.
+ * y = x + attention(norm1(x)) and returns y + feed_forward(norm2(y)). Lab 18 applies dropout to
+ * both results before it adds them.
  */
 #pragma once
 

@@ -153,8 +153,8 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* The second layer's weight, if the mistake makes the first layer use it instead of `weight` and the
- * shapes are equal; otherwise `weight`. */
+/* The second layer's weight, if the mistake makes the first layer use it instead of `weight` and
+ * the shapes are equal; otherwise `weight`. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;

@@ -32,8 +32,8 @@ static bool calls_scan(const Calls *calls)
     return false;
 }
 
-/* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have the
- * sum? */
+/* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have
+ * the sum? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;

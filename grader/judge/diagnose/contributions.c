@@ -140,7 +140,7 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
-/* Does this rank send n - 1 messages in this pass, all to the rank `to`, and make no collective call? */
+/* Does this rank send n - 1 messages in this pass, all to rank `to`, and call no collective? */
 static bool sends_around(const Evidence *e, int n, int to)
 {
     const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];

@@ -37,8 +37,8 @@ typedef struct MetricsMistake {
     const char *sentence; /* %s: "loss_sum", or "each of the three sums" */
 } MetricsMistake;
 
-/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one; otherwise
- * NULL. */
+/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one;
+ * otherwise NULL. */
 static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
 {
     static const char *const names[] = {"loss_sum", "correct", "count"};

@@ -1,4 +1,4 @@
-/* Lab 19: checks what the ranks multiply and keep, and whether recomputation changes their gradients. */
+/* Lab 19: checks what the ranks multiply and keep, and whether recomputation changes gradients. */
 #include "grader/labs/segments.h"
 #include "grader/labs/work.h"
 

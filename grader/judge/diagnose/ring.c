@@ -202,8 +202,8 @@ static double longest_message(const Exchange *x)
     return longest;
 }
 
-/* The rounds that a rank spends in blocking sends while it receives nothing. *first becomes the first
- * of these sends. */
+/* The rounds that a rank spends in blocking sends while it receives nothing. *first becomes the
+ * first of these sends. */
 static double rounds_in_sends(const Exchange *x, int rank, double largest, const Call **first)
 {
     double numbers = 0;

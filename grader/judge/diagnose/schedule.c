@@ -1,5 +1,5 @@
-/* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches it
- * holds. */
+/* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches
+ * it holds. */
 #include "grader/judge/mpi/schedule.h"
 
 #include "grader/judge/diagnose/evidence.h"

@@ -1,4 +1,4 @@
-/* Lab 18: checks what the ranks multiply and keep, whose positions they hold, and the norms' step. */
+/* Lab 18: checks what ranks multiply and keep, whose positions they hold, and the norms' step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

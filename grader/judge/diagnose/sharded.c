@@ -1,4 +1,4 @@
-/* Lab 17: checks how the weights are split into parts and which ranks exchange, and explains wrong squares. */
+/* Lab 17: checks how weights are split into parts and who exchanges; explains wrong squares. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"

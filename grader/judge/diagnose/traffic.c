@@ -202,7 +202,7 @@ static bool sums_all_positions(const Trial *t, const Entry *want, char text[240]
     return true;
 }
 
-/* Does this pass, which the ranks of a tp group share, exchange with other replicas? Writes where. */
+/* Does this pass, which a tp group shares, exchange with other replicas? Writes where. */
 static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text[240])
 {
     const Lab *lab = t->result->lab;

@@ -20,9 +20,9 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
-/* Did the case end in its first step, after that step had written such an entry? Then the entry does
- * not fail: after a crash in the backward pass, the forward pass keeps its points, although its second
- * run and its evaluations were not reached. */
+/* Did the case end in its first step, after that step had written such an entry? Then the entry
+ * does not fail: after a crash in the backward pass, the forward pass keeps its points, although
+ * its second run and its evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
     Entry first = *want;
@@ -130,8 +130,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* If a TODO ended the case, notes that. Checks that need nothing after it are judged; the others are
- * marked as to do. */
+/* If a TODO ended the case, notes that. Checks that need nothing after it are judged; the others
+ * are marked as to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;

@@ -143,15 +143,15 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Labs 12 to 14: does each block belong to one stage, and do the stages differ by at most one block? */
+/** Labs 12 to 14: is each block in one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
 /** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
 /** Lab 15: writes a sentence if a rank sends a chunk in each of n rounds, in this call of the
  *  function for this part of the ring. @return whether one does */
 bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
-/** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
- *  at most. */
+/** Fails unless a call's chunks follow each other, none is missing, and their sizes differ by at
+ *  most 1. */
 void compare_chunks(Trial *t, int call);
 /** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
@@ -163,11 +163,11 @@ void compare_sharded_parts(Trial *t);
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
 struct StepSchedule; /**< likewise */
-/** Replays the calls that the ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
+/** Replays the calls that ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
  *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
-/** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
+/** Lab 13: appends a line if ranks of a tp group wait for ever in opposite passes. */
 void append_other_passes(const Trial *t, char *text, size_t size);
 /** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
  *  replay. */
@@ -179,7 +179,7 @@ bool has_lost_calls(Trial *t);
 bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Labs 12 to 14: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);
-/** Labs 12 to 14: fails the check of an entry that a stage lacks although the case ran to completion.
+/** Labs 12 to 14: fails the check of an entry that a stage lacks in a case that was completed.
  *  @return whether it has failed a check */
 bool missing_in_stage(Trial *t, const Entry *want);
 /** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */

@@ -1,7 +1,7 @@
 /* Lab 14: explains a wrong group, rank or degree of the grid. */
 #include "grader/judge/diagnose/wrong_groups.h"
 
-/* Orders of the axes, each from the one that changes fastest from rank to rank; the right order first. */
+/* Orders of the axes, beginning with the one that changes fastest. The right order is first. */
 typedef GroupName AxisOrder[AXES];
 static const AxisOrder orders[] = {{TP, DP, PP}, {TP, PP, DP}, {DP, TP, PP},
                                    {DP, PP, TP}, {PP, TP, DP}, {PP, DP, TP}};
@@ -126,8 +126,8 @@ static bool is_color(const Trial *t, Label label, Color of, int factor)
     return true;
 }
 
-/* A color computed from the places on two axes, with a factor so small that different groups get the
- * same color. */
+/* A color computed from the places on two axes, with a factor so small that different groups get
+ * the same color. */
 static const char *small_factor(const Trial *t, Label label)
 {
     static char text[240];

@@ -72,8 +72,8 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 /** Can the judge start processes and create files as another user? */
 bool may_become_others(void);
 
-/** Becomes the place's user, with no groups except those of its GPUs. A process that already is that
- *  user keeps its groups. Unless `keep_capabilities`, also gives up all capabilities for good.
+/** Becomes the place's user, with no groups except those of its GPUs. A process that already is
+ *  that user keeps its groups. Unless `keep_capabilities`, also gives up all capabilities for good.
  *  @return whether all of it succeeded */
 bool become(const Place *place, bool keep_capabilities);
 

@@ -107,8 +107,8 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
-/* Has the rank at the other end left the case? Then it no longer progresses MPI: it receives nothing,
- * and never sends the rest of a large message that it has started. */
+/* Has the rank at the other end left the case? Then it no longer progresses MPI: it receives
+ * nothing, and never sends the rest of a large message that it has started. */
 static bool other_end_is_lost(const Look *look, const Part *mine)
 {
     if (!mine->receives)

@@ -19,7 +19,7 @@ static const Call *call_with_number(const Calls *calls, int rank, uint64_t group
     return NULL;
 }
 
-/* Does the call of rank d->rank[1 - late] fit the next one that rank d->rank[late] makes in this group? */
+/* Does the call of rank d->rank[1 - late] fit the next one of rank d->rank[late] in this group? */
 static bool comes_next(const Calls *calls, const Difference *d, int late)
 {
     const Call *next =

@@ -58,8 +58,8 @@ typedef struct Difference {
     const Call *call[2]; /**< the second is NULL if it was never made */
 } Difference;
 
-/** Finds the earliest difference that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more calls
- *  will come, so missing calls count. Returns none if `calls` is NULL. */
+/** Finds the earliest difference that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more
+ *  calls will come, so missing calls count. Returns none if `calls` is NULL. */
 Difference first_error(const Calls *calls, bool ended);
 
 /** Finds where the ranks of a group first diverge: an error, OTHER_PLACE or, with `lines`,
@@ -107,7 +107,7 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
 int waits_to_send_to(const Calls *calls, int rank);
 /** The rank from which this rank waits to receive, or NOBODY. */
 int waits_to_receive_from(const Calls *calls, int rank);
-/** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the send to rank 1 ...". */
+/** Appends "waits in all_reduce #3 ..." or "waits at attention.c:41 for the send to rank 1 ...". */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
 const char *call_name(const Call *call, char text[64]);

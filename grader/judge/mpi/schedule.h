@@ -1,6 +1,6 @@
 /** @file
- * The schedule of a step on a simulated clock. Without a pace, a pass of a stage takes one slot, and
- * messages and everything else take no time. So the length of a step and the idle slots of each
+ * The schedule of a step on a simulated clock. Without a pace, a pass of a stage takes one slot,
+ * and messages and everything else take no time. So the length of a step and the idle slots of each
  * stage follow from the record alone, on any machine and under any load. With a pace, the replay
  * counts seconds: multiplications, messages and collectives take the time that they take on a
  * cluster.

@@ -97,8 +97,8 @@ static size_t number_at(const char *text, size_t i)
     return i > 0 && strchr(":0123456789", text[i - 1]) ? 0 : strspn(text + i, "0123456789");
 }
 
-/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases of
- * different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
+/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
+ * of different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
  * except lines may differ. */
 static size_t common_lines(const char *a, const char *b, bool numbers_differ)
 {
@@ -142,7 +142,8 @@ int check_score(const LabResult *lab, Check check)
     return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
 }
 
-/* All checks of a lab that does not build fail with the same messages. Only the first one shows them. */
+/* All checks of a lab that does not build fail with the same messages. Only the first one shows
+ * them. */
 static void refer_to(const LabResult *lab, Check first, char *text, size_t size)
 {
     snprintf(text, size, _("%s: see the check '%s'"), _(state_names[lab->state]),

@@ -85,7 +85,8 @@ bool verdict_is_complete(const Verdict *verdict);
 /** Writes how the ranks were isolated: a sentence for every report and format. */
 void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
-/** Makes the texts of a result printable, because they quote the compiler and the student's program. */
+/** Makes the texts of a result printable, because they quote the compiler and the student's
+ *  program. */
 void clean_result(LabResult *result);
 
 /** Writes to result->printed how much the ranks printed, with the first `lines` lines and, if the
@@ -133,10 +134,10 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
  *  only. Names the passes of the outcome in which no rank made a call. */
 void table_print(FILE *out, Page page, const Outcome *outcome, const char *file);
-/** Prints the passes in which no rank made a call, after *last and before `where`; if `where` is NULL,
- *  all after *last. Advances *last, which the caller sets to NULL before the first call. */
+/** Prints the passes in which no rank made a call, after *last and before `where`; if `where` is
+ *  NULL, all after *last. Advances *last, which the caller sets to NULL before the first call. */
 void silent_passes_print(FILE *out, const Outcome *outcome, const Entry **last, const Label *where);
-/** Prints the schedule of a case's first step, if its lab has stages; if the case hung, up to the hang.
- *  Then prints the times of the step on a cluster, if `cluster`, the output of
+/** Prints the schedule of a case's first step, if its lab has stages; if the case hung, up to the
+ *  hang. Then prints the times of the step on a cluster, if `cluster`, the output of
  *  common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);
