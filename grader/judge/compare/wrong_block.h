@@ -16,7 +16,7 @@ enum {
     HALVES,       /**< how many there are */
 };
 
-/** The value of a block that an operation takes in place of its own input. */
+/** What an operation of a block takes in place of its own input. */
 typedef enum ValueOfBlock {
     ITS_OWN,         /**< no other */
     NO_VALUE,        /**< none at all */

@@ -14,7 +14,8 @@
 /** Returns x unchanged, but multiplies its gradient by `factor`. */
 Tensor *with_gradient_times(Tensor *x, double factor);
 
-/** Dropout in training as if all `ranks` drew the mask of the first columns for their own ones. */
+/** Dropout in training as if each of `ranks` drew the mask of the first columns for its own
+ *  columns. */
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks);
 
 /** Dropout in training as if each of `ranks` drew the masks of the first positions for its own

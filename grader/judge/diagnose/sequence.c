@@ -10,8 +10,8 @@
 
 static const double slack = 1.1;
 
-/* The line at which a rank calls an operation on all positions that it should call on its own ones
- * alone, or "". Sets *operation. */
+/* The line at which a rank applies an operation to all positions instead of its own, or "". Sets
+ * *operation. */
 static const char *on_all_positions(const Trial *t, int rank, const char **operation)
 {
     static const char *const of_positions[] = {"layer_norm", "dropout", "add"};

@@ -27,7 +27,7 @@ const char *why_numbers_are_held_back(const LabResult *lab)
 }
 
 /* Could a lab that sends nothing pass this check without work? A layer that splits weights also
- * splits its products before it sends anything, so ARITHMETIC is not held back there. */
+ * splits its products before it sends anything, so its ARITHMETIC is not held back. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
@@ -91,7 +91,7 @@ static bool is_reported(const LabResult *lab, int check)
     return lab->check[check].failed && lab_points(lab->lab, (Check)check);
 }
 
-/* The length in bytes of the number that begins here, unless it is a line of the lab; else 0. */
+/* The length in bytes of the number that begins here, unless it is a line number; else 0. */
 static size_t number_at(const char *text, size_t i)
 {
     return i > 0 && strchr(":0123456789", text[i - 1]) ? 0 : strspn(text + i, "0123456789");

@@ -18,7 +18,7 @@ FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, git
 typedef struct Format {
     const char *name;     /**< as in FORMAT */
     FormatWriter *writer; /**< makes its text */
-    OutputKind kind;      /**< what its files replace */
+    OutputKind kind;      /**< what its files may replace */
 } Format;
 
 /** The format with this name, or NULL with `problem`. */
