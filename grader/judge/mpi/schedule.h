@@ -25,7 +25,7 @@ enum {
 typedef struct Pace {
     double work;           /**< a multiply-add */
     double latency[LINKS]; /**< a message without data */
-    double byte[LINKS];    /**< a byte of it */
+    double byte[LINKS];    /**< a byte of a message */
     int node;              /**< ranks per node */
     int tp;                /**< ranks that split a layer; other ranks of a group are replicas */
     double over_replicas;  /**< a factor for the bytes that replicas sum */
