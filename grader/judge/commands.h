@@ -1,6 +1,6 @@
 /** @file
- * The commands on one case (make trace, make tape, make report, make debug, make measure), the timed
- * training (--throughput), and the lists of labs (--list, --may-send).
+ * The commands on one case (make trace, make tape, make report, make debug, make measure), the
+ * timed training (--throughput), and the lists of labs (--list, --may-send).
  */
 #pragma once
 
@@ -21,20 +21,20 @@ Runs *run_case_to_look_at(const Options *o, Case cases[MAX_CASES], const Case **
  *  @return the exit status: 0, or 1 if the lab does not build or is refused */
 int trace_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations of
- *  its first pass.
+/** Runs one case of a lab without judging it, and prints the tape of rank o->tape: the operations
+ *  of its first pass.
  *  @return as trace_lab() */
 int tape_lab(const Options *o);
 
-/** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb on
- *  rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks) that
- *  the rank reaches. Returns when gdb ends.
+/** Runs one case of a lab without judging it, without a time limit and without a sandbox, with gdb
+ *  on rank o->debug. gdb stops in the first of the functions o->stops (names separated by blanks)
+ *  that the rank reaches. Returns when gdb ends.
  *  @return as trace_lab() */
 int debug_lab(const Options *o);
 
-/** Runs one case of a lab, judges it, and writes JSON to the file that the options name: the MPI
- *  calls, the parts of matrices that each rank holds, and the wrong elements. Also works if the
- *  case hung or crashed.
+/** Runs one case of a lab, judges it, and writes JSON to the file that the options name: the
+ *  checks, the MPI calls, the tapes, the schedule, the parts of matrices that each rank holds, and
+ *  the wrong elements. Also works if the case hung or crashed.
  *  @return as trace_lab() */
 int picture_lab(const Options *o);
 /** Each matrix that ranks must report, with the parts that they hold. */
@@ -54,7 +54,7 @@ int measure_lab(const Options *o);
 int time_training(const Options *o);
 
 /** Prints the labs as JSON: number, folder, file, title, needs, layouts, part, points by check,
- *  question and unit of the prediction. */
+ *  question and unit of the prediction, number of cases, and the most ranks of a case. */
 void list_labs(FILE *out);
 /** Prints how many numbers a lab may send forward and backward, over all ranks of a group, at these
  *  sizes: "n=4 B=8 S=128 H=768 F= OUT= C= N= PART= VOCABULARY= TP= STAGES= MICROS= HELD=". n, TP,

@@ -9,7 +9,7 @@
 #include "grader/judge/commands.h"
 #include "grader/judge/launch/processes.h"
 
-/* Paths in the launcher's folder: gdb's first commands, and a file that appears when gdb is ready. */
+/* Paths in the launcher's folder: gdb's first commands; a file that appears when gdb is ready. */
 typedef struct Script {
     char commands[96], ready[96];
 } Script;

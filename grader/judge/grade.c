@@ -82,7 +82,7 @@ static void end_runs(Runs *runs, Times *times)
     runs_free(runs);
 }
 
-/* The cases of one launch; the first is case `first` of the lab. */
+/* Cases that run together; the first is case `first` of the lab. */
 typedef struct Batch {
     Case cases[MAX_CASES];
     int first, count;
@@ -115,7 +115,7 @@ static void append_why_not_alone(CheckResult *r, const LabResult *result)
 }
 
 /* Runs the case of a failed check alone. If the check passes there, the case by itself is not the
- * cause, because the lab may keep something between cases. */
+ * cause: the lab may keep something between cases. */
 static void repeat_alone(LabResult *result, const Options *o, const char *runner,
                          const Batch *batch, Check check, double until)
 {
@@ -167,7 +167,8 @@ static bool choose_case(Batch *batch, int only)
     return true;
 }
 
-/* Can no further case change the verdict? Every check with points has failed, each with a cause. */
+/* Can no further case change the verdict? True once a cause is known for the failure of each check
+ * with points. */
 static bool is_decided(const LabResult *result)
 {
     for (int check = -1; (check = next_check(result, check)) >= 0;)
@@ -243,8 +244,9 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing cases
- * may. It follows the first line, so that checks that fail alike have it in common. */
+/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing
+ * cases may. It follows the first line of the reason, so that checks that fail alike share that
+ * line. */
 static void tell_patterns(LabResult *result)
 {
     char line[800], rest[sizeof result->check->reason];
@@ -259,7 +261,8 @@ static void tell_patterns(LabResult *result)
     }
 }
 
-/* A single case does not cover all checks, so the others neither earn nor lose points. */
+/* A single case does not cover all checks. The checks that it leaves out neither earn nor lose
+ * points. */
 static int worth_looked_at(const LabResult *result)
 {
     int worth = 0;
@@ -270,8 +273,8 @@ static int worth_looked_at(const LabResult *result)
     return worth;
 }
 
-/* Reads the names of the lab's static and file-scope variables, which link-runner.sh has written beside
- * the runner. */
+/* Reads the names of the lab's static and file-scope variables, which link-runner.sh has written
+ * beside the runner. */
 static void read_variables(LabResult *result, const char *runner)
 {
     char path[600], name[64];

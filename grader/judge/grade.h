@@ -46,7 +46,8 @@ typedef struct Options {
     Sandbox *sandbox;      /**< for all launches of this run */
 } Options;
 
-/** Ends the program if the lab has no case that `o` asks for; call it before anything is written. */
+/** Ends the program if the lab has no case that `o` asks for. Call this before anything is
+ *  written. */
 void must_have_case(const Lab *lab, const Options *o);
 
 /** Grades result->lab and fills in the rest of the result. */

@@ -1,5 +1,5 @@
-/* build/grade --list, --may-send: prints data of the labs' records for slides, tests and the student's
- * commands. */
+/* build/grade --list, --may-send: prints data of the labs' records for slides, tests and the
+ * student's commands. */
 
 #include "grader/judge/commands.h"
 #include <jansson.h>

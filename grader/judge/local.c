@@ -222,8 +222,8 @@ static bool begin_shape(Reader *r)
 
 /* ---- the file */
 
-/* Reads a line: its first word, the number of a lab (except after `seed`), and the other words, one by
- * one. */
+/* Reads a line: its first word, the number of a lab (except after `seed`), and the other words, one
+ * by one. */
 static bool read_line(Reader *r, char *line)
 {
     static const struct {

@@ -63,7 +63,7 @@ static Options defaults(void)
                  .sandbox = &sandbox};
     if (getrandom(&o.seed, sizeof o.seed, 0) != sizeof o.seed)
         o.seed = (uint64_t)time(NULL);
-    o.seed %= 1000000000000; /* too many seeds to try, for a lab that wants to derive other keys */
+    o.seed %= 1000000000000; /* a lab cannot try so many seeds to derive other keys */
     return o;
 }
 

@@ -21,8 +21,8 @@ json_t *picture_text(const char *text)
 
 /* ---- calls ----------------------------------------------------------------------------------------------- */
 
-/* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes, not
- * to whom it goes. Each other rank counts as getting 1/n of it, as in an optimal algorithm. An
+/* The bytes from rank `self` to rank `other`. A reduction records how much each rank contributes,
+ * not to whom it goes. Each other rank counts as getting 1/n of it, as in an optimal algorithm. An
  * all-reduce sends twice as much as a reduction to one rank. */
 static double bytes_to(const Call *call, int self, int other)
 {
@@ -77,7 +77,7 @@ static json_t *picture_calls(const Case *c, const Calls *calls)
 
 /* ---- the schedule ---------------------------------------------------------------------------------------- */
 
-/* The passes of a step on the first rank of each stage, without those that the replay did not reach. */
+/* A step's passes on the first rank of each stage, as far as the replay reached. */
 static json_t *stages_json(const Case *c, const StepSchedule *s, double unit)
 {
     json_t *stages = json_array();
@@ -119,8 +119,8 @@ static json_t *microseconds(double seconds)
     return isnan(seconds) ? json_null() : json_real(seconds / 1e-6);
 }
 
-/* Step 1 at the pace of a cluster, in microseconds; null without a cluster, false if the case has no
- * whole step. */
+/* Step 1 at the pace of a cluster, in microseconds; null without a cluster, false if the case has
+ * no whole step. */
 static json_t *picture_on_cluster(const Case *c, const Outcome *outcome, const char *cluster)
 {
     OnCluster on;

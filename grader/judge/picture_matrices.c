@@ -20,8 +20,8 @@ static bool is_wrong(const Entry *want, double is, double right, double toleranc
     return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
 }
 
-/* Adds the wrong elements, by their index in the full tensor: their number, their runs (first index,
- * length), and the values of the first ones. */
+/* Adds the wrong elements, by their index in the full tensor: their number, their runs (first
+ * index, length), and the values of the first ones. */
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();
@@ -51,8 +51,8 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
 }
 
 /* The entries of a tp group's ranks. If the lab left out the sum, their numbers add up to the
- * expected ones. In the gradient of a layer's input, each rank has also added what reaches the input
- * past the layer; only the rest is a term. */
+ * expected ones. In the gradient of a layer's input, each rank has also added what reaches the
+ * input past the layer; only the rest is a term. */
 typedef struct Addends {
     const Entry *of[MAX_RANKS];
     int count;
@@ -72,7 +72,7 @@ static double sum_at(const Addends *a, int64_t at)
     return sum;
 }
 
-/* Is a number of these entries wrong? */
+/* Is any number of these entries wrong? */
 static bool has_wrong(const Addends *a, const Entry *want, double tolerance)
 {
     for (int i = 0; i < a->count; i++)
@@ -102,7 +102,7 @@ static bool find_addends(Trial *t, const Entry *want, double tolerance, Addends 
     return true;
 }
 
-/* Adds the addends of each element in "first"; last, what each rank has added to its term. */
+/* Adds the addends of each element in "first" and, last, what each rank has added to its term. */
 static void add_addends(Trial *t, json_t *part, const Entry *want, double tolerance)
 {
     Addends a;

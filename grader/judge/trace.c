@@ -1,4 +1,5 @@
-/* make trace, make tape: print the calls of one case, or the operations of one of its ranks, as tables. */
+/* make trace, make tape: print the calls of one case, or the operations of one of its ranks, as
+ * tables. */
 
 #include <stdlib.h>
 
@@ -9,9 +10,10 @@
 #include "grader/judge/report/tape.h"
 #include "grader/judge/report/verdict.h"
 
-/* Is this case worth showing? In lab 13, it runs 1F1B on more than two stages. In a lab with a
- * LAYOUT check, it trains several replicas and, depending on the lab, has several stages or (for a
- * page) split matrices. In other labs, ranks split a layer or form a ring. */
+/* Is this case worth showing? In lab 13, it must run 1F1B on more than two stages, with more
+ * micro-batches than stages. In a lab with a LAYOUT check, it must train several replicas and,
+ * depending on the lab, have several stages or (for a page) split matrices. In other labs, several
+ * ranks must split a layer, or more than two form a ring. */
 static bool is_worth_a_look(const Case *c, bool drawn)
 {
     if (lab_points(lab_of(c->lab), SCHEDULE) && lab_of(c->lab)->over_stages)

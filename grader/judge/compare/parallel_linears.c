@@ -1,4 +1,5 @@
-/* Lab 20 as the judge computes it, on one rank with whole weights, and with the mistake of the current suspect. */
+/* Lab 20 as the judge computes it, on one rank with whole weights, and with the mistake of the
+ * current suspect. */
 #include "grader/judge/compare/wrong_operations.h"
 #include "grader/labs/lab.h"
 
@@ -7,8 +8,8 @@ static bool after_attention(const Tensor *x)
     return x->producer && !strcmp(x->producer->name, "attention");
 }
 
-/* linear_with_bias() with the current mistake. BIAS_MISSING spares the layer after the attention. The
- * other mistakes spare the layer for q, k and v. */
+/* linear_with_bias() with the current mistake. BIAS_MISSING spares the layer after the attention.
+ * The other mistakes spare the layer for q, k and v. */
 static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
 {
     const Case *c;

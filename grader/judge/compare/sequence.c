@@ -21,7 +21,8 @@ static int ranks(void)
 
 /* ---- a rank's own positions and columns ------------------------------------------------------------------------ */
 
-/* Copies the numbers of x at the positions of each rank and in the columns of the same rank; all others become 0. */
+/* Copies the numbers of x at the positions of each rank and in the columns of the same rank; all
+ * others become 0. */
 static void copy_own(const Tensor *x, Tensor *y)
 {
     const int64_t positions = x->shape.size[1], columns = x->shape.size[2];

@@ -1,6 +1,6 @@
 /* The exact run of a case, and the distance of single-precision runs from it. Two processes share
- * the runs: the judge, and a second one that waits for the judge's requests. The ranks have ended, so
- * both cores are free. Results can be stored in files, for other runs of the judge on the same
+ * the runs: the judge, and a second one that waits for the judge's requests. The ranks have ended,
+ * so both cores are free. Results can be stored in files, for other runs of the judge on the same
  * cases. */
 #include <math.h>
 #include <signal.h>

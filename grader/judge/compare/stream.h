@@ -23,5 +23,5 @@ static inline const double *numbers_of(const Entry *entry)
 {
     return (const double *)(entry + 1);
 }
-/** The text of a NOTE or REFUSED entry; NULL if there is no entry, or it is too short for a text. */
+/** The text of a NOTE or REFUSED entry; NULL without an entry, or if it is too short for one. */
 const Problem *problem_of(const Entry *entry);

@@ -1,5 +1,5 @@
-/* Computes lab 21 on one rank, with the whole vocabulary. For a suspect, it makes the mistake as the first rank
- * would. */
+/* Computes lab 21 on one rank, with the whole vocabulary. For a suspect, it makes the mistake as
+ * the first rank would. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static Tensor *values_of(Tensor *x)
     return tape_reals(x->tape, x->shape, whole(), reals(x), false);
 }
 
-/* The columns `part` of x, as a product with rows of the unit matrix. */
+/* The columns `part` of x, as a product with rows of the identity matrix. */
 static Tensor *columns_of(Tensor *x, Range part)
 {
     const int64_t all = shape_last(x->shape), count = part.end - part.begin;
@@ -25,7 +25,7 @@ static Tensor *columns_of(Tensor *x, Range part)
     return linear(x, unit);
 }
 
-/* The targets as a rank with this part numbers its columns. */
+/* The targets as indices into the columns of a rank with this part, computed with the mistake. */
 static Tensor *columns_on_rank(Tensor *targets, Range part, int rank, int mistake)
 {
     const int width = (int)(part.end - part.begin);

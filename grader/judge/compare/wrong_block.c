@@ -89,7 +89,7 @@ static struct {
     const LayerNorm *norm_of_term;  /* the norm to apply to the result of the half, or NULL */
     const LayerNorm *norms[MOST_NORMS];
     int norm_count;
-    /* by block, and the mask of the last one */
+    /* by block; the mask is the last block's */
     const MultiHeadSelfAttention *attention[MAX_BLOCKS];
     const FeedForward *feed_forward[MAX_BLOCKS];
     int attention_count, feed_forward_count;
@@ -118,8 +118,8 @@ void block_has_attended(Tensor *y)
     block.value[ATTENDED] = y;
 }
 
-/* Forgets the values of the last block. An evaluation records no residual sums, which would replace
- * them, so old values could come from another pass. */
+/* Forgets the values of the last block. In an evaluation, no residual sum replaces them, so old
+ * values could come from another pass. */
 static void enter_block(Tensor *x)
 {
     memset(block.value, 0, sizeof block.value);

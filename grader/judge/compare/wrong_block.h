@@ -1,7 +1,7 @@
 /** @file
  * A block with one thing changed, for suspects. The block of labs 7 and 18 computes
- * y = x + attention(norm1(x)) and returns y + feed_forward(norm2(y)). Lab 18 applies dropout to both
- * results before it adds them.
+ * y = x + attention(norm1(x)) and returns y + feed_forward(norm2(y)). Lab 18 applies dropout to
+ * both results before it adds them.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ enum {
     HALVES,       /**< how many there are */
 };
 
-/** The value of a block that an operation takes in place of its own input. */
+/** What an operation of a block takes in place of its own input. */
 typedef enum ValueOfBlock {
     ITS_OWN,         /**< no other */
     NO_VALUE,        /**< none at all */
@@ -53,7 +53,7 @@ typedef struct Half {
     HowOften dropout;   /**< how many times it acts on this half's result */
     bool other_dropout; /**< uses the dropout of the other half */
     Dropped drops;      /**< on what the dropout acts */
-    bool first_masks;   /**< each rank draws the mask of the first positions for its own */
+    bool first_masks;   /**< each rank draws the first positions' mask for its own positions */
     bool own_dy;        /**< a term of the sum has the gradient of its rank's positions only */
     bool own_weights;   /**< what is gathered has the gradient from its rank's weights only */
 } Half;

@@ -153,8 +153,8 @@ Tensor *__wrap_parameter(Builder *b, const char *name, Shape shape, Placement pl
     return weight;
 }
 
-/* The second layer's weight, if the mistake makes the first layer use it instead of `weight` and the
- * shapes are equal; otherwise `weight`. */
+/* The second layer's weight, if the mistake makes the first layer use it instead of `weight` and
+ * the shapes are equal; otherwise `weight`. */
 static Tensor *weight_made_last(Tensor *weight)
 {
     int half = now.weight_count / 2;
@@ -165,7 +165,7 @@ static Tensor *weight_made_last(Tensor *weight)
     return weight;
 }
 
-/* Does the name of a weight end like this? Then returns where this end begins, otherwise NULL. */
+/* Returns where this end of the weight's name begins, or NULL if the name ends differently. */
 static const char *end_of_name(const Tensor *weight, const char *end)
 {
     const char *name = weight->parameter ? weight->parameter->name : "";
@@ -186,7 +186,8 @@ static Tensor *weight_beside(Tensor *weight, const char *end, const char *name)
     return weight;
 }
 
-/* The weight of another projection of this layer, if the mistake uses it in place of `weight`. */
+/* The weight of another projection of this layer, if the mistake uses it in place of `weight`;
+ * otherwise `weight`. */
 static Tensor *weight_taken(Tensor *weight)
 {
     static const struct {

@@ -14,7 +14,8 @@
 /** Returns x unchanged, but multiplies its gradient by `factor`. */
 Tensor *with_gradient_times(Tensor *x, double factor);
 
-/** Dropout in training as if each of `ranks` drew the mask of the first columns for its own columns. */
+/** Dropout in training as if each of `ranks` drew the mask of the first columns for its own
+ *  columns. */
 Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ranks);
 
 /** Dropout in training as if each of `ranks` drew the masks of the first positions for its own
@@ -44,8 +45,8 @@ typedef enum Rearranged {
 /** x with its columns rearranged. */
 Tensor *rearranged(Tensor *x, int ranks, Rearranged how);
 
-/** Lab 18: x W^T by `multiply`, with the current mistake: at each rank's positions, only that rank's
- *  columns are summed, or have a gradient. */
+/** Lab 18: x W^T by `multiply`, with the current mistake: at each rank's positions, only that
+ *  rank's columns are summed, or have a gradient. */
 Tensor *linear_on_own_positions(Tensor *x, Tensor *weight,
                                 Tensor *(*multiply)(Tensor *x, Tensor *weight));
 

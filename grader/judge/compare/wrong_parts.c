@@ -51,7 +51,7 @@ Tensor *with_gradient_times(Tensor *x, double factor)
 
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
-/* Dropout as if each rank drew the mask of the first columns for its own.
+/* Dropout as if each rank drew the mask of the first columns for its own columns.
  * @param kept [rows, words]: the mask of one rank's columns */
 static Tensor *repeated_dropout(double probability, const Tensor *kept, Tensor *x, int ranks)
 {
@@ -192,7 +192,7 @@ Tensor *activated(Tensor *x, const Activation *activation)
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* The sum of the positions from `first` on, times a factor: forward from x to y, or backward into x. */
+/* `factor` times the sum of the positions from `first` on: forward from x to y, or back into x. */
 static void pool_positions(Tensor *x, Tensor *y, int64_t first, double factor, bool back)
 {
     int64_t positions = x->shape.size[1], columns = x->shape.size[2];
@@ -237,7 +237,7 @@ Tensor *as_length(Tensor *mask)
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-/* The index of the element that takes the place of element i: from another column of the same row. */
+/* The index of the element that replaces element i: from another column of the same row. */
 static int64_t column_for(const Tensor *x, int64_t i, int ranks, Rearranged how)
 {
     const int64_t columns = shape_last(x->shape), mine = columns / ranks, column = i % columns;

@@ -38,7 +38,8 @@ static double divisor_of(const Trial *t, Label bucket, double tolerance)
     return replicas_of(t->c) * right[at] / is[at];
 }
 
-/* In a round of several buckets, is the first divided once for each, and no other at all? */
+/* In a round of several buckets, is the first divided once for each bucket, and no other bucket at
+ * all? */
 static bool only_first_divided(const Evidence *e)
 {
     const int round = e->want->label.step, count = replica_buckets(round);
@@ -280,7 +281,7 @@ void append_replica_without_rows(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Writes what has the value n in this case: " (tp is 2 here)", or "". */
+/* Writes what has the value n in this case: " (here, tp is 2)", or "". */
 static void write_names(const Evidence *e, double n, char text[200])
 {
     const Case *c = e->c;
@@ -301,7 +302,7 @@ static void write_names(const Evidence *e, double n, char text[200])
             snprintf(text, 200, _(" (here, %s is %g)"), _(names[i].name), n);
 }
 
-/* Lab 16: is each replica's weight in the sum the same fraction, 1/n? */
+/* Lab 16: is the sum of the replicas' weights divided by one number? */
 bool sum_is_divided(const Evidence *e)
 {
     const Entry *sum =

@@ -43,7 +43,7 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
                : _("the sampler reads outside of `order`, or elements that it has not filled");
 }
 
-/* What is wrong with the length and the entries that a rank returned, whichever rows they should be? */
+/* What is wrong with the length and rows that a rank returned, whichever rows it should read? */
 static const char *wrong_record(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
     int64_t used = mine->count - MINE, length = length_of(mine);
@@ -55,8 +55,8 @@ static const char *wrong_record(const Trial *t, const Deal *deal, int rank, cons
     return NULL;
 }
 
-/* What is wrong with the length that this rank returned? With EVERY_ROW_ONCE, any of the replicas may
- * read fewer rows. Valid until the next call. */
+/* What is wrong with the length that this rank returned? With EVERY_ROW_ONCE, any of the replicas
+ * may read fewer rows. Valid until the next call. */
 static const char *wrong_length(const Trial *t, const Deal *deal, int rank, const Entry *mine)
 {
     static char text[320];
@@ -124,8 +124,9 @@ const char *wrong_on_ranks(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* After the last row of the order, PAD continues with the first. Names two rows that are not read as
- * often as that requires. NULL also if `order` does not hold all rows. Valid until the next call. */
+/* After the last row of the order, PAD continues with the first. Names two rows that are not read
+ * as often as that requires. NULL also if `order` does not hold all rows. Valid until the next
+ * call. */
 static const char *pads_otherwise(const Trial *t, const Dealt *dealt)
 {
     static char text[320];

@@ -1,5 +1,5 @@
 /** @file
- * The rows that lab 11's ranks dealt in one call of the sampler. batch_rows.c judges them as sets,
+ * The rows that lab 11's ranks dealt in one call of the sampler. batch_rows.c judges them as sets;
  * row_order.c judges their order.
  */
 #pragma once
@@ -29,7 +29,7 @@ static inline int64_t length_of(const Entry *e)
     return (int64_t)numbers_of(e)[LENGTH];
 }
 
-/** Finds the entries of each rank about `dealt->deal`; false if one is missing. */
+/** Finds each rank's entry about `dealt->deal`; false if one is missing. */
 bool find_dealt(const Trial *t, Dealt *dealt);
 /** Did two ranks return the same rows, in the same order? */
 bool same_rows(const Entry *a, const Entry *b);

@@ -16,7 +16,7 @@ static bool layer_is_right(const Trial *t, int layer)
     return true;
 }
 
-/* Is one of two layers right, while the lab has variables that both share? */
+/* Is one of two layers right and the other wrong, while the lab has variables that both share? */
 bool shared_by_layers(const Evidence *e)
 {
     const Trial *t = e->trial;
@@ -55,7 +55,7 @@ const double *past_the_layer(Trial *t, const Entry *want)
     return past ? numbers_of(past) : NULL;
 }
 
-/* Does a wrong factor in what the layer adds to the gradient of x explain it? */
+/* Would the numbers be right without a factor in what the layer adds to the gradient of x? */
 bool layer_gradient_is_scaled(const Evidence *e)
 {
     const double *past = past_the_layer(e->trial, e->want);

@@ -32,8 +32,8 @@ static bool calls_scan(const Calls *calls)
     return false;
 }
 
-/* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have the
- * sum? */
+/* This rank holds only what it contributed. Do all ranks hold the same, or does another rank have
+ * the sum? */
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
@@ -124,8 +124,8 @@ bool ranks_differ(const Evidence *e)
 }
 
 /* For a tensor joined along its last dimension: are the columns of some ranks right, and the
- * columns of others wrong? With q, k and v, a mistake of all ranks may spare the heads of some;
- * with an idle last rank, its columns, which are zeros. */
+ * columns of others wrong? With q, k and v, a mistake of all ranks may spare the heads of some.
+ * The columns of an idle last rank are zeros, so such a mistake spares them, too. */
 bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
@@ -165,7 +165,7 @@ static bool is_block(const Evidence *e, int k, int dimension, const Tensor *piec
     return true;
 }
 
-/* The rank of the world whose piece block `k` is, or -1. */
+/* The rank in the world that has block `k` as its piece, or -1. */
 static int source_of_block(const Evidence *e, Scenario *run, int k)
 {
     const Label *l = &e->want->label;
@@ -204,7 +204,7 @@ bool gathered_in_other_group(const Evidence *e)
                 other);
 }
 
-/* Has each rank the part whose number is its rank in the world, modulo the size of the group? */
+/* Does each rank have the part numbered by its rank in the world, modulo the size of the group? */
 static bool is_part_of_world_rank(const Evidence *e)
 {
     for (int rank = 0; rank < e->c->world; rank++) {

@@ -16,8 +16,8 @@ static bool was_divided(const Entry *got, const Entry *want, int tp)
     return divided > 0 && other == 0;
 }
 
-/* Describes a wrong inner width of the two layers `up` [inner,in] and `down` [out,inner], or returns
- * NULL. */
+/* Describes a wrong inner width of the two layers `up` [inner,in] and `down` [out,inner], or
+ * returns NULL. */
 static const char *wrong_inner_width(const Entry *got, const Entry *want)
 {
     static char text[80];

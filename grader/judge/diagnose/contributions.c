@@ -51,7 +51,7 @@ static bool find_brought(const Evidence *e, Brought *b)
     return true;
 }
 
-/* ---- which contributions it contains --------------------------------------------------------------------- */
+/* ---- which contributions the sum has ------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t count)
 {
@@ -61,7 +61,7 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Solves linear equations with a symmetric positive matrix; false if they do not determine x. */
+/* Solves linear equations with a symmetric positive definite matrix; false if it is singular. */
 static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
 {
     for (int k = 0; k < n; k++) {
@@ -76,8 +76,8 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-/* Finds, by least squares, how many times each rank's numbers are in the result; false unless that
- * explains all of it. NAN stands for a rank that contributed only zeros. */
+/* Finds, by least squares, how many times each rank's numbers are in the result; false unless this
+ * explains the whole result. NAN stands for a rank that contributed only zeros. */
 static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
 {
     double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];
@@ -140,7 +140,7 @@ static bool sum_over_world(const Evidence *e, const Brought *b, const double tim
                            "world"));
 }
 
-/* Does this rank send n - 1 messages in this pass, all to the rank `to`, and make no collective call? */
+/* Does this rank send n - 1 messages in this pass, all to rank `to`, and call no collective? */
 static bool sends_around(const Evidence *e, int n, int to)
 {
     const RankCalls *mine = &e->trial->outcome->calls->rank[e->trial->rank];
@@ -158,8 +158,8 @@ static bool sends_around(const Evidence *e, int n, int to)
     return sent == n - 1;
 }
 
-/* Does each rank of a ring pass on its running sum, in this direction? After n - 1 rounds, the sum of a
- * rank contains the rank that is k before it C(n - 1, k) times. */
+/* Does each rank of a ring pass on its running sum, in this direction? After n - 1 rounds, a rank's
+ * sum contains the numbers of the rank k places before it C(n - 1, k) times. */
 static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int direction)
 {
     const Members group = tp_group(e->c, e->trial->rank);

@@ -10,7 +10,7 @@ typedef struct Brought {
     int ranks;                  /**< of the world */
     bool member[MAX_RANKS];     /**< should this rank's numbers be in the sum? */
     double share;               /**< the factor for a member's numbers */
-    double *numbers[MAX_RANKS]; /**< each rank's; the same as those that are compared */
+    double *numbers[MAX_RANKS]; /**< each rank's, of the part that is compared */
 } Brought;
 
 /** Are the numbers another combination of the contributions, such as the largest? */

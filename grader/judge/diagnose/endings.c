@@ -75,8 +75,8 @@ static void append_stage_without(const Trial *t, char *text, size_t size)
     }
 }
 
-/* The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there is
- * none. */
+/* The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there
+ * is none. */
 static int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
 {
     int rank = first, length = 0;
@@ -145,7 +145,7 @@ static void append_ring_of_waits(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Appends a sentence if two stages, or the ranks of a ring, wait for each other to receive, or to send. */
+/* Appends a sentence if two stages, or the ranks of a ring, wait for each other. */
 static void append_crossing_waits(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
@@ -206,8 +206,8 @@ bool metrics_come_first(const LabResult *result)
            !result->check[GROUPS].failed;
 }
 
-/* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has at
- * most three numbers for each position. */
+/* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has
+ * at most three numbers for each position. */
 static bool gathers_logits(const Trial *t)
 {
     const Calls *calls = t->outcome->calls;

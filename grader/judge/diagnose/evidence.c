@@ -72,7 +72,7 @@ bool not_a_number(const Evidence *e)
     return false;
 }
 
-/* The runner writes a layer's input after the forward pass, so a wrong one was altered. */
+/* The runner writes a layer's input after the forward pass, so a wrong input was altered. */
 bool input_altered(const Evidence *e)
 {
     bool mask = e->want->label.what == MASK_OF;
@@ -162,7 +162,7 @@ static bool holds_for_outputs(const Evidence *e, double factor)
     return true;
 }
 
-/* Does a sum include more ranks than this, in passes of this direction or, with 0, in any pass? */
+/* Does a sum include more than `ranks` ranks, in passes of this direction (0: in any pass)? */
 static bool sums_beyond(const Evidence *e, int ranks, What pass)
 {
     const Calls *calls = e->trial->outcome->calls;

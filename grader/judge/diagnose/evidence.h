@@ -22,7 +22,7 @@ typedef struct Evidence {
     int64_t zeros;              /**< numbers that are zero */
     int64_t lost, extra;        /**< wrong numbers that are zero; that should be zero */
     double error;               /**< the largest error */
-    double most_is, most_right; /**< the largest number; the largest expected one */
+    double most_is, most_right; /**< the largest absolute value; the largest expected one */
 } Evidence;
 
 /** Is a[i] = factor * b[i] for all i, up to the tolerance (times |factor| if that is above 1)? */

@@ -41,7 +41,7 @@ static int place_of_pass(const Trial *t, Label pass)
     return -1;
 }
 
-/* Has a rank made a call in the group of `call`, in the same pass? */
+/* Has this rank made a call in the group of `call`, in the same pass? */
 static bool calls_there(const Calls *calls, int rank, const Call *call)
 {
     for (int64_t i = 0; i < calls->rank[rank].count; i++) {

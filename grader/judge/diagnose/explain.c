@@ -17,9 +17,9 @@ static bool is_about_f(const Problem *problem)
     return strstr(problem->what, "duplication") || strstr(problem->hint, "duplication");
 }
 
-/* The first broken placement rule that a rank noted and that may be the cause. It names the line, and
- * the numbers show that it mattered. Then another one about f, which has a cause of its own: values are
- * the same with f and without. */
+/* Writes the first broken placement rule that this rank noted and that may be the cause, with its
+ * line. The numbers show that it mattered. Then writes another one if it is about f: such a rule
+ * has a cause of its own, because values are the same with f and without. */
 static bool noted(const Trial *t, const Entry *want, char *text, size_t size)
 {
     const Entry *entry = NULL;
@@ -196,7 +196,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     dropout_differs,
                                     first_ones_right,
                                     NULL};
-    /* For sums over ranks. They come before `proofs`, whose multiple() may name a less precise cause. */
+    /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
     static Finder *const of_sums[] = {sent_beyond_group,       ring_is_wrong,
                                       divided_by_bucket_count, averaged_at_wrong_step,
                                       squares_are_wrong,       weights_are_stale,
@@ -210,7 +210,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
     return *proven || (!has_note && look_at_numbers(e, signs));
 }
 
-/* If nothing proves what went wrong: appends where the ranks begin to differ, in calls or in values. */
+/* If nothing proves what went wrong: appends where ranks begin to differ, in calls or in values. */
 static bool add_evidence(const Trial *t, const Entry *want, bool found, char *text, size_t size)
 {
     size_t used = found ? strlen(text) : 0;

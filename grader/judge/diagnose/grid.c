@@ -8,7 +8,7 @@
 
 /* ---- the norm ------------------------------------------------------------------------------------------------ */
 
-/* The axes of a sum: a set of 1 << GroupName. LEFT_OUT: the sum lacks even the rank's own number. */
+/* The axes of a sum: a set of 1 << GroupName. LEFT_OUT: it lacks even the rank's own number. */
 enum { TENSOR = 1 << TP, DATA = 1 << DP, PIPELINE = 1 << PP, LEFT_OUT = 1 << AXES };
 
 /* The axes that have more than one rank. */
@@ -178,8 +178,8 @@ bool replicas_differ(const Evidence *e)
     return false;
 }
 
-/* Have the ranks sent clearly more than one sum over the replicas takes? replicas_differ() comes first,
- * so the replicas agree. */
+/* Have the ranks sent clearly more than one sum over the replicas takes? replicas_differ() comes
+ * first, so the replicas agree. */
 bool summed_in_each_pass(const Evidence *e)
 {
     const Label step = label_of(ITSELF, THE_MODEL, 0, e->want->label.step);

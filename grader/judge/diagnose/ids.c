@@ -67,7 +67,7 @@ static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
     return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
 }
 
-/* Does another rank's row for such an id come out right? Then the rule does not hold for each rank. */
+/* Is the result for some id at such a border right? Then the rule does not hold for every rank. */
 static bool has_right_border(const Evidence *e, const Lookup *l, bool first)
 {
     for (int64_t i = 0; i < l->ids->count; i++) {
@@ -137,7 +137,7 @@ static int made_of_rows(const Evidence *e, const Lookup *l, const double *table,
     return rows;
 }
 
-/* Does another rank hold the rows that are wrong here? */
+/* Are the rows that are wrong here right on some other rank? */
 static bool another_has(const Evidence *e, const Lookup *l)
 {
     const Trial *t = e->trial;
@@ -212,8 +212,8 @@ static bool add_multiple_of_rows(const Evidence *e, const Lookup *l, const doubl
     return true;
 }
 
-/* Does each rank take its rank times the number of its rows for the first of them? That is right if all
- * ranks hold equally many. */
+/* Does each rank compute its first row as its rank times the number of its rows? That is right if
+ * all ranks hold the same number of rows. */
 static bool begins_at_multiple(const Evidence *e, const Lookup *l)
 {
     const Members ranks = tp_group(e->c, e->trial->rank);
@@ -300,7 +300,8 @@ static double sum_of_others(const Evidence *e, int64_t column)
     return sum;
 }
 
-/* For the gradient of a table split by rows: did one row get the gradients of all other ranks' ids? */
+/* For the gradient of a table split by rows: did one row get the gradients of all ids that other
+ * ranks hold? */
 bool row_of_other_ids(const Evidence *e)
 {
     const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;

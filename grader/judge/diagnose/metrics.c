@@ -37,8 +37,8 @@ typedef struct MetricsMistake {
     const char *sentence; /* %s: "loss_sum", or "each of the three sums" */
 } MetricsMistake;
 
-/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one; otherwise
- * NULL. */
+/* The name of the first wrong sum, or of all three, if the mistake explains each wrong one;
+ * otherwise NULL. */
 static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
 {
     static const char *const names[] = {"loss_sum", "correct", "count"};
@@ -162,8 +162,9 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
            (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }
 
-/* Do the wrong sums contain what this rank got from the call before? A static variable that is
- * summed over a group contributes it once for each rank. `power`: 2 for a norm, a sum's root. */
+/* Do the wrong sums contain what this rank got from the previous call? If the lab sums a static
+ * variable over a group, they contain it once for each rank. `power`: 2 for a norm, the root of a
+ * sum. */
 static bool contains_the_last(const Evidence *e, int ranks, double power)
 {
     Label before = e->want->label;

@@ -99,8 +99,8 @@ static bool has_steps(const Label *label)
     return label->of == A_LAYER || label->of == A_PARAMETER || label->of == A_SEQUENCE;
 }
 
-/* Is the tensor right in the first step only? Each step has its own weights and inputs, so the lab
- * then keeps something between steps, or counts calls. */
+/* Is everything right in the first step, but not this tensor of a later one? Each step has its own
+ * weights and inputs, so the lab then keeps something between steps, or counts calls. */
 bool right_in_step_1(const Evidence *e)
 {
     Trial *t = e->trial;

@@ -1,5 +1,5 @@
-/* Labs 1, 9, 11 and 17: were the ranks' contributions combined by an operation other than the sum of
- * floats? */
+/* Labs 1, 9, 11 and 17: were the ranks' contributions combined by an operation other than the sum
+ * of floats? */
 #include <math.h>
 
 #include "grader/judge/diagnose/contributions.h"

@@ -37,8 +37,8 @@ static int64_t numbers_of_one(const Evidence *e)
     return shape->rank > 1 && one < e->count ? one : 0;
 }
 
-/* Does a rank's piece of a row end here? Nothing else ends at such a place, unless a rank's share of all
- * numbers does, too. */
+/* Does a rank's piece of a row end here? False if the first 1/tp of all numbers ends here, too:
+ * that is then the likelier reason. */
 static bool is_end_of_piece(const Evidence *e, int64_t at)
 {
     const int64_t row = shape_last(e->want->shape), tp = e->c->tp;

@@ -15,8 +15,8 @@ static int completed(const Trial *t, int rank, bool backward)
     return count;
 }
 
-/* The direction of the pass in which a rank waits. A pass begins with a message from the stage before
- * or after, except forward on the first stage and backward on the last. */
+/* The direction of the pass in which a rank waits. A pass begins with a message from the stage
+ * before or after, except forward on the first stage and backward on the last. */
 static int direction_of(const Trial *t, int rank)
 {
     const Calls *calls = t->outcome->calls;

@@ -1,4 +1,4 @@
-/* Lab 19: checks what the ranks multiply and keep, and whether recomputation changes their gradients. */
+/* Lab 19: checks what the ranks multiply and keep, and whether recomputation changes gradients. */
 #include "grader/labs/segments.h"
 #include "grader/labs/work.h"
 
@@ -10,8 +10,8 @@
  * results of communication. Buffers are rounded up (`small`). */
 static const double slack = 1.1, small = 64;
 
-/* Has the busiest rank multiplied as much more in this backward pass as all segments do in a forward
- * pass? */
+/* Does the busiest rank multiply too much in this backward pass, by as much as a forward run of all
+ * segments takes? */
 static bool is_one_run_more(const Trial *t, const Entry *want)
 {
     Busiest b;
@@ -139,7 +139,7 @@ bool multiplied_by_calls(const Evidence *e)
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)
         return false;
-    /* A parameter's gradient leaves its own call before that scales the gradient of x. */
+    /* A parameter's gradient leaves its own call before that call scales the gradient of x. */
     const int last = calls_passed(e), first = e->want->label.of == A_SEGMENT ? last : last - 1;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         for (int calls = first > 2 ? first : 2; calls <= last; calls++) {

@@ -1,4 +1,4 @@
-/* Functions that rejected their arguments: which, where, and what the case adds to their message. */
+/* Functions that rejected their arguments: which, where, and what the case adds to the message. */
 #include <limits.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@ static int passes_before(Entries wrote, const Entry *last)
     return passes;
 }
 
-/* Writes "rank 3" and, for a ring of some ranks of the world or for replicas, its rank in the group. */
+/* Writes "rank 3" and, for a ring of some ranks of the world or for replicas, its rank in the
+ * group. */
 static void write_rank(const Case *c, int rank, char text[100])
 {
     const bool of_replicas = lab_of(c->lab)->over_replicas;

@@ -15,9 +15,8 @@ typedef struct Extent {
 /** Counts the failed and the passed cases with each trait. If the numbers name no cause, the report
  *  says what distinguishes the failing cases from all others. Starts as zeros. */
 typedef struct Pattern {
-    int failed, passed; /**< numbers of cases */
-    int failed_with[2][TRAITS],
-        passed_with[2][TRAITS]; /**< [1]: only with several ranks per layer */
+    int failed, passed;                                 /**< numbers of cases */
+    int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< [1]: of the cases with tp above 1 */
     /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];
 } Pattern;
@@ -28,7 +27,7 @@ typedef struct CheckResult {
     bool to_do;             /**< a TODO prevented some entry that it needs */
     bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
-    bool only_factor;       /**< of which a factor is all that is known */
+    bool only_factor;       /**< all that is known of this cause is a factor */
     int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
@@ -44,10 +43,10 @@ typedef struct CheckResult {
 /** The state of grading a lab. */
 typedef enum LabState {
     GRADED,          /**< its cases were run and judged */
-    NOT_STARTED_YET, /**< the file is as handed out, or a TODO comes before everything */
+    NOT_STARTED_YET, /**< the file is as handed out */
     DOES_NOT_BUILD,  /**< the compiler or linker rejects it */
     IS_REFUSED,      /**< it compiles, but does what the grader cannot judge or does not allow */
-    NOT_GRADED_YET,  /**< not reached yet */
+    NOT_GRADED_YET,  /**< not reached yet, or it waits for other labs */
     LAB_STATES,      /**< number of states */
 } LabState;
 
@@ -68,7 +67,7 @@ typedef struct LabResult {
     char variables[160]; /**< the lab's static and file-scope variables, "`a`, `b`" */
     char stack[400];     /**< the labs it was graded on, if not only the reference's own labs */
     CheckResult check[CHECKS]; /**< by Check */
-    bool split, unsplit;       /**< work was shared out; a rank did all of a layer */
+    bool split, unsplit;       /**< in some case, work was split; a rank did all of it */
     bool misplaced;            /**< in some case, a block was in no stage, in two or out of order */
     bool unsharded;            /**< one part of the optimiser's state is nearly all of it */
     Ending cut_short;          /**< the ending that kept other cases from running, or COMPLETE */
@@ -83,7 +82,7 @@ typedef struct LabResult {
     uint64_t seed;         /**< of its cases */
     int cases;             /**< number of cases, run or not */
     int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
-    double seconds;        /**< that it took */
+    double seconds;        /**< that grading took */
     Times times;           /**< where these seconds went */
 } LabResult;
 

@@ -202,8 +202,8 @@ static double longest_message(const Exchange *x)
     return longest;
 }
 
-/* The rounds that a rank spends in blocking sends while it receives nothing. *first becomes the first
- * of these sends. */
+/* The rounds that a rank spends in blocking sends while it receives nothing. *first becomes the
+ * first of these sends. */
 static double rounds_in_sends(const Exchange *x, int rank, double largest, const Call **first)
 {
     double numbers = 0;
@@ -221,8 +221,8 @@ static double rounds_in_sends(const Exchange *x, int rank, double largest, const
     return ceil(numbers / largest);
 }
 
-/* Writes where the rank that loses most of its time loses it; nothing if no rank waits longer for a
- * message than the message takes. */
+/* Writes where the rank that loses the most time loses it: in blocking sends, or in a wait of more
+ * than one round. Otherwise writes nothing. */
 static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double largest, char *text,
                                size_t size)
 {

@@ -83,7 +83,7 @@ typedef struct Ring {
     const Evidence *e;
     Members group;
     int place, call;
-    Tensor *rest[MAX_RANKS]; /* by place: what x held before a gather, except the chunk */
+    Tensor *rest[MAX_RANKS]; /* by place: what x held before a gather, except the rank's chunk */
     Scenario run;
 } Ring;
 
@@ -185,7 +185,7 @@ static bool says_times(const Ring *r, const int times[])
 }
 
 /* Does the chunk hold nothing but the contribution with which it started? On its way, each rank has
- * received it over its own numbers, and may then have added it to itself. */
+ * overwritten its own numbers with it, and may then have added it to itself. */
 static bool is_received_over(const Ring *r, double *const brought[])
 {
     const int n = r->group.count, first = (r->place + 1) % n;

@@ -59,7 +59,7 @@ static const char *wrong_beside(const Trial *t, const Dealt *dealt, int epoch)
                    : _("the same epoch gives different rows the second time: its rows must depend on seed and epoch only, not on anything kept between calls");
     if (!same)
         return NULL;
-    if (not_shuffled(dealt, 5)) /* a rotated order wraps around */
+    if (not_shuffled(dealt, 5)) /* here, five rows suffice */
         return not_shuffled(dealt, 5);
     return deal->epoch == 1 ? _("the order of the rows is the same in every epoch")
            : deal->epoch    ? _("the order of the rows is the same in several epochs")
@@ -77,8 +77,8 @@ static const char *wrong_beside_others(const Trial *t, const Dealt *dealt)
     return wrong;
 }
 
-/* With many rows, chance is predictable: half of all steps go up, strides seldom repeat, and early
- * rows come late as often as early. The limits here are beyond five standard deviations. */
+/* With many rows, chance is predictable: half of all steps go up, strides seldom repeat, and rows
+ * with low numbers come late as often as early. The limits are beyond five standard deviations. */
 static const char *hardly_shuffled(const Dealt *dealt)
 {
     enum { MUCH = 100 };
@@ -105,7 +105,7 @@ static const char *hardly_shuffled(const Dealt *dealt)
     return NULL;
 }
 
-/* Which rows DROP leaves out depends on the epoch, like their order. */
+/* Which rows DROP leaves out must depend on the epoch, like the order of the rows. */
 static const char *leaves_out_the_same(const Trial *t, const Dealt *dealt)
 {
     Deal deal;

@@ -1,5 +1,5 @@
-/* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches it
- * holds. */
+/* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches
+ * it holds. */
 #include "grader/judge/mpi/schedule.h"
 
 #include "grader/judge/diagnose/evidence.h"
@@ -8,7 +8,7 @@
 
 /* ---- the passes ---------------------------------------------------------------------------------------------- */
 
-/* Appends a pass of this step; a rank may write nonsense. */
+/* Appends the entry if it is a valid pass of this step: a rank may write nonsense. */
 static void add_pass(StepSchedule *s, int rank, const Entry *entry, int step)
 {
     if (entry->kind != PASS || entry->count != PASS_NUMBERS || entry->label.of != THE_MODEL ||
@@ -131,8 +131,8 @@ static const Pass *could_run(const StepSchedule *s, int rank, int i)
     return NULL;
 }
 
-/* The first unnecessary wait. The first stage need not wait while it has a pass forward left. If
- * there is none, the longest wait of all stages. */
+/* The first unnecessary wait: the first stage need not wait while it has a forward pass left. If no
+ * wait is unnecessary, the longest wait of all stages. */
 static const Pass *worst_wait(const Trial *t, const StepSchedule *s, int *of_rank,
                               const Pass **instead)
 {
@@ -192,7 +192,7 @@ void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
         function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
 }
 
-/* A ring keeps only a rank's last calls. */
+/* The grader's record of calls is a ring buffer: it keeps only a rank's last calls. */
 bool has_lost_calls(Trial *t)
 {
     for (int rank = 0; rank < t->c->world; rank++)
@@ -253,7 +253,7 @@ void compare_schedule(Trial *t)
 
 /* ---- why numbers are wrong ----------------------------------------------------------------------------------- */
 
-/* The k-th pass in this direction of a rank, or NULL. */
+/* A rank's k-th pass in this direction, or NULL. */
 static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backward, int k)
 {
     for (int i = 0; i < s->count[rank]; i++)

@@ -1,4 +1,4 @@
-/* Lab 18: checks what the ranks multiply and keep, whose positions they hold, and the norms' step. */
+/* Lab 18: checks what ranks multiply and keep, whose positions they hold, and the norms' step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 static const double slack = 1.1;
 
-/* The line at which a rank calls an operation that belongs to its own positions on all positions, or "".
- * Sets *operation. */
+/* The line at which a rank applies an operation to all positions instead of its own, or "". Sets
+ * *operation. */
 static const char *on_all_positions(const Trial *t, int rank, const char **operation)
 {
     static const char *const of_positions[] = {"layer_norm", "dropout", "add"};
@@ -27,8 +27,8 @@ static const char *on_all_positions(const Trial *t, int rank, const char **opera
     return "";
 }
 
-/* Names the operation that keeps numbers of all positions, if there is one. With tp = 1, a rank's own
- * positions are all. */
+/* Fails if a rank keeps too much. Names the operation that keeps numbers of all positions, if there
+ * is one. With tp = 1, each rank has all positions. */
 static void compare_kept_of_positions(Trial *t, const Entry *want, double enough)
 {
     const char *operation, *line;
@@ -77,7 +77,7 @@ void compare_work_of_positions(Trial *t, const Entry *want)
 
 /* ---- positions ------------------------------------------------------------------------------------------------- */
 
-/* The rank whose positions these numbers are, counted in the tp group, or -1. */
+/* The rank in the tp group whose positions these numbers are, or -1. */
 static int owner_of(const Trial *t, const Entry *got, const Entry *want)
 {
     const double tolerance = tolerance_of(&t->expected, want);
@@ -244,7 +244,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const bool is_right = steps[i].factor == 1 && (steps[i].of == step->is || tp == 1);
         if (steps[i].of == step->sum && tell_factor_of_norms(e, step, allowed))
-            return true; /* a step over tp on each rank makes the sum of all ranks' steps right */
+            return true; /* if each rank's step is divided by tp, the sum of all steps is right */
         if (!is_right && close_to(steps[i].of, step->right, steps[i].factor, e->count, allowed))
             return says(e, "%s", _(steps[i].says));
     }

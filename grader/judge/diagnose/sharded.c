@@ -1,4 +1,4 @@
-/* Lab 17: checks how the weights are split into parts and which ranks exchange, and explains wrong squares. */
+/* Lab 17: checks how weights are split into parts and who exchanges; explains wrong squares. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
@@ -60,7 +60,7 @@ void compare_sharded_parts(Trial *t)
 
 /* ---- squares ---------------------------------------------------------------------------------------------------- */
 
-/* The function that a lab applies to its sum of squares before it is added. */
+/* The function that a lab applies to a rank's sum of squares before it adds these sums. */
 typedef double Made(double square);
 
 static double itself(double square)
@@ -136,7 +136,7 @@ static bool all_have_largest(const Evidence *e, Members by)
     return by.count > 1;
 }
 
-/* The replica whose squares are each wrong sum of all replicas, or -1. */
+/* The replica whose squares all replicas have in place of the wrong sums, or -1. */
 static int replica_of_all(const Evidence *e, Members dp)
 {
     for (int k = 0; k < dp.count; k++) {

@@ -27,7 +27,7 @@ static void inputs_end(Inputs *in)
     pool_free(in->run.pool);
 }
 
-/* The weights before a step: what was expected after the step before, or the first ones. */
+/* The weights before a step: those expected after the previous step, or the initial ones. */
 static void weights_before(const Evidence *e, double *before)
 {
     Label l = e->want->label;
@@ -131,7 +131,7 @@ bool gradients_are_elsewhere(const Evidence *e)
 
 /* ---- parts ---------------------------------------------------------------------------------------------------- */
 
-/* Are the weights right in this replica's part, and only there? */
+/* Are the weights right in this replica's part, but not everywhere? */
 bool only_own_part_is_right(const Evidence *e)
 {
     const Label l = e->want->label;
@@ -163,8 +163,8 @@ static int64_t stale(const Evidence *e, const double *before, int64_t begin, int
     return found;
 }
 
-/* The ranks exchange, but some weights keep their old values: do whole parts not arrive, or pieces of
- * parts? */
+/* The ranks exchange, but some weights keep their old values: which do not arrive, whole parts or
+ * pieces of parts? */
 static bool arrives_in_pieces(const Evidence *e, const double *before)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);
@@ -240,8 +240,8 @@ static bool says_stale(const Evidence *e, const double *before)
                 (long long)e->wrong, (long long)e->count);
 }
 
-/* Only one replica updates a weight. Are these `factor` times the sum of its new weight and the
- * others' old ones? */
+/* Only one replica updates a weight. Is each weight `factor` times the sum of that replica's new
+ * value and the old values of the others? */
 static bool are_mixed(const Evidence *e, const double *before, double factor)
 {
     const double others = replicas_of(e->c) - 1;
@@ -269,7 +269,7 @@ typedef struct OtherGradient {
     const char *sentence;
 } OtherGradient;
 
-/* Are the weights in one replica's part those after the first step with another gradient? */
+/* Are the weights in one replica's part those after the first step with this gradient? */
 static bool part_is_stepped_with(const Evidence *e, Inputs *in, int rank, const OtherGradient *with)
 {
     const Label l = e->want->label;

@@ -6,10 +6,10 @@
 
 #include "grader/judge/diagnose/trial.h"
 
-/* Right answers multiply exactly their share. Their memory is at most three times the sum of
- * the plain layer's and of the inputs and results of communication. The limit is `copies` times that
- * sum. A rank may also copy the weights that it holds, such as those of one head after the other.
- * Buffers are rounded up (`small`), and a parameter may be padded (`padding`). */
+/* Right answers multiply exactly their share. Their memory is at most three times the sum of the
+ * plain layer's memory and of the inputs and results of communication. The limit is `copies` times
+ * that sum. A rank may also copy the weights that it holds, such as those of one head after the
+ * other. Buffers are rounded up (`small`), and a parameter may be padded (`padding`). */
 static const double slack = 1.1, copies = 4, small = 64, padding = 16;
 
 /* The fraction of the plain layer's work that counts as all of it. */
@@ -74,8 +74,8 @@ bool enlarged_parameter(const Trial *t, char *text, size_t size)
     return want && shape_count(got->shape) > shape_count(want->shape);
 }
 
-/* Has each rank only its part of the weights, or of the heads, in this pass? Then it multiplies more than
- * its share only if it takes more rows, or computes a product again. */
+/* Does each rank have only its part of the weights, or of the heads, in this pass? Then it
+ * multiplies more than its share only if it takes more rows, or computes a product again. */
 static bool has_only_parts(const Trial *t, const Entry *work, int number)
 {
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
@@ -118,7 +118,7 @@ static void compare_products(Trial *t, const Entry *want, int number)
         entry_text(want), t->sizes);
 }
 
-/* The most that a rank may hold of a parameter, for the ways in which it may be split. */
+/* The most that a rank may hold of a parameter, over the ways in which the lab may split it. */
 static double share_of_parameter(const Trial *t, const Entry *want)
 {
     double most = 0, whole = (double)shape_count(want->shape);
@@ -132,7 +132,7 @@ static double share_of_parameter(const Trial *t, const Entry *want)
     return (cuts == CUT_NOT ? whole : most) * (of_block ? share_of_stage(t->c) : 1);
 }
 
-/* The most numbers of weights that a rank may hold. */
+/* How many numbers of weights a rank may hold at most. */
 static double share_of_parameters(const Trial *t)
 {
     double share = 0;

@@ -160,7 +160,8 @@ static void compare_other_models(Trial *t)
     }
 }
 
-/* Blocks in wrong places make all results wrong, so they also fail FORWARD if the case did not end. */
+/* Blocks in wrong places make all results wrong, so they also fail FORWARD if the case did not run
+ * to completion. */
 void compare_stages(Trial *t)
 {
     const Case *c = t->c;
@@ -231,7 +232,7 @@ double share_of_stage(const Case *c)
 
 /* ---- what goes from stage to stage --------------------------------------------------------------------------- */
 
-/* Did the stage `step` places after this one write the right input or gradient of its first block? */
+/* Did the stage `step` stages later write the right input or gradient of its first block? */
 static bool neighbour_is_right(const Evidence *e, int step, What what)
 {
     Trial other = *e->trial;
@@ -293,8 +294,8 @@ static double factor_of(const Evidence *e)
     return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
 }
 
-/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input gradient
- * shows on which side the mistake is. */
+/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input
+ * gradient shows on which side the mistake is. */
 bool gradient_received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);

@@ -48,7 +48,7 @@ bool sums_part_of_weight(const Trial *t, const Call *call)
     return is_all_reduce(t, call) && sends_part_of_weight(t, call);
 }
 
-/* Does a rank make this call in the pass? */
+/* Was this call made in this pass? */
 static bool is_in_pass(const Call *call, const Entry *want)
 {
     Label pass = want->label;
@@ -83,7 +83,8 @@ static bool gathers_instead(const Trial *t, const Entry *want)
     return reduces_in_reference && call_in_pass(t, want, gathers);
 }
 
-/* What the ranks send in the calls on one line of the lab that send equally much, or in its messages. */
+/* What the ranks send on one line of the lab: in its messages, or in those of its collective calls
+ * that send equally much. */
 typedef struct Expense {
     const Call *call; /* the first one there */
     double sent, calls;
@@ -99,7 +100,7 @@ static bool is_there(const Expense *of, const Call *call)
            (call->rule == MESSAGE || of->call->charged == call->charged);
 }
 
-/* Lists on which lines this pass sends numbers. Returns how many there are, or 0 if these are not all
+/* Lists what this pass sends, by lines. Returns the number of expenses, or 0 if they are not all
  * that the ranks sent. */
 static int expenses_of(const Trial *t, const Entry *want, double sent, Expense of[LINES])
 {
@@ -125,7 +126,8 @@ static int expenses_of(const Trial *t, const Entry *want, double sent, Expense o
     return fabs(all - sent) < 0.5 ? count : 0;
 }
 
-/* The only set of lines without which the ranks would send what suffices, as bits, or 0. */
+/* The only set of expenses without which the ranks would send what suffices, as bits; 0 if there
+ * are several such sets, or none. */
 static unsigned needless(const Expense *of, int count, double excess)
 {
     unsigned found = 0;
@@ -200,7 +202,7 @@ static bool sums_all_positions(const Trial *t, const Entry *want, char text[240]
     return true;
 }
 
-/* Does this pass, which the ranks of a tp group share, exchange with other replicas? Writes where. */
+/* Does this pass, which a tp group shares, exchange with other replicas? Writes where. */
 static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text[240])
 {
     const Lab *lab = t->result->lab;
@@ -279,7 +281,7 @@ static double largest_group(const Case *c, const Entry *want)
                                                : exchanging_ranks(c);
 }
 
-/* Is this a sum of a few doubles? Padding would be as long as one more of them. */
+/* Is this a sum of a few doubles? Allowing for padding would allow another such sum. */
 static bool sums_a_few(const Label *l)
 {
     return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||
@@ -288,8 +290,8 @@ static bool sums_a_few(const Label *l)
 
 /* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
  * its numbers to a multiple of n, with at most n - 1 zeros, and each half sends these n - 1 times.
- * For an f or g alone, `allowed` determines the padding. Nobody halves a few doubles. But an
- * all-gather gives them all to each rank, and sends n/2 times as much as an all-reduce. */
+ * For an f or g alone, `allowed` determines the padding. A few doubles are not summed in two
+ * halves, but maybe by an all-gather, which sends n/2 times as much as an all-reduce. */
 static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
 {
     if (sums_a_few(&want->label))

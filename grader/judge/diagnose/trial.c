@@ -20,9 +20,9 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
-/* Did the case end in its first step, after that step had written such an entry? Then the entry does
- * not fail: after a crash in the backward pass, the forward pass keeps its points, although its second
- * run and its evaluations were not reached. */
+/* Did the case end in its first step, after that step had written such an entry? Then the entry
+ * does not fail: after a crash in the backward pass, the forward pass keeps its points, although
+ * its second run and its evaluations were not reached. */
 static bool was_shown_in_step_1(Trial *t, const Entry *want)
 {
     Entry first = *want;
@@ -130,8 +130,8 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size)
     return true;
 }
 
-/* If a TODO ended the case, notes that. Checks that need nothing after it are judged; the others are
- * marked as to do. */
+/* If a TODO ended the case, notes that. Checks that need nothing after it are judged; the others
+ * are marked as to do. */
 static void look_for_todo(Trial *t)
 {
     LabResult *result = t->result;
@@ -151,7 +151,7 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
-/* Fails a check if a sanitizer reported something after the last numbers. */
+/* Fails a check if the kit or a sanitizer reported an error after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];
@@ -222,7 +222,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     compare_calls(&t);
     compare_overlap(&t);
     for (t.rank = 0; t.rank < c->world && result->state == GRADED; t.rank++) {
-        if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must see the same */
+        if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must write the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
             forget_suspects(&t);

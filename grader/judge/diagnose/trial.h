@@ -16,13 +16,13 @@ typedef struct Trial {
     char sizes[160];              /**< its case_text(), with the V of the table in question */
     const Outcome *outcome;       /**< the ranks' entries and calls */
     Expected expected;            /**< the entries expected of this rank */
-    Expected suspected[MISTAKES]; /**< those that each mistake gives; computed when first needed */
+    Expected suspected[MISTAKES]; /**< the entries that each mistake gives; computed when needed */
     int rank;                     /**< the rank whose stream is being judged */
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
     bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
     bool todo;                    /**< a TODO prevented some entry */
-    bool only_factor;    /**< of the cause that was found last, a factor is all that is known */
-    char mismatch[1000]; /**< what MPI forbids in the calls of a complete case, or empty */
+    bool only_factor;             /**< all that is known of the cause found last is a factor */
+    char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -43,7 +43,7 @@ void append_cause_of_refusal(const Trial *t, char *text, size_t size);
 typedef enum Cause {
     UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
     EXPLAINED,   /**< the reason names the cause and is kept */
-    BY_FACTOR,   /**< likewise, but only a factor; where it occurs may tell where it comes from */
+    BY_FACTOR,   /**< the reason names only a factor; where it occurs may show its origin */
     IN_CALLS,    /**< the cause is in the ranks' calls */
     BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
 } Cause;
@@ -64,7 +64,8 @@ int layer_of(const Label *label);
 /** Describes what an entry is about. The text is valid until the next call. */
 const char *entry_text(const Entry *entry);
 
-/** The number of elements of a rank that holds begin..end of this tensor; -1 if the range is invalid. */
+/** The number of elements of this tensor that a rank with begin..end holds; -1 if the range is
+ *  invalid. */
 int64_t count_held(const Entry *e);
 
 /** The index in the full tensor of element `local` of a rank's part. */
@@ -76,8 +77,8 @@ bool is_right_on_rank(const Trial *t, const Entry *want);
 /** How far a number may differ from its value in `exact`, one of the expected entries. */
 double tolerance_of(const Expected *expected, const Entry *exact);
 
-/** The significant digits with which a report shows a number of this entry: of the metrics, all
- *  that a double has, because their counts are exact. */
+/** The significant digits with which a report shows a number of this entry: for the metrics,
+ *  all digits of a double, because their counts are exact. */
 int digits_shown(const Entry *exact);
 
 /** Does the rank have as many numbers as its part of `want` needs? */
@@ -90,7 +91,7 @@ int emulations_of(const Case *c);
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
 /** Writes "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
 void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
-/** Compares numbers that every rank holds in full, or a shard of them. */
+/** Compares numbers that every rank holds in full or as a shard. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** Is a parameter of this rank split along the wrong dimension? If so, writes which. */
 bool miscut_parameter(const Trial *t, char *text, size_t size);
@@ -100,24 +101,24 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
-/** Does a parameter of this rank have a name that differs from the start file? */
+/** Does a parameter of this rank have another name than in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
-/** Was one declared with a shape that holds more numbers, so that passes take and send more? */
+/** Was one declared with a shape of more numbers, so that passes multiply and send more? */
 bool enlarged_parameter(const Trial *t, char *text, size_t size);
-/** Compares the rows that lab 11's replicas read, as sets. */
+/** Checks the rows that lab 11's replicas read: as sets, and their order. */
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
-/** The first such call that a rank makes in this pass, or NULL. */
+/** The first call in this pass, on any rank, for which is_such() is true; or NULL. */
 const Call *call_in_pass(const Trial *t, const Entry *want,
                          bool (*is_such)(const Trial *t, const Call *call));
 /** Does this call gather or broadcast numbers? */
 bool gathers(const Trial *t, const Call *call);
-/** Does it sum a tensor as large as a rank's part of a weight? */
+/** Does this call sum a tensor as large as a rank's part of a weight? */
 bool sums_part_of_weight(const Trial *t, const Call *call);
-/** Does it send as many numbers as a rank's part of a weight has? */
+/** Does this call send as many numbers as a rank's part of a weight has? */
 bool sends_part_of_weight(const Trial *t, const Call *call);
 /** Compares the ranks' multiplications and memory with their shares. */
 void compare_work(Trial *t, const Entry *want);
@@ -126,11 +127,11 @@ typedef struct Busiest {
     int rank;            /**< the rank that has the largest */
     double most, second; /**< the two largest; if they differ much, that rank does others' work */
 } Busiest;
-/** Finds the largest of these numbers of a WORK entry; a lab's own memory counts as taken.
- *  @return false if a rank has none */
+/** Finds the rank with the largest `number` in this WORK entry; memory that the lab itself
+ *  allocates counts as TAKEN. @return false if a rank has not written the entry */
 bool busiest(const Trial *t, Label label, int number, Busiest *b);
 /** Fails if a rank multiplies more than 1/tp of what one rank does. The sentence (translated) takes
- *  the rank, how many times its share, the pass and the case. */
+ *  the rank, its work as a multiple of its share, the pass and the case. */
 void compare_products_of_share(Trial *t, const Entry *want, const char *sentence);
 /** Fails if a rank's number is more than `enough`. The sentence (translated) takes the rank, both
  *  numbers, the pass and the case. */
@@ -142,43 +143,44 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Labs 12 to 14: does each block belong to one stage, and do the stages differ by at most one block? */
+/** Labs 12 to 14: is each block in one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
 /** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
 void compare_ring(Trial *t);
-/** Writes a sentence if a rank sends a chunk in each of n rounds of this call of a part of the ring.
- *  @return whether one does */
+/** Lab 15: writes a sentence if a rank sends a chunk in each of n rounds, in this call of the
+ *  function for this part of the ring. @return whether one does */
 bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
-/** Fails unless the chunks of a call follow each other, none is missing, and their sizes differ by 1
- *  at most. */
+/** Fails unless a call's chunks follow each other, none is missing, and their sizes differ by at
+ *  most 1. */
 void compare_chunks(Trial *t, int call);
 /** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
 void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
  *  long? */
 void compare_sharded_parts(Trial *t);
-/** Lab 13: compares the length of each step with that of its schedule, and the number of micro-batches
+/** Lab 13: compares the slots that each step takes with those that suffice, and the micro-batches
  *  whose activations a stage holds with the number that suffices. */
 void compare_schedule(Trial *t);
 struct Pace;         /**< see judge/mpi/schedule.h */
 struct StepSchedule; /**< likewise */
-/** Replays the calls that the ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
+/** Replays the calls that ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
  *  @return false if the replay does not reach the step's end */
 bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
                       struct StepSchedule *schedule);
-/** Lab 13: appends a line if ranks of a tp group wait for ever in passes of different directions. */
+/** Lab 13: appends a line if ranks of a tp group wait for ever in opposite passes. */
 void append_other_passes(const Trial *t, char *text, size_t size);
-/** Fails the schedule of a function that ran to completion although its ranks wait for ever in the
+/** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
  *  replay. */
 void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Fails the schedule if a rank has made more calls than its ring keeps. @return whether it has */
+/** Fails the schedule check if a rank has made more calls than its record keeps.
+ *  @return whether one has */
 bool has_lost_calls(Trial *t);
 /** Does the entry that this rank has not written belong to another stage, which has written it? */
 bool is_of_another_stage(const Trial *t, const Entry *want);
 /** Labs 12 to 14: may this rank's stage lack this entry? */
 bool stage_may_lack(const Trial *t, const Entry *want);
-/** Labs 12 to 14: fails the check of an entry that a stage lacks although the case ran to completion.
- *  @return whether it did */
+/** Labs 12 to 14: fails the check of an entry that a stage lacks in a case that was completed.
+ *  @return whether it has failed a check */
 bool missing_in_stage(Trial *t, const Entry *want);
 /** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
 double share_of_stage(const Case *c);
@@ -198,13 +200,13 @@ void left_over(Trial *t, const Entry *entry);
 /** Names the first exchange that a function started and did not wait for, in a case in which ranks
  *  wait for ever. @return whether there is one */
 bool open_request_text(const Trial *t, char *text, size_t size);
-/** Appends a line about the first call that a rank left out: it has ended the pass in which another
- *  rank makes that call. */
+/** Appends a line about the first call that a rank left out: that rank has ended the pass in which
+ *  another rank makes the call. */
 void append_left_out(const Trial *t, char *text, size_t size);
 /** Lab 16: appends a line if others wait for a replica without rows, which took no part in an
  *  average. */
 void append_replica_without_rows(const Trial *t, char *text, size_t size);
-/** Labs 9 and 15: appends a sentence if a message goes to a rank of another tp group.
+/** If the lab exchanges in tp groups: appends a sentence if a message goes to another tp group.
  *  @return whether one does */
 bool tell_message_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
@@ -220,7 +222,7 @@ void append_variables(const Trial *t, char *text, size_t size);
 /** Lab 14: are the sums over the stages wrong, but not because their groups are? */
 bool metrics_come_first(const LabResult *result);
 
-/** Describes why the entries of this case end early: the first line of a report. */
+/** Describes why the entries of this case end early, for the first lines of a report. */
 void ending_text(const Trial *t, char *text, size_t size);
 
 /** Finds what most likely went wrong: which mistake gives these numbers? Writes one sentence to

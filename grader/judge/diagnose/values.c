@@ -4,8 +4,8 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/vocabulary.h"
 
-/* The most searches for the cause of a check's failure, because running the suspects takes time,
- * and the report shows only the first explanation. */
+/* The limit on searches for the cause of a check's failure: running the suspects takes time, and
+ * the report shows only the first explanation. */
 enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;
@@ -13,9 +13,9 @@ static const double unit = 0x1p-24; /* half a unit in the last place of 1 in sin
 
 /* 8 times the sum of two errors: the largest error of the emulated runs in single precision, with
  * reordered sums, and two roundings of the largest number (an operand's and the result's). The
- * roundings allow for a mean over ranks that all hold the same number, which is right, but not to the
- * last bit. Solutions stay below a third of the tolerance (grader/tests/margins.sh), wrong answers are
- * above ten times it. */
+ * roundings allow for ranks that all hold the same number: their mean is right, but not to the last
+ * bit. Solutions stay below a third of the tolerance (grader/tests/margins.sh); wrong answers
+ * exceed ten times the tolerance. */
 double tolerance_of(const Expected *expected, const Entry *exact)
 {
     double largest = 0, spread = expected_spread(expected, exact);
@@ -109,8 +109,8 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
          "%s\n%s", why, where);
 }
 
-/* Records the largest error relative to the tolerance. Solutions stay well below 1, wrong answers
- * are well above. */
+/* Records the largest error relative to the tolerance. Solutions stay well below 1; wrong answers
+ * are well above 1. */
 static void note_margin(Trial *t, const Entry *want, double error, double tolerance)
 {
     double *margin = &t->result->check[want->check].margin;

@@ -1,7 +1,7 @@
 /* Lab 14: explains a wrong group, rank or degree of the grid. */
 #include "grader/judge/diagnose/wrong_groups.h"
 
-/* Orders of the axes, each from the one that changes fastest from rank to rank; the right order first. */
+/* Orders of the axes, beginning with the one that changes fastest. The right order is first. */
 typedef GroupName AxisOrder[AXES];
 static const AxisOrder orders[] = {{TP, DP, PP}, {TP, PP, DP}, {DP, TP, PP},
                                    {DP, PP, TP}, {PP, TP, DP}, {PP, DP, TP}};
@@ -52,7 +52,7 @@ static const GroupName *order_found(const Trial *t, Label label, bool all)
     return NULL;
 }
 
-/* "pp first, then along dp" */
+/* Writes "pp first, then along dp". */
 static void write_order(const Case *c, const AxisOrder order, char *text, size_t size)
 {
     text[0] = 0;
@@ -99,7 +99,7 @@ static int place_along(const Case *c, GroupName axis, int rank)
     return place_in(group_members(c, axis, rank), rank);
 }
 
-/* The places of the two axes between which the groups of a third one must differ. */
+/* The two axes whose places must determine the color of a group along the third axis. */
 typedef struct Color {
     GroupName slow, fast;
 } Color;
@@ -126,8 +126,8 @@ static bool is_color(const Trial *t, Label label, Color of, int factor)
     return true;
 }
 
-/* A color computed from the places on two axes, with a factor so small that different groups get the
- * same color. */
+/* A color computed from the places on two axes, with a factor so small that different groups get
+ * the same color. */
 static const char *small_factor(const Trial *t, Label label)
 {
     static char text[240];

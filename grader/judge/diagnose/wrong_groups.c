@@ -20,7 +20,7 @@ bool same_set(const Entry *got, const Entry *want)
     return got->count == want->count && found == want->count;
 }
 
-/* Has every rank a group of its own? */
+/* Does every rank have a group of its own? */
 static bool all_single(const Trial *t, Label label)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -31,7 +31,7 @@ static bool all_single(const Trial *t, Label label)
     return true;
 }
 
-/* The sentence (translated) for a group of the ranks with the same remainder of a division by this. */
+/* Fills in the divisor in a (translated) sentence about ranks that have the same remainder. */
 static const char *of_remainder(const char *sentence, int divisor)
 {
     static char text[300];
@@ -62,7 +62,7 @@ static const char *wrong_tp_members(const Trial *t, const Entry *got)
                                    "quotient rank / tp share a color");
 }
 
-/* The ranks for which a call of theirs made this communicator, as bits. */
+/* The ranks whose calls made this communicator, as bits. */
 static uint64_t members_made(const Trial *t, uint64_t made)
 {
     const Calls *calls = t->outcome->calls;

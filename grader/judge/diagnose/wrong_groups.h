@@ -8,7 +8,7 @@
 
 /** Are these the members, in this order? */
 bool are(const Entry *got, Members m);
-/** Has the group the right members, in any order? */
+/** Does the group have the right members, in any order? */
 bool same_set(const Entry *got, const Entry *want);
 
 /** Formulas that a lab might use by mistake for a rank or a degree. A formula is the cause if it
@@ -24,7 +24,7 @@ typedef enum Taken {
     TAKEN        /**< number of formulas */
 } Taken;
 
-/** Has each rank the number that this formula gives? */
+/** Does each rank have the number that this formula gives? */
 bool all_are(const Trial *t, Label label, Taken what);
 /** The number that all ranks wrote, or -1 if they differ. */
 double on_all_ranks(const Trial *t, Label label);

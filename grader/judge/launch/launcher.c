@@ -134,7 +134,7 @@ static bool launch_supervisor(Launcher *launcher, Start *start, char *why, size_
     close(trouble[0]);
     bool good = launcher->supervisor > 0 && length == 0;
     if (good && launcher->sandboxed)
-        remove_folder(launcher->folder); /* it has been mounted inside */
+        remove_folder(launcher->folder); /* the shared file has been mounted inside */
     return good;
 }
 

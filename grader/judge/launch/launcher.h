@@ -49,9 +49,9 @@ void printed_forget(const char *runner);
 /** Can mpirun start a program in a sandbox on this machine? Otherwise `why` gives the reason. */
 bool sandbox_works(char *why, size_t size);
 
-/** Chooses the folder for what launches share with their ranks: /dev/shm, or /tmp if /dev/shm has no
- *  room for one (the first time, a sentence on stderr says so). Returns how many launches at a time
- *  the folder has room for, at least 1. */
+/** Chooses the folder for what launches share with their ranks: /dev/shm, or /tmp if /dev/shm has
+ *  no room for a launch (the first time, a sentence on stderr says so). Returns how many launches
+ *  at a time the folder has room for, at least 1. */
 int launches_with_room(const char **folder);
 
 /** Starts `ranks` ranks of `runner`, and waits until all are ready for the first case.

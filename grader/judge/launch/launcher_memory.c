@@ -13,8 +13,8 @@ static double free_bytes(const char *folder)
     return statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
 }
 
-/* Chooses /dev/shm only if everything that a launch may write fits, because a process that touches
- * a page without room for it is killed. */
+/* Chooses /dev/shm only if everything that a launch may write fits there, because the kernel kills
+ * a process that touches a page for which there is no room. */
 int launches_with_room(const char **folder)
 {
     static const double needed = 1.5 * (double)FILE_BYTES;

@@ -113,8 +113,9 @@ static void mark_end(Outcome *outcome, const Launch *launch, int world, int post
     }
 }
 
-/* Makes the names and messages of a lab printable. The report quotes them within lines, so they must
- * not contain newlines. Call this only after the ranks have ended, because they can write here. */
+/* Makes the names and messages of a lab printable. The report quotes them within lines, so they
+ * must not contain newlines. Call this only after the ranks have ended, because they can write
+ * here. */
 static void clean_entries(const Outcome *outcome, int world)
 {
     for (int r = 0; r < world; r++)

@@ -45,14 +45,14 @@ typedef struct Runs {
     const Case *cases;          /**< [count] the cases; the caller's */
     int count;                  /**< of cases */
     int next;                   /**< the first case that run_cases() will run; in the end `count` */
-    Outcome outcome[MAX_CASES]; /**< [count] the results of each case */
+    Outcome outcome[MAX_CASES]; /**< [count] the result of each case */
     Launch *launch[MAX_LAUNCHES]; /**< [launches] the shared memory of each launch */
     int launches;                 /**< number of launches */
     double cpu_limit, until;      /**< as in runs_prepare() */
     Sandbox *sandbox;             /**< for all launches */
     double begun, up; /**< when the running launch began, and when its ranks were ready (or 0) */
     Times times;      /**< of all launches */
-    int long_waits;   /**< cases that hung, but took the judge long to recognise as hung */
+    int long_waits;   /**< hung cases that took the judge long to recognise */
     /** the ending that kept later cases from running: LOOPED, HUNG or OVERDUE; COMPLETE if none */
     Ending cut_short;
     bool unfit; /**< the lab keeps its runner from starting, as run_cases() has found out */

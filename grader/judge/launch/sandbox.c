@@ -42,8 +42,8 @@ typedef struct Birth {
     int ends[2]; /* of a pair of sockets: the parent's, the child's */
 } Birth;
 
-/* The parent cannot map the user IDs of a non-dumpable process. So the child becomes dumpable, waits
- * until the parent has mapped them, and then becomes non-dumpable. */
+/* The parent cannot map the user IDs of a non-dumpable process. So the child becomes dumpable,
+ * waits until the parent has mapped them, and then becomes non-dumpable. */
 static int be_born(void *argument)
 {
     Birth *birth = argument;

@@ -72,12 +72,12 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 /** Can the judge start processes and create files as another user? */
 bool may_become_others(void);
 
-/** Becomes the place's user, with no groups except those of its GPUs. A process that already is that
- *  user keeps its groups. Unless `keep_capabilities`, also gives up all capabilities for good.
+/** Becomes the place's user, with no groups except those of its GPUs. A process that already is
+ *  that user keeps its groups. Unless `keep_capabilities`, also gives up all capabilities for good.
  *  @return whether all of it succeeded */
 bool become(const Place *place, bool keep_capabilities);
 
-/** Mounts the files that a sandbox shows in the calling process's own mount namespace, as
- *  `place->user`.
+/** Mounts the files of the sandbox in the calling process's own mount namespace, and becomes
+ *  `place->user`, but keeps its capabilities.
  *  @return true; or false with `why` if something failed */
 bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size);

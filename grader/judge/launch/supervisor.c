@@ -56,10 +56,11 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
-/* These settings halve the startup time (see also common/train/launch.sh). The ranks are bound to no
- * core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It also
- * need not load plugins that it would not choose here: those for other nodes, queues and tools, for
- * registered memory, or for windows (MPI_Win) and intercommunicators, which a lab may not use. */
+/* These settings halve the startup time (see also common/train/launch.sh). The ranks are bound to
+ * no core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It
+ * also need not load plugins that it would not choose here: those for other nodes, queues and
+ * tools, for registered memory, or for windows (MPI_Win) and intercommunicators, which a lab may
+ * not use. */
 static const char *const start_settings[][2] = {
     {"HWLOC_SYNTHETIC", "core:1 pu:1"},
     {"HWLOC_PLUGINS_PATH", "/none"},
@@ -161,8 +162,8 @@ static void forget_arguments(void)
         close(file);
 }
 
-/* If the judge ended before this process requested a signal at the judge's end, no signal will come.
- * But then the pipe `trouble` has no reader any more. */
+/* If the judge ended before this process requested a signal at the judge's end, no signal will
+ * come. But then the pipe `trouble` has no reader any more. */
 static bool judge_has_ended(const Start *start)
 {
     struct pollfd reader = {.fd = start->trouble};

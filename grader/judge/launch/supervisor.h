@@ -10,7 +10,7 @@
 typedef struct Start {
     Place place;        /**< where the ranks run */
     Seen seen;          /**< paths inside */
-    int ranks, already; /**< ranks to start; processes that the user has already */
+    int ranks, already; /**< ranks to start; threads that the user has already */
     bool
         many_addresses; /**< no limit on address space: sanitizers reserve terabytes, and CUDA the memory of all GPUs */
     int trouble; /**< a pipe for errors; closed without one when mpirun starts */

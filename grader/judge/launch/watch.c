@@ -19,9 +19,9 @@
  * new communicator takes many messages, and each may have to wait until its ranks get a core. */
 static const int64_t enough_looks[] = {
     [NONE_LEFT] = -1, [UNLIKELY] = 500, [SOME] = 5000, [ALL_THERE] = 100000};
-/* A rank that neither computes nor polls sleeps, or waits for something other than a rank. It has
- * slept too long if sleeps_per_cpu times the limit on computing has passed, in wall-clock seconds,
- * and LOOKS_ASLEEP consecutive looks found it asleep. */
+/* A rank that neither computes nor polls is asleep, or waits for something other than a rank. It
+ * has slept too long if sleeps_per_cpu times the limit on computing has passed, in wall-clock
+ * seconds, and LOOKS_ASLEEP consecutive looks found it asleep. */
 static const double sleeps_per_cpu = 5;
 enum { LOOKS_ASLEEP = 100 };
 static const double floor_of_limit = 2, plain_layers = 100;
@@ -49,7 +49,7 @@ static double most_seconds(Watch *watch)
     return (watch->cpu_limit > 0 ? watch->cpu_limit : watch->derived) * watch->patience;
 }
 
-/* May a rank that has computed for so long continue? */
+/* Has a rank computed for too long? */
 static bool is_too_long(Watch *watch, double cpu)
 {
     double least = (watch->cpu_limit > 0 ? watch->cpu_limit : floor_of_limit) * watch->patience;

@@ -1,4 +1,4 @@
-/* Copies of the rings, and text descriptions of calls. */
+/* Copies of the ring buffers, and text descriptions of calls. */
 #include "grader/judge/mpi/recorded.h"
 
 #include <stdarg.h>
@@ -279,7 +279,8 @@ static int other_end(const Call *call, int half)
     return half ? call->from : call->to;
 }
 
-/* The other end of the send or receive that a rank waits for, and that alone; or NOBODY. */
+/* The rank at the other end of the send (half 0) or receive (half 1) that a rank waits for. NOBODY
+ * if there is none, or if the rank is in a call that does both. */
 static int waits_for_half(const Calls *calls, int rank, int half)
 {
     const RankCalls *mine = &calls->rank[rank];

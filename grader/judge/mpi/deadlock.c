@@ -46,7 +46,7 @@ static Outlook outlook_without(const Part *mine, uint64_t missing)
     return is_root ? NONE_LEFT : SOME;
 }
 
-/* Does this call move no numbers? MPI may return from it at once. */
+/* Does this call move no numbers? Then MPI may return from it at once. */
 static bool moves_nothing(const Call *call)
 {
     int64_t count = 0;
@@ -55,7 +55,8 @@ static bool moves_nothing(const Call *call)
     return call->rule != TOGETHER && count == 0;
 }
 
-/* Has a rank started this call and left the case before it was complete? It no longer progresses MPI. */
+/* Has a rank started this call and left the case before the call was complete? Such a rank no
+ * longer progresses MPI. */
 static bool was_abandoned(const Look *look, const Part *mine)
 {
     for (int64_t i = 0; i < look->together.count; i++) {
@@ -106,8 +107,8 @@ static bool comes_before(const Look *look, const Part *part, const Part *mine)
     return false;
 }
 
-/* Has the rank at the other end left the case? Then it no longer progresses MPI: it receives nothing,
- * and never sends the rest of a large message that it has started. */
+/* Has the rank at the other end left the case? Then it no longer progresses MPI: it receives
+ * nothing, and never sends the rest of a large message that it has started. */
 static bool other_end_is_lost(const Look *look, const Part *mine)
 {
     if (!mine->receives)
@@ -121,7 +122,7 @@ static bool other_end_is_lost(const Look *look, const Part *mine)
     return false;
 }
 
-/* Is there a counterpart for this half, besides those taken by earlier ones? */
+/* Is there a counterpart for this half, besides those taken by earlier halves? */
 static Outlook outlook_of_message(const Look *look, const Part *mine)
 {
     int64_t others = 0, earlier = 0;

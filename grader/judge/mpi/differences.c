@@ -183,8 +183,8 @@ static bool same_numbers(const Value *a, const Value *b)
     return fabs(a->sum - b->sum) <= alike * fmax(a->size, b->size);
 }
 
-/* The index of the first value, or result, that two ranks hold differently, or -1. Stops where they do
- * different things. */
+/* The index of the first value, or result, that two ranks hold differently, or -1. Stops where they
+ * do different things. */
 static int64_t first_other(const RankCalls *a, const RankCalls *b, bool only_results)
 {
     for (int64_t i = 0; i < a->values_count && i < b->values_count; i++) {

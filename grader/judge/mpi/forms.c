@@ -1,4 +1,4 @@
-/* A blocking collective meets the start of a non-blocking one: has a rank left a call out, or used
+/* A blocking collective meets the start of a nonblocking one: has a rank left a call out, or used
  * the other form? */
 #include "base/language.h"
 #include "grader/judge/mpi/matching.h"
@@ -19,7 +19,7 @@ static const Call *call_with_number(const Calls *calls, int rank, uint64_t group
     return NULL;
 }
 
-/* Does the call of rank d->rank[1 - late] fit the next one that rank d->rank[late] makes in this group? */
+/* Does the call of rank d->rank[1 - late] fit the next one of rank d->rank[late] in this group? */
 static bool comes_next(const Calls *calls, const Difference *d, int late)
 {
     const Call *next =

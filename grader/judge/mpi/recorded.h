@@ -1,6 +1,6 @@
 /** @file
- * The judge's view of the ranks' calls: copies of their rings, the first call on which ranks
- * disagree, and whether waiting ranks can still progress.
+ * The judge's view of the ranks' calls: copies of their ring buffers, the first call on which
+ * ranks disagree, and whether waiting ranks can still progress.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 /** One rank's calls in a case. */
 typedef struct RankCalls {
-    int64_t first;            /**< calls made before these; a ring keeps only the last ones */
+    int64_t first;            /**< calls made before these; the ring buffer keeps the last */
     int64_t count;            /**< number of calls here */
     Call *call;               /**< [count], in order */
     bool left;                /**< the rank has left the case, successfully or not */
     int64_t values_count;     /**< number of values here */
-    Value *value;             /**< the first ones: their ring is not overwritten */
+    Value *value;             /**< the first ones: their ring buffer is not overwritten */
     int64_t operations_count; /**< number of operations here */
-    TapeOperation *operation; /**< the first ones: their ring is not overwritten */
+    TapeOperation *operation; /**< the first ones: their ring buffer is not overwritten */
 } RankCalls;
 
 /** All ranks' calls in a case. */
@@ -58,8 +58,8 @@ typedef struct Difference {
     const Call *call[2]; /**< the second is NULL if it was never made */
 } Difference;
 
-/** Finds the earliest difference that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more calls
- *  will come, so missing calls count. Returns none if `calls` is NULL. */
+/** Finds the earliest difference that MPI forbids (MPI 3.1, 3.3.1 and 5.1). If `ended`, no more
+ *  calls will come, so missing calls count. Returns none if `calls` is NULL. */
 Difference first_error(const Calls *calls, bool ended);
 
 /** Finds where the ranks of a group first diverge: an error, OTHER_PLACE or, with `lines`,
@@ -107,7 +107,7 @@ void call_text(const Calls *calls, const Call *call, const Call *before, char *t
 int waits_to_send_to(const Calls *calls, int rank);
 /** The rank from which this rank waits to receive, or NOBODY. */
 int waits_to_receive_from(const Calls *calls, int rank);
-/** Appends "waits in all_reduce #3 ...", or "waits at attention.c:41 for the send to rank 1 ...". */
+/** Appends "waits in all_reduce #3 ..." or "waits at attention.c:41 for the send to rank 1 ...". */
 void append_waiting(const Calls *calls, int rank, char *text, size_t size);
 /** "all_reduce #3" */
 const char *call_name(const Call *call, char text[64]);

@@ -86,7 +86,7 @@ static bool is_here(const Replay *r, const Call *call)
     return label_equal(&call->where, r->where);
 }
 
-/* The time at which a rank made a call, or UNKNOWN. Calls of other steps were made before this step. */
+/* The time at which a rank made a call, or UNKNOWN. Calls of other steps came before this step. */
 static double made_at(const Replay *r, int rank, int64_t index)
 {
     const Call *call = call_at(r, rank, index);

@@ -1,6 +1,6 @@
 /** @file
- * The schedule of a step on a simulated clock. Without a pace, a pass of a stage takes one slot, and
- * messages and everything else take no time. So the length of a step and the idle slots of each
+ * The schedule of a step on a simulated clock. Without a pace, a pass of a stage takes one slot,
+ * and messages and everything else take no time. So the length of a step and the idle slots of each
  * stage follow from the record alone, on any machine and under any load. With a pace, the replay
  * counts seconds: multiplications, messages and collectives take the time that they take on a
  * cluster.
@@ -16,8 +16,8 @@ enum {
 };
 
 enum {
-    NEAR,  /**< the link of ranks in one node */
-    FAR,   /**< the link of ranks in different nodes */
+    NEAR,  /**< the link between ranks on one node */
+    FAR,   /**< the link between ranks on different nodes */
     LINKS, /**< how many there are */
 };
 
@@ -25,8 +25,8 @@ enum {
 typedef struct Pace {
     double work;           /**< a multiply-add */
     double latency[LINKS]; /**< a message without data */
-    double byte[LINKS];    /**< a byte of it */
-    int node;              /**< ranks of a node */
+    double byte[LINKS];    /**< a byte of a message */
+    int node;              /**< ranks per node */
     int tp;                /**< ranks that split a layer; other ranks of a group are replicas */
     double over_replicas;  /**< a factor for the bytes that replicas sum */
     bool late;             /**< a nonblocking collective begins only when it is waited for */
@@ -80,12 +80,13 @@ typedef struct StepSchedule {
         [MAX_RANKS]; /**< the call in which a rank would wait for ever if MPI buffered no message, or NULL */
 } StepSchedule;
 
-/** Replays the calls that the ranks made in one place, `where`. The caller fills in schedule->pace,
- *  `count` and, of each pass, micro, backward, calls and multiplied. This function sets the rest.
+/** Replays the calls that the ranks made in the step or function `where`. The caller fills in
+ *  schedule->pace, `count` and, for each pass, micro, backward, calls and multiplied. This function
+ *  sets the rest.
  *  @return false if some rank is stuck */
 bool schedule_replay(const Calls *calls, const Label *where, StepSchedule *schedule);
 
-/** How long a rank is idle until the step ends. */
+/** How long a rank is idle in the step. */
 static inline double idle_time(const StepSchedule *s, int rank)
 {
     return s->length - s->busy[rank];

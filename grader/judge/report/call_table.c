@@ -20,7 +20,7 @@ typedef struct Table {
     const char *file; /* the lab's file */
     Paint paint;
     Difference first;
-    bool brief;              /* cells have the line's number alone, and the head says what it is */
+    bool brief;              /* a cell has only the line's number; the head says so */
     int64_t next[MAX_RANKS]; /* index into each rank's calls */
     Row *row;
     int64_t rows;
@@ -216,7 +216,7 @@ static const char *head_of_calls(const Table *t)
     return t->brief ? _("call, and its line on each rank (-: the kit)") : _("call");
 }
 
-/* Finds the widths of the columns, and returns the table's. */
+/* Finds the widths of the columns, and returns the table's width. */
 static int measure(Table *t)
 {
     char text[LABEL];

@@ -80,7 +80,7 @@ static void print_commands(FILE *out, const Verdict *verdict, const LabResult *l
                 again + strlen("make grade"), paint.off);
 }
 
-/* The reason that holds back all numbers is printed once, below the last check that it holds back. */
+/* The reason that holds back all numbers is printed once, below the last of these checks. */
 static bool is_told_later(const LabResult *lab, Check check)
 {
     const char *why = why_numbers_are_held_back(lab);

@@ -27,7 +27,7 @@ static bool read_cluster(const char *text, Cluster *cluster)
     return read > 0;
 }
 
-/* Adds up the ranks' multiply-adds in this step, and the bytes of gradients that a replica has summed. */
+/* Adds up the ranks' multiply-adds in this step, and the bytes of gradients that a replica sums. */
 static void add_up(const Case *c, const Calls *calls, const StepSchedule *s, double *multiplied,
                    double *summed)
 {
@@ -47,8 +47,8 @@ static void add_up(const Case *c, const Calls *calls, const StepSchedule *s, dou
     }
 }
 
-/* The calls come from a small model. The pace scales its multiplications, activations and gradients to
- * those of the requested model. */
+/* The calls come from a small model. The pace scales its multiplications, activations and gradients
+ * to those of the requested model. */
 static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluster)
 {
     StepSchedule s;
@@ -68,7 +68,7 @@ static Pace pace_of(const Case *c, const Outcome *outcome, const Cluster *cluste
     return pace;
 }
 
-/* The length of the step at another pace, or NAN. */
+/* The length of the step at this pace, or NAN. */
 static double length_at(const Case *c, const Outcome *outcome, const Pace *pace)
 {
     StepSchedule s;

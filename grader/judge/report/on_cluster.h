@@ -11,7 +11,7 @@ typedef struct OnCluster {
     const char *name;  /**< of the cluster and the model; points into the given text */
     StepSchedule step; /**< the replay */
     double free;       /**< seconds of the step if messages took no time; NAN if unknown */
-    double late;       /**< if the sums over replicas followed the backward pass; or NAN */
+    double late;       /**< likewise if the sums over replicas followed the backward pass */
 } OnCluster;
 
 /** Replays the step at the pace of `text`, the output of common/bench/clusters.py.
@@ -21,7 +21,7 @@ bool step_on_cluster(const Case *c, const Outcome *outcome, const char *text, On
 /** Seconds that rank 0's sums over replicas take. */
 double sums_take(const StepSchedule *s);
 
-/** Of the ranks that take part in these sums, the one that works longest. The step waits for it. */
+/** The rank that works longest among those that take part in these sums. The step waits for it. */
 int busiest_replica(const StepSchedule *s);
 
 /** Seconds of these sums during which that rank works. */

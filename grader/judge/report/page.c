@@ -43,8 +43,8 @@ void print_indented(FILE *out, Page page, const char *text, const char *indent)
     }
 }
 
-/* Counts the lines of a file, which may hold any bytes. `text` gets the first `shown` lines, each after
- * a bar and truncated to WIDTH. */
+/* Counts the lines of a file, which may hold any bytes. `text` gets the first `shown` lines, each
+ * after a bar and truncated to WIDTH. */
 static int64_t read_lines(FILE *file, int shown, char *text, size_t size)
 {
     enum { WIDTH = 90 };

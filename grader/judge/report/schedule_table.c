@@ -11,7 +11,7 @@ enum { COLUMNS = 80, INDENT = 2 };
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
-/* What a rank does in a slot: "F3 ", "B0 ", or a point where it is idle. */
+/* Prints what a rank does in a slot: " F3", " B0", or a dot if it is idle. */
 static void print_slot(FILE *out, const StepSchedule *s, int rank, int64_t slot, int width)
 {
     for (int i = 0; i < s->count[rank]; i++)
@@ -130,7 +130,7 @@ static void print_row(FILE *out, const char *name, int columns, const char *line
     fprintf(out, "%*s%-*s %.*s\n", INDENT, "", padded_to(name, beside), name, columns, line);
 }
 
-/* Prints what overlaps in data parallelism: the work of each replica, and below it their sums. */
+/* Prints what overlaps in data parallelism: each replica's work, and below it the sums. */
 static void print_overlap(FILE *out, const StepSchedule *s)
 {
     enum { BESIDE = 8 };

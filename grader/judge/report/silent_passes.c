@@ -3,7 +3,7 @@
 #include "grader/judge/report/verdict.h"
 #include "grader/labs/labels.h"
 
-/* The label of the pass that this entry counts, as RankHeader.where has it during the pass. */
+/* The label that RankHeader.where has during the pass whose calls this entry counts. */
 static Label pass_of(const Entry *counted)
 {
     Label pass = counted->label;

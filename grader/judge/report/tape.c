@@ -15,8 +15,8 @@ typedef struct Shown {
     int outsiders;
 } Shown;
 
-/* GELU is computed with the dropout that follows it, so that the same operation is not shown
- * twice. */
+/* Is this a GELU that is computed together with the dropout after it? Then it is not shown on its
+ * own. */
 static bool is_computed_with_next(const RankCalls *mine, int64_t i)
 {
     const TapeOperation *o = &mine->operation[i], *next = o + 1;
@@ -24,7 +24,7 @@ static bool is_computed_with_next(const RankCalls *mine, int64_t i)
            !strcmp(next->name, "gelu and dropout") && next->input[0].tensor == o->input[0].tensor;
 }
 
-/* Finds the operations of the rank's first forward pass: those with the first one's tape and label. */
+/* Finds the operations of a rank's first forward pass: they have the first one's tape and label. */
 static void find_forward(const RankCalls *mine, Shown *shown)
 {
     for (int64_t i = 0; i < mine->operations_count; i++) {
@@ -37,8 +37,8 @@ static void find_forward(const RankCalls *mine, Shown *shown)
     }
 }
 
-/* The number of the last operation before index `before` that returns this tensor; 0 if none does. An
- * operation may return its argument. */
+/* The number of the last operation before index `before` that returns this tensor; 0 if none does.
+ * An operation may return its argument. */
 static int number_of(const Shown *shown, const void *tensor, int before)
 {
     for (int i = before - 1; i >= 0; i--)
@@ -133,8 +133,8 @@ static void backward_row(Shown *shown, const TapeOperation *o, int number, const
     }
 }
 
-/* Adds the gradients of the shown operations' results, in the order in which they were complete, and
- * lists the operations that no gradient reached. */
+/* Adds the gradients of the shown operations' results, in the order in which they were complete,
+ * and lists the operations that no gradient reached. */
 static void add_backward(const RankCalls *mine, Shown *shown, const char *file, TapePass *pass)
 {
     bool reached[RING_OPERATIONS + 1] = {0};

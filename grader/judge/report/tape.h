@@ -9,7 +9,7 @@
 
 enum { TAPE_TEXT = 128 }; /**< bytes of a text of a tape */
 
-/** An input of an operation that no operation of the pass has returned. */
+/** A tensor that an operation takes and that no operation of the pass has returned. */
 typedef struct TapeInput {
     char name[TAPE_TEXT];                 /**< "up.weight", "x" */
     char shape[TAPE_TEXT], placement[32]; /**< "[18,24]", "shard(0)" */

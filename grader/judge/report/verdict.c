@@ -27,7 +27,7 @@ const char *why_numbers_are_held_back(const LabResult *lab)
 }
 
 /* Could a lab that sends nothing pass this check without work? A layer that splits weights also
- * splits its products before it sends anything, so ARITHMETIC is not held back there. */
+ * splits its products before it sends anything, so its ARITHMETIC is not held back. */
 static bool is_by_exchange(const LabResult *lab, Check check)
 {
     return check == COMMUNICATION || check == SCHEDULE ||
@@ -91,14 +91,15 @@ static bool is_reported(const LabResult *lab, int check)
     return lab->check[check].failed && lab_points(lab->lab, (Check)check);
 }
 
-/* The length in bytes of the number that begins here, unless it is a line of the lab; else 0. */
+/* The length in bytes of the number that begins here, unless it is a line number; else 0. */
 static size_t number_at(const char *text, size_t i)
 {
     return i > 0 && strchr(":0123456789", text[i - 1]) ? 0 : strspn(text + i, "0123456789");
 }
 
-/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases of
- * different sizes can hang at the same lines of the lab: with `numbers_differ`, only these count. */
+/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
+ * of different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
+ * except lines may differ. */
 static size_t common_lines(const char *a, const char *b, bool numbers_differ)
 {
     size_t common = 0, i = 0, k = 0;
@@ -141,7 +142,8 @@ int check_score(const LabResult *lab, Check check)
     return check_status(lab, check) == RIGHT ? lab_points(lab->lab, check) : 0;
 }
 
-/* All checks of a lab that does not build fail with the same messages. Only the first one shows them. */
+/* All checks of a lab that does not build fail with the same messages. Only the first one shows
+ * them. */
 static void refer_to(const LabResult *lab, Check first, char *text, size_t size)
 {
     snprintf(text, size, _("%s: see the check '%s'"), _(state_names[lab->state]),

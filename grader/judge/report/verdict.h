@@ -9,7 +9,7 @@
 #include "grader/judge/launch/clean.h"
 #include "grader/judge/mpi/recorded.h"
 
-enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence by tell_isolation() */
+enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence that tell_isolation() writes */
 
 /** The contents of a report. The caller owns its parts. */
 typedef struct Verdict {
@@ -41,7 +41,7 @@ extern const char *const status_names[STATUSES]; /**< "passed", ...: translate b
 /** The status of a check that the lab has. */
 Status check_status(const LabResult *lab, Check check);
 
-/** Why none of the lab's right numbers earn points (no work was shared), or NULL. */
+/** Why none of the lab's right numbers earn points, such as work that is not split; or NULL. */
 const char *why_numbers_are_held_back(const LabResult *lab);
 
 /** Why a check that passed earns nothing, or NULL. */
@@ -55,12 +55,13 @@ int next_check(const LabResult *lab, int check);
 int check_score(const LabResult *lab, Check check);
 
 /** Explains the status of a check in several lines. If it passed: why its points are held back, a
- *  note, or nothing. If the lab does not build, only its first check has the messages. */
+ *  note, or nothing. If the lab does not build or is refused, only its first check has the
+ *  messages. */
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
 /** One mistake may fail several checks. Returns the first failed check with points whose reason
- *  begins with the same line, which is often `check` itself. */
+ *  begins with the same line; often that is `check` itself. */
 Check cause_of(const LabResult *lab, Check check);
 
 /** The end of a failed check's reason, after the lines that it shares with the reason of its
@@ -84,7 +85,8 @@ bool verdict_is_complete(const Verdict *verdict);
 /** Writes how the ranks were isolated: a sentence for every report and format. */
 void tell_isolation(const Verdict *verdict, char text[ISOLATION_SIZE]);
 
-/** Makes the texts of a result printable, because they quote the compiler and the student's program. */
+/** Makes the texts of a result printable, because they quote the compiler and the student's
+ *  program. */
 void clean_result(LabResult *result);
 
 /** Writes to result->printed how much the ranks printed, with the first `lines` lines and, if the
@@ -132,10 +134,10 @@ void report_total(FILE *out, const Verdict *verdict, Page page);
  *  the first difference is marked. `file` is the lab's, "attention.c": its lines appear as numbers
  *  only. Names the passes of the outcome in which no rank made a call. */
 void table_print(FILE *out, Page page, const Outcome *outcome, const char *file);
-/** Prints the passes in which no rank made a call, after *last and before `where`; if `where` is NULL,
- *  all after *last. Advances *last, which the caller sets to NULL before the first call. */
+/** Prints the passes in which no rank made a call, after *last and before `where`; if `where` is
+ *  NULL, all after *last. Advances *last, which the caller sets to NULL before the first call. */
 void silent_passes_print(FILE *out, const Outcome *outcome, const Entry **last, const Label *where);
-/** Prints the schedule of a case's first step, if its lab has stages; if the case hung, up to the hang.
- *  Then prints the times of the step on a cluster, if `cluster`, the output of
+/** Prints the schedule of a case's first step, if its lab has stages; if the case hung, up to the
+ *  hang. Then prints the times of the step on a cluster, if `cluster`, the output of
  *  common/bench/clusters.py, is not NULL. */
 void schedule_print(FILE *out, const Case *c, const Outcome *outcome, const char *cluster);

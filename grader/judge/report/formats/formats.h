@@ -18,7 +18,7 @@ FormatWriter json_text, junit_text, tap_text, gradescope_text, autolab_text, git
 typedef struct Format {
     const char *name;     /**< as in FORMAT */
     FormatWriter *writer; /**< makes its text */
-    OutputKind kind;      /**< what its files replace */
+    OutputKind kind;      /**< what its files may replace */
 } Format;
 
 /** The format with this name, or NULL with `problem`. */
@@ -41,8 +41,8 @@ enum { OUTPUT_SIZE = REASON_SIZE + 200 }; /**< bytes of an output */
  *  or else the first line named, or 0. */
 int line_named(const LabResult *lab, const char *text);
 
-/** A check in the json format: name, status, points, of. If it failed, also reason, explained, case and
- *  again; if it is held back, also reason. */
+/** A check in the json format: name, status, points, of. If it failed, also reason, explained, case
+ *  and again; if it is held back, also reason. */
 json_t *check_json(const Verdict *verdict, const LabResult *lab, Check check);
 
 /** The JSON text, indented, with a final newline. Frees `json`; the caller frees the text. */

@@ -1,6 +1,6 @@
-/* JUnit's XML, as Jenkins and GitLab read it: a suite per lab, a case per check. A check that is wrong
- * or held back is a failure. One that crashes, hangs, does not build or is refused is an error. One
- * that was not started or not reached is skipped. libxml2 escapes the text. */
+/* JUnit's XML, as Jenkins and GitLab read it: a suite per lab, a case per check. A check that is
+ * wrong or held back is a failure. One that crashes, hangs, does not build or is refused is an
+ * error. One that was not started or not reached is skipped. libxml2 escapes the text. */
 #include <libxml/xmlwriter.h>
 #include <stdarg.h>
 #include <stdlib.h>
