@@ -8,7 +8,7 @@
 
 /** The kinds of cases. */
 enum {
-    EACH_STEP,  /**< an average after every step: equals a run of the whole batch */
+    EACH_STEP,  /**< an average after every step: equals a run on the whole batch */
     SOME_STEPS, /**< an average every few steps */
 };
 
@@ -24,7 +24,7 @@ static inline int averages_first_step(int which)
 {
     return which == 0 ? AVERAGES_RESUMED + 1 : 1;
 }
-/** The arguments of a call of average_is_due() that no average follows. */
+/** The arguments of a call of average_is_due() that is made for its answer alone. */
 typedef struct LargeStep {
     int64_t step, every; /**< `last` is false */
 } LargeStep;

@@ -186,7 +186,8 @@ static Shape gathered(const Case *c, int part, int call, Shape shape)
     return shape;
 }
 
-/* Copies block `rank` of `all` along this dimension: from part_of_it if `into`, otherwise to it. */
+/* Copies part_of_it to block `rank` of `all` along `dimension` if `into`, otherwise that block to
+ * part_of_it. */
 static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
 {
     int64_t count = tensor_count(part_of_it), columns = 1, stride;

@@ -14,7 +14,7 @@ enum {
     MAX_LAYOUTS = 16, /**< per lab */
     MAX_KINDS = 8,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
-    MAX_BLOCKS = 128, /**< of a model that stages share */
+    MAX_BLOCKS = 128, /**< of a model split into stages */
     MAX_MICROS = 16,  /**< micro-batches of a batch */
 };
 
@@ -111,10 +111,9 @@ struct Lab {
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
     bool over_replicas;  /**< its exchanges are over replicas, not over ranks that split a layer */
-    bool
-        over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
-    unsigned sizes;      /**< a SizeSet */
-    bool any_width;      /**< tp need not divide the width of its layer's input */
+    bool over_stages; /**< its exchanges are over the stages of a pipeline, and over any replicas */
+    unsigned sizes;   /**< a SizeSet */
+    bool any_width;   /**< tp need not divide the width of its layer's input */
     bool backward_first; /**< without right gradients, it earns no points for its other checks */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
@@ -232,7 +231,7 @@ Case long_case(const Lab *lab, Draw *d, int world);
 /** The cases of a layer: usual, drawn and single; in a world of 2 also LONG_TEXTS and MANY_SAMPLES;
  *  with heads, also one with few of them. */
 CasesFunction layer_cases;
-/** The positions of cases made by layer_cases(). */
+/** The indices of cases made by layer_cases(). */
 enum {
     DRAWN_SIZES = 1,  /**< at each layout */
     SINGLE_ROW = 2,   /**< likewise */

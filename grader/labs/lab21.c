@@ -15,7 +15,7 @@ typedef struct Tables {
 /* What passes between the functions in a step. */
 typedef struct Pass {
     Tensor *ids, *targets, *y; /* y: the embedding's result */
-    Tensor *u, *x, *scores;    /* x [B,S,H] goes into the head; the student's logits */
+    Tensor *u, *x, *scores;    /* x [B,S,H] goes into the head; scores: the student's logits */
     Tensor *given;             /* the logits that go into the loss */
     Tensor *loss;
 } Pass;

@@ -28,7 +28,7 @@ enum {
     SHARDED_STEPS = 3, /**< of a run */
 };
 #define SHARDED_RATE  0.25  /**< the learning rate of the first step */
-#define SHARDED_DECAY 0.125 /**< its weight decay */
+#define SHARDED_DECAY 0.125 /**< the weight decay */
 #define SHARDED_BETA1 0.75  /**< of AdamW */
 #define SHARDED_BETA2 0.875 /**< of AdamW */
 #define SHARDED_EPSILON                                                                            \
@@ -36,7 +36,7 @@ enum {
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are split; the count of the case comes first */
-    SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
+    SHARDED_MANY = 49 /**< parts of all counts except the case's; 2.0 / 49 * 49 is less than 2 */
 };
 /** The counts that are split: the count of the case (0 here), a count smaller than the number of
  *  parts, one that is not a multiple of the number of parts, and one too large for an int. */
@@ -72,8 +72,8 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
 /** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);
 /** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). The last
- *  replica has the largest of split ones, the first that of whole ones; in the last step that clips,
- *  these are NaN. */
+ *  replica has the largest sum of split ones, the first replica that of whole ones; in the last
+ *  step that clips, these two are NaN. */
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole);
 
 /** The learning rate of a step. */

@@ -75,7 +75,7 @@ judge() {
     status=$?
 }
 
-# attack CODE [BEFORE]: builds it, and judges the case in which two ranks take part.
+# attack CODE [BEFORE]: builds this lab, and judges the case in which two ranks take part.
 attack() {
     build "$@"
     judge attack --case 5
