@@ -29,8 +29,8 @@ typedef struct LargeStep {
     int64_t step, every; /**< `last` is false */
 } LargeStep;
 enum { AVERAGES_LARGE = 6 }; /**< how many such calls */
-/** Numbers that 32 bits cannot hold. Each step has at most 5000 multiples of `every` before it, so
- *  a lab may count them. */
+/** In each call, `step` or `every` exceeds an int. At most 5000 multiples of `every` come before
+ *  `step`, so a lab may count them. */
 extern const LargeStep averages_large[AVERAGES_LARGE];
 /** A function with the declaration of average_is_due(). */
 typedef bool DueFunction(int64_t step, int64_t every, bool last);

@@ -64,7 +64,7 @@ typedef struct Kind {
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
     const char *
-        name; /**< what runs in it, shown before the sizes; translated. NULL: shows the sizes alone */
+        name; /**< what its cases run, shown before the sizes; translated. NULL: shows only sizes */
 } Kind;
 
 /** How a parameter may be split, by the end of its name. */
@@ -119,7 +119,7 @@ struct Lab {
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
     Cut cuts[MAX_CUTS];  /**< how its parameters may be split */
     /** The reason to report if a parameter is still whole, as in the start file, although it should
-     *  be split. It has %s for the parameter's name and for the case. Or NULL. */
+     *  be split. It has one %s for the parameter's name and one for the case. Or NULL. */
     const char *still_whole;
     /** For a start file that works, by Check: the functions that the check tests, "a+b". While
      *  these are as in the start file, the check is to do, not wrong. */
@@ -164,9 +164,9 @@ Check check_of_key(const char *key, size_t length);
 extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
 extern const char *const check_keys[CHECKS];  /**< "forward", "input_gradient", ...: in files */
 
-/** Replaces the lab's layouts by an instructor's. Copies the text. */
+/** Replaces the lab's layouts with an instructor's. Copies the text. */
 void lab_set_layouts(int number, const char *layouts);
-/** Replaces the points of a check by an instructor's. */
+/** Replaces the points of a check with an instructor's. */
 void lab_set_points(int number, Check check, int points);
 
 /** How a parameter may be split: a set of CUT_... */

@@ -144,7 +144,8 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + norm.calls + metrics.calls + 4 * z->N + 10};
 }
 
-/* With pp == 1 on four ranks there is one micro-batch, so its backward pass is first and last. */
+/* With pp == 1 on four ranks, there is one micro-batch: its backward pass is the first and the
+ * last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);

@@ -33,8 +33,8 @@ enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the tens
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
 /** Targets in the columns of each rank in turn; the last position has the last id as its target.
- *  Every fourth position has nothing to predict, and neither has the first sample if there are
- *  several. */
+ *  Every fourth position has no target, nor has any position of the first sample if there are
+ *  several samples. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
 /** dy for a student's result y, which may have only this rank's columns. */
