@@ -90,13 +90,13 @@ typedef struct Control {
 /** The kinds of entries in a stream. */
 typedef enum EntryKind {
     CASE,      /**< a case begins */
-    VALUES,    /**< numbers that every rank holds in full, unless `dim` says that this is a shard */
+    VALUES,    /**< numbers that every rank holds in full, unless placement_kind is SHARD */
     PARAMETER, /**< a parameter's full shape, placement, range and initial values */
     TRAFFIC,   /**< the elements charged to this rank, and its calls */
     NOTE,      /**< a broken placement rule: text; `check` says what it makes wrong */
     REFUSED,   /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its lab and function */
-    LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */
+    LEFT_OVER, /**< requests, MPI objects or memory that a lab leaves behind: their name; how many */
     FINISHED,  /**< the case is complete */
     WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
     PASS,      /**< a stage has run a micro-batch, forward or backward: see labs/stages.h */

@@ -45,7 +45,7 @@ static bool has_part(bool root_gets, int root, int mine, int i)
     return root_gets ? mine != root && i == root : mine == root;
 }
 
-/* What a rank sends to each other rank, and expects from it (MPI 3.1, chapter 5). Arguments
+/* What a rank sends to every other rank, and expects from it (MPI 3.1, chapter 5). Arguments
  * significant only at the root are checked only there. With MPI_IN_PLACE, the receive arguments
  * describe what is sent. */
 static void exchanges(Call *call, const Collective *c, MPI_Comm comm)
