@@ -53,8 +53,8 @@ static inline int64_t sent_by_all_gather(int64_t n, int64_t count)
     return (n - 1) * count;
 }
 
-/** Writes what rank `rank` must see, computed from the inputs of all ranks, including `mistake` (a
- *  Mistake). */
+/** Writes what rank `rank` must see, computed from the inputs of all ranks, or what it sees with
+ *  `mistake` (a Mistake). */
 typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream);
 
 /** One kind of a lab's cases. Either `scenario` or `expect`, not both, determines what is
@@ -215,7 +215,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** Returns the case with new sizes, drawn at random, for labs that split nothing. */
+/** Returns the case with other B, S and H, drawn at random; S and H are odd. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes. B and S are odd or small. Sizes are multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.

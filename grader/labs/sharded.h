@@ -44,7 +44,7 @@ static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */
 int64_t sharded_weights(const Case *c);
-/** The label of a function's call, or of its numbers, in a step from 0. */
+/** The label of a function's call, or of its numbers, in a step, counted from 0. */
 static inline Label sharded_label(What what, int call, int which, int step)
 {
     Label label = label_of(what, OF_SHARDS, call, step);
@@ -91,7 +91,7 @@ enum { SHARDED_NUMBERS = 3 };
 void sharded_write_squares(Scenario *run, int which, int step,
                            const double squares[SHARDED_NUMBERS]);
 
-/** In the judge: takes a step, from 0, with these gradients and this state. */
+/** In the judge: takes step `step`, counted from 0, with these gradients and this state. */
 void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g, Tensor *m,
                        Tensor *v);
 /** In the judge: AdamW's state before the first step. */

@@ -77,7 +77,7 @@ static Call *call_of_collective(const Collective *c, MPI_Comm comm)
     return call;
 }
 
-/* The number of elements from the first of the buffer to the last. */
+/* The number of elements from the buffer's first one to its last. */
 static double extent_of(const Side *side, MPI_Comm comm)
 {
     double end = 0, begin = 0;
