@@ -117,7 +117,7 @@ static void run_part(Scenario *run, int part)
     }
 }
 
-/* One replica makes some extra calls, because no replica may wait for another. */
+/* One replica makes some extra calls: no replica may wait for another. */
 static void some_calls_more(Scenario *run)
 {
     if (replicas_of(&run->c) < 2 || tp_group(&run->c, group_rank(run->mesh->world)).first > 0)

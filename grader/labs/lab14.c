@@ -162,8 +162,8 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     return c;
 }
 
-/* With tp == pp == 1, sums need no case of their own, because the whole steps include them. A
- * mistake that needs more than three ranks in a tp or dp group shows in the groups alone. */
+/* With tp == pp == 1, sums need no case of their own, because the whole steps include them. For
+ * mistakes that need more than three ranks in a tp or dp group, cases of groups suffice. */
 static bool is_a_case(int kind, int world, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };
