@@ -3,10 +3,10 @@
 # helpers of two labs cannot collide and no function of the kit can be replaced. The code is in its
 # own section, so that lines of the lab can be recognised on the stack. PMPI_ names are redirected
 # to MPI_ ones, and calls that cannot be counted are refused, so all communication is recorded.
-# ENCLOSE, if set, names grader/enclose.c's program: in it, the compiler reads only what a lab may
-# include. On failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if the
-# lab is valid C that the kit does not allow. Without OUT.o.failed, the failure is not the lab's: the
-# disk is full.
+# ENCLOSE, if set, names grader/enclose.c's program: under it, the compiler reads only what a lab
+# may include. On failure OUT.o is empty, and OUT.o.failed says why; its first word is "refused:" if
+# the lab is valid C that the kit does not allow. Without OUT.o.failed, the failure is not the lab's:
+# the disk is full.
 set -euo pipefail
 lab=$1 source=$2 object=$3 exports=$4
 here=${0%/*}

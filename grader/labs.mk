@@ -70,8 +70,8 @@ LENT_12 = stage_send
 STAND_INS_11 = 9:1 3:3 4:4 6:6 7:7 7:5
 
 # The labs whose functions make train calls. At a stage before such a lab, something stands in for
-# it and for the labs beside it: a layer of common/model/serial, weak functions of the library, or
-# else the start file.
+# it and for the labs in its fourth field: a layer of common/model/serial, weak functions of the
+# library, or else the start file.
 TRAINED = 1 3 4 7 8 10 11 12 13 14 15 16 17 18 19 20 21
 SERIAL_LAYERS = 1:serial_collectives 3:serial_embedding 4:serial_attention 13:serial_schedule
 WEAK_IN_LIBRARY = 14 15 16 17 18 19 20 21

@@ -37,7 +37,7 @@ typedef struct Case {
     int32_t world;                 /**< ranks that take part: the first ones of the launch */
     int32_t tp;                    /**< ranks that split a layer */
     int32_t pp;                    /**< stages of a pipeline; tp times pp divides `world` */
-    int32_t blocks;                /**< of the model that the stages share */
+    int32_t blocks;                /**< of the model, split over the stages */
     int32_t micros;                /**< micro-batches of a batch; 0: it is in one piece */
     int32_t every;                 /**< steps between two averages of weights */
     int32_t steps;                 /**< of a training run that is timed; 0: the case is judged */
@@ -82,7 +82,7 @@ typedef struct RankHeader {
 
 /** What the judge tells the ranks. */
 typedef struct Control {
-    _Atomic int32_t posted; /**< cases posted, one after the other; -1: leave */
+    _Atomic int32_t posted; /**< the number of cases posted so far; -1: leave */
     int32_t debugged;       /**< a debugger is attached */
     Case current;           /**< the last posted case */
 } Control;
@@ -90,13 +90,13 @@ typedef struct Control {
 /** The kinds of entries in a stream. */
 typedef enum EntryKind {
     CASE,      /**< a case begins */
-    VALUES,    /**< numbers that every rank holds in full, unless `dim` says that this is a shard */
+    VALUES,    /**< numbers that every rank holds in full, unless placement_kind is SHARD */
     PARAMETER, /**< a parameter's full shape, placement, range and initial values */
     TRAFFIC,   /**< the elements charged to this rank, and its calls */
-    NOTE,      /**< a broken placement rule: text; `check` is the most that it makes wrong */
+    NOTE,      /**< a broken placement rule: text; `check` says what it makes wrong */
     REFUSED,   /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its lab and function */
-    LEFT_OVER, /**< MPI objects created on a line repeatedly and not freed: their name; how many */
+    LEFT_OVER, /**< requests, MPI objects or memory that a lab leaves behind: their name; how many */
     FINISHED,  /**< the case is complete */
     WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
     PASS,      /**< a stage has run a micro-batch, forward or backward: see labs/stages.h */

@@ -56,7 +56,7 @@ typedef struct Submission {
 typedef struct Book {
     /** DIR, OUT, the kit's build folder, the instructor's cases or NULL */
     const char *folder, *out, *build, *cases;
-    bool board;               /**< of make board: OUT is the JSON of its page */
+    bool board;               /**< for make board: OUT is the JSON for its page */
     bool names;               /**< progress shows the names of students */
     const char *sandbox;      /**< "on", "off", or "": where the system allows one */
     Range labs;               /**< of the part of the course that is graded, by lab_at() */
@@ -143,7 +143,7 @@ void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */
 void write_table(const Book *book);
-/** Such a table, which replaces only an earlier one. */
+/** The kind of output that the table is: it replaces only an earlier table. */
 extern const OutputKind table_kind;
 /** Writes a submission's report, as make grade would print it. */
 void write_report(const Book *book, int submission);

@@ -134,8 +134,8 @@ static void look_for_sandbox(const Book *book)
             why, (unsigned)geteuid());
 }
 
-/* Lowers the number of jobs to the launches for which the folder of shared files has room, because
- * a rank crashes if its file cannot grow. */
+/* Lowers the number of jobs to the number of launches for which the folder of shared files has
+ * room, because a rank crashes if its file cannot grow. */
 static void limit_jobs(Book *book)
 {
     const char *folder;

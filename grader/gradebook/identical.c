@@ -15,7 +15,7 @@ static bool is_shared(const Book *book, int one, int other, int lab)
     return !state || strcmp(state, state_names[NOT_STARTED_YET]) != 0;
 }
 
-/* Writes for which labs they share a file. @return whether there is one */
+/* Writes for which labs they share a file. @return whether there is any */
 static bool tell_shared(const Book *book, int one, int other, char labs[LABS_SIZE])
 {
     bool shared[MOST_LABS] = {false}, any = false;

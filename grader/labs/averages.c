@@ -205,7 +205,7 @@ static void step_alone(Training *t, int step)
     }
 }
 
-/* A step on the batch of all replicas; its gradient is the mean of theirs. */
+/* A step on the batch of all replicas; its gradient is the mean of the replicas' gradients. */
 static void step_together(Training *t, int step, int rank)
 {
     const Case *c = &t->run->c;

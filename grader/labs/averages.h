@@ -8,7 +8,7 @@
 
 /** The kinds of cases. */
 enum {
-    EACH_STEP,  /**< an average after every step: equals a run of the whole batch */
+    EACH_STEP,  /**< an average after every step: equals a run on the whole batch */
     SOME_STEPS, /**< an average every few steps */
 };
 
@@ -24,13 +24,13 @@ static inline int averages_first_step(int which)
 {
     return which == 0 ? AVERAGES_RESUMED + 1 : 1;
 }
-/** The arguments of a call of average_is_due() that no average follows. */
+/** The arguments of a call of average_is_due() that is made for its answer alone. */
 typedef struct LargeStep {
     int64_t step, every; /**< `last` is false */
 } LargeStep;
 enum { AVERAGES_LARGE = 6 }; /**< how many such calls */
-/** Numbers that 32 bits cannot hold. Each step has at most 5000 multiples of `every` before it, so
- *  a lab may count them. */
+/** In each call, `step` or `every` exceeds an int. At most 5000 multiples of `every` come before
+ *  `step`, so a lab may count them. */
 extern const LargeStep averages_large[AVERAGES_LARGE];
 /** A function with the declaration of average_is_due(). */
 typedef bool DueFunction(int64_t step, int64_t every, bool last);

@@ -117,7 +117,7 @@ static void run_part(Scenario *run, int part)
     }
 }
 
-/* One replica makes some extra calls, because no replica may wait for another. */
+/* One replica makes some extra calls: no replica may wait for another. */
 static void some_calls_more(Scenario *run)
 {
     if (replicas_of(&run->c) < 2 || tp_group(&run->c, group_rank(run->mesh->world)).first > 0)
@@ -186,7 +186,8 @@ static Shape gathered(const Case *c, int part, int call, Shape shape)
     return shape;
 }
 
-/* Copies block `rank` of `all` along this dimension: from part_of_it if `into`, otherwise to it. */
+/* Copies part_of_it to block `rank` of `all` along `dimension` if `into`, otherwise that block to
+ * part_of_it. */
 static void block(Tensor *all, Tensor *part_of_it, int dimension, int rank, bool into)
 {
     int64_t count = tensor_count(part_of_it), columns = 1, stride;

@@ -27,7 +27,7 @@ static inline int stage_of_rank(const Case *c, int rank)
 /** The sum of squares of a rank's shards, in call number `time`. In DIVERGED_SUM, NaN on the first
  *  rank of each replica. */
 double grid_shards(const Scenario *run, int rank, int time);
-/** The sum of squares of its whole parameters, which is the same on all ranks of its tp group. */
+/** The sum of squares of a rank's whole parameters, the same on all ranks of its tp group. */
 double grid_whole(const Scenario *run, int rank, int time);
 
 /** Writes one number that every rank must have. */

@@ -14,7 +14,7 @@ enum {
     MAX_LAYOUTS = 16, /**< per lab */
     MAX_KINDS = 8,    /**< per lab */
     MAX_CUTS = 8,     /**< per lab */
-    MAX_BLOCKS = 128, /**< of a model that stages share */
+    MAX_BLOCKS = 128, /**< of a model split into stages */
     MAX_MICROS = 16,  /**< micro-batches of a batch */
 };
 
@@ -53,8 +53,8 @@ static inline int64_t sent_by_all_gather(int64_t n, int64_t count)
     return (n - 1) * count;
 }
 
-/** Writes what rank `rank` must see, computed from the inputs of all ranks, including `mistake` (a
- *  Mistake). */
+/** Writes what rank `rank` must see, computed from the inputs of all ranks, or what it sees with
+ *  `mistake` (a Mistake). */
 typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream);
 
 /** One kind of a lab's cases. Either `scenario` or `expect`, not both, determines what is
@@ -64,7 +64,7 @@ typedef struct Kind {
     ExpectFunction *expect;     /**< computes what each rank must see */
     unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
     const char *
-        name; /**< what runs in it, shown before the sizes; translated. NULL: shows the sizes alone */
+        name; /**< what its cases run, shown before the sizes; translated. NULL: shows only sizes */
 } Kind;
 
 /** How a parameter may be split, by the end of its name. */
@@ -111,16 +111,15 @@ struct Lab {
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
     bool has_replicas;   /**< its layouts give world and tp */
     bool over_replicas;  /**< its exchanges are over replicas, not over ranks that split a layer */
-    bool
-        over_stages; /**< its exchanges are over the stages of a pipeline, and over its replicas if there are any */
-    unsigned sizes;      /**< a SizeSet */
-    bool any_width;      /**< tp need not divide the width of its layer's input */
+    bool over_stages; /**< its exchanges are over the stages of a pipeline, and over any replicas */
+    unsigned sizes;   /**< a SizeSet */
+    bool any_width;   /**< tp need not divide the width of its layer's input */
     bool backward_first; /**< without right gradients, it earns no points for its other checks */
     bool starts_working; /**< its start file runs, instead of reaching a TODO */
     int starts_from;     /**< the lab whose student's file is this lab's start file; or 0 */
     Cut cuts[MAX_CUTS];  /**< how its parameters may be split */
     /** The reason to report if a parameter is still whole, as in the start file, although it should
-     *  be split. It has %s for the parameter's name and for the case. Or NULL. */
+     *  be split. It has one %s for the parameter's name and one for the case. Or NULL. */
     const char *still_whole;
     /** For a start file that works, by Check: the functions that the check tests, "a+b". While
      *  these are as in the start file, the check is to do, not wrong. */
@@ -165,9 +164,9 @@ Check check_of_key(const char *key, size_t length);
 extern const char *const check_names[CHECKS]; /**< "forward", "input gradient", ... */
 extern const char *const check_keys[CHECKS];  /**< "forward", "input_gradient", ...: in files */
 
-/** Replaces the lab's layouts by an instructor's. Copies the text. */
+/** Replaces the lab's layouts with an instructor's. Copies the text. */
 void lab_set_layouts(int number, const char *layouts);
-/** Replaces the points of a check by an instructor's. */
+/** Replaces the points of a check with an instructor's. */
 void lab_set_points(int number, Check check, int points);
 
 /** How a parameter may be split: a set of CUT_... */
@@ -216,7 +215,7 @@ Case usual_case(const Lab *lab, Draw *d, int tp);
 Case usual_replicas(const Lab *lab, Draw *d, int world, int tp);
 /** NULL, for Lab.misfit of labs that work with all sizes. */
 const char *all_sizes_fit(const Case *c);
-/** Returns the case with new sizes, drawn at random, for labs that split nothing. */
+/** Returns the case with other B, S and H, drawn at random; S and H are odd. */
 Case other_sizes(Case c, Draw *d);
 /** A case with drawn sizes. B and S are odd or small. Sizes are multiples of `world` where
  *  something is split, but not elsewhere. V is arbitrary, so that shards of a table can be uneven.
@@ -232,7 +231,7 @@ Case long_case(const Lab *lab, Draw *d, int world);
 /** The cases of a layer: usual, drawn and single; in a world of 2 also LONG_TEXTS and MANY_SAMPLES;
  *  with heads, also one with few of them. */
 CasesFunction layer_cases;
-/** The positions of cases made by layer_cases(). */
+/** The indices of cases made by layer_cases(). */
 enum {
     DRAWN_SIZES = 1,  /**< at each layout */
     SINGLE_ROW = 2,   /**< likewise */

@@ -47,7 +47,7 @@ static double *write_room(Scenario *run, What what, const Deal *deal, const Room
     return values;
 }
 
-/* Records a write outside the room: its capacity, and the first and last index written. */
+/* Records a write outside the room: the room's capacity, and the first and last index written. */
 static void write_outside(Scenario *run, const Deal *deal, const Room *room, What what)
 {
     int64_t first = room_written_before(room), last = room_last_written(room);

@@ -51,7 +51,7 @@ static Case even_case(const Lab *lab, Draw *d, int world, int tp, int micros)
     return c;
 }
 
-/* More micro-batches than stages, but not a multiple of their number. */
+/* More micro-batches than stages, but not a multiple of the number of stages. */
 static int many_micros(Draw *d, int pp)
 {
     enum { MOST = 8 };

@@ -144,7 +144,8 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + norm.calls + metrics.calls + 4 * z->N + 10};
 }
 
-/* With pp == 1 on four ranks there is one micro-batch, so the first backward pass is the last. */
+/* With pp == 1 on four ranks, there is one micro-batch: its backward pass is the first and the
+ * last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
 {
     Case c = stages_usual(lab, d, world, tp);
@@ -161,8 +162,8 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     return c;
 }
 
-/* Sums in which tp and pp have one rank need no case of their own, because the whole steps include
- * them. The groups alone show what goes wrong only with more than three ranks in a tp or dp group. */
+/* With tp == pp == 1, sums need no case of their own, because the whole steps include them. For
+ * mistakes that need more than three ranks in a tp or dp group, cases of groups suffice. */
 static bool is_a_case(int kind, int world, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };

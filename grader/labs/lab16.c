@@ -84,7 +84,7 @@ static int cases_16(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     return count;
 }
 
-/* The bytes of the second run up to its second average, without the one at its end. */
+/* The bytes of the second run up to its second average, without the average at its end. */
 static double bytes_of_two_averages(int rank, const Entry *entry, const double *numbers)
 {
     const bool counts = entry->kind == TRAFFIC && entry->label.of == THE_WEIGHTS &&

@@ -10,7 +10,8 @@ void scenario_18(Scenario *run)
 }
 
 #ifdef BALISE_DOUBLE
-/* For [B,S,H], a gather sends as much as a reduce-scatter, and both together as much as f or g. */
+/* For [B,S,H], a gather sends as much as a reduce-scatter, and both together as much as the
+ * all-reduce of f or g. */
 static Allowance exchanges(int64_t n, const Sizes *z, int64_t times)
 {
     return (Allowance){times * sent_by_all_gather(n, z->B * z->S * z->H), times};
@@ -29,7 +30,7 @@ static Allowance sent_backward_18(int64_t n, const Sizes *z)
 }
 
 enum {
-    LINE = 16,    /* numbers: buffers are rounded up to them */
+    LINE = 16,    /* numbers; buffers are rounded up to multiples of it */
     BUFFERS = 16, /* the most that a block keeps */
 };
 

@@ -31,11 +31,11 @@ static double numbers_of_x(const Case *c)
     return (double)c->B * c->S * c->H;
 }
 
-enum { LINE = 16 }; /* numbers: buffers are rounded up to them */
+enum { LINE = 16 }; /* numbers; buffers are rounded up to multiples of it */
 
 /* The inputs of all calls. The first call's input exists before the pass, so the last call's result
- * counts in its place. The input of an attention is a norm's result, which is computed again from x
- * and two numbers per row, which count instead. */
+ * counts instead. The input of an attention is a norm's result. It is computed again from x and two
+ * numbers per row, so these count instead of it. */
 static double kept_19(const Case *c, const Label *pass)
 {
     const bool of_norms = c->kind == SEGMENT_ATTENTION && pass->step < STEPS;

@@ -27,7 +27,7 @@ static int any_out(const Case *c, int which)
     return c->out + which;
 }
 
-/* Only the first pair has a sync point, so that the two differ in their options. */
+/* Only the first pair has a sync point, so that the two pairs differ in their options. */
 static bool is_synced(const Case *c, int which)
 {
     return c->kind == SYNC_POINT && which == 0;

@@ -15,7 +15,7 @@ typedef struct Tables {
 /* What passes between the functions in a step. */
 typedef struct Pass {
     Tensor *ids, *targets, *y; /* y: the embedding's result */
-    Tensor *u, *x, *scores;    /* x [B,S,H] goes into the head; the student's logits */
+    Tensor *u, *x, *scores;    /* x [B,S,H] goes into the head; scores: the student's logits */
     Tensor *given;             /* the logits that go into the loss */
     Tensor *loss;
 } Pass;
@@ -96,7 +96,7 @@ static void write_forward(Scenario *run, const Tables *t, const Pass *p, int whi
     write_columns(run, FORWARD, labelled(OUTPUT_OF, LOGITS, which, step), p->scores, t->V);
     if (run->c.kind == EACH_ALONE) {
         write_values(run, FORWARD, labelled(INPUT_OF, LOGITS, which, step), p->x);
-        if (run->c.exponent != LARGE_LOGITS) /* there, each replica has numbers of its own */
+        if (run->c.exponent != LARGE_LOGITS) /* large ones differ between replicas */
             write_columns(run, FORWARD, labelled(INPUT_OF, LOSS, which, step), p->given, t->V);
     }
     write_values(run, FORWARD, labelled(OUTPUT_OF, LOSS, which, step), p->loss);
@@ -112,7 +112,7 @@ static void backward_of(Scenario *run, int function, int which, int step, Tensor
     end(run, labelled(BACKWARD_OF, function, which, step), BACKWARD_BUDGET);
 }
 
-/* In a tied model, one backward pass from the loss; otherwise, one of each function. */
+/* In a tied model, one backward pass from the loss; otherwise, one for each function. */
 static void backward(Scenario *run, const Tables *t, const Pass *p, int which, int step)
 {
     const Case *c = &run->c;
@@ -240,7 +240,7 @@ static int cases_21(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     for (int kind = EACH_ALONE; kind <= TIED; kind++)
         for (int drawn_sizes = 0; drawn_sizes <= 1; drawn_sizes++)
             cases[count++] = case_21(lab, d, world, tp, kind, drawn_sizes);
-    if (world == 4) { /* one token; the four ranks hold 3, 3, 3 and 0 rows of the table */
+    if (world == 4) { /* one token; with tp = 4, the ranks hold 3, 3, 3 and 0 rows of the table */
         Case c = case_21(lab, d, world, tp, TIED, false);
         c.B = c.S = 1;
         c.V = 9;

@@ -152,8 +152,8 @@ static void write_forward(Scenario *run, const Pass *pass, int which, int step)
         write_values(run, FORWARD, labelled(OTHER_READER_OF, which, step), pass->other);
 }
 
-/* A gradient may be very small or very large, because a loss may be scaled, or be the mean of
- * thousands. */
+/* A gradient may be very small or very large, because a loss may be scaled, or be a mean over
+ * thousands of samples. */
 static Tensor *random_gradient(Scenario *run, const char *key, Shape shape)
 {
     Tensor *dy = random_input(run, key, -1, shape, false);
@@ -211,8 +211,8 @@ static bool is_of_last_rank(const Parameter *p, int ranks, int64_t index)
            index % columns >= chunk(columns, ranks - 1, ranks).begin;
 }
 
-/* Weights differ from initial values, so that a norm is not the identity. Each step has its own, so
- * that an error in one step does not appear as a wrong forward pass in the next. */
+/* Weights differ from initial values, so that a norm is not the identity. Each step has its own
+ * weights, so that an error in one step does not appear as a wrong forward pass in the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
     const Weights *weights = context;
@@ -246,7 +246,8 @@ static void begin_evaluation(Scenario *run)
 }
 
 /* What happens between two epochs: forward passes without backward passes, several of a layer in a
- * row, without dropout. The first pass is a batch of its own, so the next x is at the address of its x. */
+ * row, without dropout. The first pass is a batch of its own, so the x of the next pass has the
+ * same address. */
 static void evaluate(Scenario *run, const LayerScenario *layer, void *const made[LAYERS])
 {
     enum { MOST = 4 };

@@ -78,7 +78,7 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
     snprintf(key, KEY_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
-/* Numbers that single precision cannot represent, as with much data; the last of four replicas had
+/* Numbers that single precision cannot represent, as with much data; the last of four replicas has
  * no rows; the training of the first diverges once. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {

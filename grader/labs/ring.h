@@ -49,5 +49,5 @@ static inline Label ring_label(What what, int part, int call)
  *  every rank of the group must have in the end; before the call, a rank has only its own chunk of
  *  it. */
 Tensor *ring_input(Scenario *run, int part, int call, int rank);
-/** What it has in place of the other chunks before an all-gather: [count]. */
+/** What a rank has instead of the other chunks before an all-gather: [count]. */
 Tensor *ring_rest(Scenario *run, int call, int rank);

@@ -7,7 +7,7 @@
 
 enum {
     MOST_ROOMS = 2,         /* rooms at a time */
-    PAGE = 1 << 16,         /* bytes, of the largest page size */
+    PAGE = 1 << 16,         /* bytes: the largest page size */
     BEFORE = 1 << 10,       /* marks */
     BEHIND = 8 << 10,       /* likewise, at least */
     OUT_OF_REACH = 16 << 20 /* bytes on either side */

@@ -1,7 +1,6 @@
 /** @file
- * Memory that a lab fills. Writes before or after it are detected and do no harm, because both
- * sides have marks, and inaccessible memory beyond them ends the case at the line of a write that
- * is far off.
+ * Memory that a lab fills. Marks on both sides detect writes before or after it, which do no harm.
+ * Beyond the marks, memory is inaccessible: a write there ends the case at its line.
  */
 #pragma once
 

@@ -24,9 +24,9 @@ Entry *stream_entry(Stream *stream, EntryKind kind, int check, Label label, int6
     return entry;
 }
 
-/* An operation repeats in the second of three equal calls, or in the one that is like the first.
+/* An operation repeats in the second of three equal calls; if the second differs, in the third.
  * Metrics repeat from the third call on, because a lab may alternate between two buffers. The last
- * round of buckets is like an earlier one. */
+ * round of buckets has the sizes of the second. */
 bool is_repeated(const Case *c, const Label *at)
 {
     switch (at->of) {

@@ -58,7 +58,7 @@ typedef struct Scenario {
     struct Stage *stage; /**< labs 12 to 14: this rank's stage, or NULL */
     void (*stage_free)(
         struct Stage *stage); /**< frees `stage`; a pointer, because only labs 12 to 14 link it */
-    Stream stream;            /**< where it writes */
+    Stream stream;            /**< where the scenario writes */
     int64_t samples[64];      /**< row numbers, which select dropout's masks */
 } Scenario;
 
@@ -69,7 +69,7 @@ typedef struct Sizes {
     int64_t vocabulary;            /**< nonzero: the embedding's table is split by rows */
     int64_t tp;                    /**< ranks that split a stage of a pipeline */
     int64_t stages;                /**< of a pipeline */
-    int64_t micros;                /**< micro-batches: calls are made for each */
+    int64_t micros;                /**< micro-batches; each has its own calls */
     int64_t held; /**< gradients that a replica's ranks hold in all, copies included */
 } Sizes;
 
@@ -119,7 +119,7 @@ static inline int replicas_of(const Case *c)
  *  delayed cases, also delays a rank. */
 void at(Scenario *run, Label label);
 
-/** Has a rank at this place of the case done the same before, with the same sizes? Then it needs no
+/** Has a rank at this point of the case done the same before, with the same sizes? Then it needs no
  *  more memory than it has, unless sizes depend on data, such as ids. */
 bool is_repeated(const Case *c, const Label *at);
 
@@ -148,7 +148,7 @@ int64_t calls_so_far(void);
  *  trains and is recorded; STEPS is an evaluation. */
 void begin_pass(Scenario *run, int step);
 
-/** Passes x into a layer. The judge can make the gradient that comes back wrong, to reproduce a
+/** Passes x into a layer. The judge can change the gradient that comes back, to reproduce a
  *  mistake. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
@@ -209,6 +209,6 @@ int table_rows_of(const Case *c, int which);
 /** Fills each parameter of run->model for a step, with numbers that differ from the initial values
  *  and from those of other steps. */
 void fill_weights(Scenario *run, int step);
-/** Number `index` of a layer's parameter in a step, counted from 0. Evaluations between the two
+/** Number `index` of a layer's parameter in a step; both count from 0. Evaluations between the two
  *  steps use the numbers of the second step. */
 double weight_in_step(const Case *c, const Parameter *p, int step, int64_t index);

@@ -11,7 +11,7 @@ static const double rate = 0.25;
 typedef struct Layers {
     LayerNorm *norm[2];
     Tensor *query, *key, *value, *output; /* [H,H] each */
-    Tensor *up, *down;                    /* [F,H], [H,F]; not of an attention alone */
+    Tensor *up, *down;                    /* [F,H], [H,F]; NULL if the segment is attention alone */
     Dropout *dropout[2];
     int heads; /* on this rank */
     float factor;

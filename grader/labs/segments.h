@@ -33,5 +33,5 @@ static inline Label segment_label(What what, int call, int step)
 }
 
 /** What a rank does in a case. In each step, all passes run once without recomputation, by the kit
- *  alone; the lab's gradients must equal those bit for bit. */
+ *  alone; the lab's gradients must equal the gradients of that run bit for bit. */
 ScenarioFunction run_segments;

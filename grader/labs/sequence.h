@@ -23,7 +23,7 @@ enum {
     FIRST_BLOCK,                             /**< of a model; the next blocks follow */
 };
 
-/** The label of one of these. */
+/** The label with one of these indices. */
 static inline Label sequence_label(What what, int index, int step)
 {
     return label_of(what, A_SEQUENCE, index, step);

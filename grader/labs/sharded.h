@@ -28,7 +28,7 @@ enum {
     SHARDED_STEPS = 3, /**< of a run */
 };
 #define SHARDED_RATE  0.25  /**< the learning rate of the first step */
-#define SHARDED_DECAY 0.125 /**< its weight decay */
+#define SHARDED_DECAY 0.125 /**< the weight decay */
 #define SHARDED_BETA1 0.75  /**< of AdamW */
 #define SHARDED_BETA2 0.875 /**< of AdamW */
 #define SHARDED_EPSILON                                                                            \
@@ -36,7 +36,7 @@ enum {
 
 enum {
     SHARDED_CUTS = 4, /**< how many counts are split; the count of the case comes first */
-    SHARDED_MANY = 49 /**< parts of each count but the case's; 2.0 / 49 * 49 is less than 2 */
+    SHARDED_MANY = 49 /**< parts of all counts except the case's; 2.0 / 49 * 49 is less than 2 */
 };
 /** The counts that are split: the count of the case (0 here), a count smaller than the number of
  *  parts, one that is not a multiple of the number of parts, and one too large for an int. */
@@ -44,7 +44,7 @@ static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033};
 
 /** How many weights a rank holds. */
 int64_t sharded_weights(const Case *c);
-/** The label of a function's call, or of its numbers, in a step from 0. */
+/** The label of a function's call, or of its numbers, in a step, counted from 0. */
 static inline Label sharded_label(What what, int call, int which, int step)
 {
     Label label = label_of(what, OF_SHARDS, call, step);
@@ -72,8 +72,8 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step);
 /** The weights before a run, away from zero, the same for all replicas of a tp rank: [P]. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which);
 /** The sum of squares of a rank's part, of split parameters (0) or of whole ones (1). The last
- *  replica has the largest of split ones, the first that of whole ones; in the last step that clips,
- *  these are NaN. */
+ *  replica has the largest sum of split ones, the first replica that of whole ones; in the last
+ *  step that clips, these two are NaN. */
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole);
 
 /** The learning rate of a step. */
@@ -91,7 +91,7 @@ enum { SHARDED_NUMBERS = 3 };
 void sharded_write_squares(Scenario *run, int which, int step,
                            const double squares[SHARDED_NUMBERS]);
 
-/** In the judge: takes a step, from 0, with these gradients and this state. */
+/** In the judge: takes step `step`, counted from 0, with these gradients and this state. */
 void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g, Tensor *m,
                        Tensor *v);
 /** In the judge: AdamW's state before the first step. */

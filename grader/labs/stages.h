@@ -67,7 +67,7 @@ static inline int micros_of(const Case *c)
 
 /** The budgets: see Lab. */
 AllowanceFunction stages_sent_forward, stages_sent_in_step;
-/** The usual case of labs 12 and 13: five blocks split evenly over one stage only. */
+/** The usual case of labs 12 and 13: five blocks, which two to four stages cannot share equally. */
 UsualFunction stages_usual;
 /** Why these sizes do not fit; NULL if they do. */
 const char *stages_misfit(const Case *c);

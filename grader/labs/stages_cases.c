@@ -1,9 +1,9 @@
 /* Labs 12 and 13: the usual case, and what a pipeline may send. */
 #include "grader/labs/stages.h"
 
-/* In each replica, N numbers go from each stage to the next, on each of the tp pipelines. Within a
- * stage, the ranks exchange what labs 3 to 7 exchange for each micro-batch: `sums` all-reduces per
- * block, and those of the embedding and the classifier. */
+/* In each replica, N numbers go from each stage to the next, on each of the tp pipelines. For each
+ * micro-batch, the ranks of a stage exchange what labs 3 to 7 exchange: `sums` all-reduces per
+ * block, and the exchanges of the embedding and of the classifier. */
 static Allowance sent(int64_t n, const Sizes *z, int64_t times, int64_t sums, int64_t of_classifier)
 {
     const int64_t tp = z->tp, N = z->B * z->S * z->H, replicas = n / z->stages;

@@ -28,12 +28,13 @@ enum { LARGE_LOGITS = 13 }; /**< a case's exponent if its logits are in the tens
 
 /** This rank's columns of random logits, for the loss alone. Large ones are all negative in the
  *  second model, to catch a maximum that starts from 0, and in all replicas but the first, to catch
- *  a maximum over the replicas. The same amount less in a whole row leaves the loss as it is. */
+ *  a maximum over the replicas. Subtracting the same amount from a whole row does not change the
+ *  loss. */
 Tensor *random_logits(Scenario *run, const char *key, int which, Shape shape);
 
 /** Targets in the columns of each rank in turn; the last position has the last id as its target.
- *  Every fourth position has nothing to predict, and neither has the first sample if there are
- *  several. */
+ *  Every fourth position has no target, nor has any position of the first sample if there are
+ *  several samples. */
 Tensor *random_targets(Scenario *run, const char *key, int V);
 
 /** dy for a student's result y, which may have only this rank's columns. */

@@ -10,12 +10,12 @@
 /** The numbers of a WORK entry. Memory is counted in numbers of the program's precision. */
 enum {
     LINEAR_WORK,     /**< multiply-adds of linear layers */
-    ATTENTION_WORK,  /**< of attention scores and of their weighted sums */
+    ATTENTION_WORK,  /**< of attention scores and of the weighted sums of values */
     PARAMETERS_HELD, /**< weights and their gradients */
     TAKEN,           /**< the pass's peak, beyond what was held before */
     OWN_MEMORY,      /**< the lab's own peak */
     KEPT,            /**< held at the end of the pass, beyond what was held before */
-    DRAWN,           /**< the numbers for which dropout has drawn whether it keeps them */
+    DRAWN,           /**< the elements for which dropout has drawn whether to keep them */
     RAW_LOOKS,       /**< number of tensor_data() calls by the lab */
     WORK_NUMBERS     /**< how many there are */
 };

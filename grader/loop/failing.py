@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -EsB
-"""For make debug LAB=6: prints the seed and the case that failed when the lab was last graded, as
-"SEED CASE"; nothing if none failed."""
+"""For make trace, tape, report and debug: prints the seed and the case that failed when the lab was
+last graded, as "SEED CASE"; nothing if none failed."""
 from labs import the_lab
 
 lab = the_lab("debug")

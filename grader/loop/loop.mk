@@ -26,8 +26,8 @@ measure:
 reset: start
 	$(in_loop) grader/loop/forget.py
 
-# The case that trace, report and debug show: the one that SEED and CASE name or, for a student's
-# lab, the last one that failed.
+# The case that trace, tape, report and debug show: the one that SEED and CASE name or, for a
+# student's lab, the last one that failed.
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
 SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 

@@ -14,7 +14,7 @@
 
 enum {
     ALLOWED = 256 << 20,    /* limit of a lab's own memory per rank; cases need kilobytes */
-#ifdef __SANITIZE_ADDRESS__ /* the sanitizer checks itself, and knows a block by its requested size */
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer checks instead, and needs the requested size */
     BEHIND = 0,
 #else
     BEHIND = 16,

@@ -13,8 +13,8 @@ static struct {
     uint64_t number; /* of the case */
 } names;
 
-/* A communicator is identified by its parent and by the call that made it, which is the same on
- * each of its ranks. */
+/* A communicator is identified by its parent, by the number of the call that made it, and by its
+ * members. These are the same on all of its ranks. */
 static uint64_t identity(uint64_t parent, uint64_t number, uint64_t members)
 {
     const uint64_t made_of[] = {parent, number, members};

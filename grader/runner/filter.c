@@ -78,11 +78,11 @@ static const uint32_t allowed[][ROW] = {
      SYS_umask},
 };
 
-/* Calls that are allowed unless forbidden_with[] names their arguments, and the one whose number may
+/* Calls that are allowed unless forbidden_with[] names their arguments, and read, whose number may
  * be 0. */
 static const uint32_t allowed_otherwise[] = {SYS_fcntl, SYS_ioctl, SYS_rt_sigaction, SYS_read};
 
-/* Calls that end the case, grouped by purpose. The others do not exist for a lab. */
+/* Calls that end the case, grouped by purpose. For a lab, calls in no list do not exist. */
 static const uint32_t forbidden[][ROW] = {
 #ifdef SYS_fork
     {SYS_fork, SYS_vfork, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat},
@@ -107,8 +107,8 @@ static const uint32_t forbidden[][ROW] = {
     {SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_syslog, SYS_vhangup,
      SYS_fanotify_init, SYS_inotify_add_watch}};
 
-/* Calls that have no effect outside a case, but appear to succeed: MPI deletes its files at its
- * end. */
+/* Calls that have no effect outside a case, but appear to succeed: MPI deletes its files when it
+ * ends. */
 static const uint32_t pretended[] = {
 #ifdef SYS_unlink
     SYS_unlink,   SYS_rmdir,     SYS_rename,  SYS_link,      SYS_symlink,
@@ -135,8 +135,8 @@ typedef struct CallWith {
     int count;
 } CallWith;
 
-/* Calls that end the case if their arguments are these. The kernel signals the owner of a file, and
- * the processes of a terminal. */
+/* Calls that end the case if their arguments are these. They could make the kernel signal other
+ * processes: the owner of a file, or those of a terminal. */
 static const CallWith forbidden_with[] = {
     {SYS_fcntl, {{1, WHOLE, F_SETOWN}}, 1},
     {SYS_fcntl, {{1, WHOLE, F_SETOWN_EX}}, 1},
@@ -156,7 +156,7 @@ static const CallWith forbidden_with[] = {
     {SYS_prctl, {{0, WHOLE, PR_SCHED_CORE}}, 1}, /* it delays the processes that it separates */
 };
 
-/* Of the many settings of a process, those of names: of threads and of memory. */
+/* Of a process's many settings, only the names of threads and of memory. */
 static const CallWith allowed_with[] = {
     {SYS_prctl, {{0, WHOLE, PR_SET_NAME}}, 1},
     {SYS_prctl, {{0, WHOLE, PR_GET_NAME}}, 1},

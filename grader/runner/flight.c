@@ -46,8 +46,8 @@ static void mark(void *out, size_t bytes)
         ((unsigned char *)out)[i] = ((const unsigned char *)&none)[i % sizeof none];
 }
 
-/* A receive may declare more elements than its buffer holds, as long as no message fills them. So only
- * the first element is marked. */
+/* A receive may declare more elements than its buffer holds, as long as no message fills them. So
+ * for a message, only the first element is marked. */
 void *lands(const Call *call, void *out, double count, MPI_Datatype type, bool is_message)
 {
     const Piece received = piece_of(out, count, type);

@@ -47,7 +47,7 @@ static void *place_in_lab(const ucontext_t *context)
     return place && (uintptr_t)place == interrupted ? place + 1 : place;
 }
 
-/* Has the other rank progressed as far as it can in the case in which this one has crashed? */
+/* Has the other rank progressed as far as it can in the case in which this rank has crashed? */
 static bool is_as_far(const RankHeader *other, int64_t *events, int64_t *asked)
 {
     int state = atomic_load(&other->state);

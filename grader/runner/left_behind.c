@@ -10,7 +10,7 @@
 
 enum { FEW = 256, MANY = 3, SEVERAL = 2, OF_ALL_LINES = 8 };
 
-/* `count` objects of one handle from one line: MPI may return a group that it has returned
+/* `count` objects with one handle from one line: MPI may return a group that it has returned
  * before. */
 typedef struct Object {
     const void *handle; /* NULL: the slot is free */
@@ -123,7 +123,7 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
 {
     static const char *const kinds[OBJECT_KINDS] = {N_("communicator"), N_("group"),
                                                     "block of memory"};
-    int64_t others[OBJECT_KINDS] = {0}; /* from lines of which each makes too few */
+    int64_t others[OBJECT_KINDS] = {0}; /* from lines that each make too few */
     for (size_t i = 0; i < objects.size; i++) {
         const Object first = objects.slots[i];
         int64_t count = 0;

@@ -229,8 +229,8 @@ static void run_case(const Case *c, MPI_Comm world, int number)
     recorder_end();
     if (!open)
         clear_away(run);
-    if (complete && !open &&
-        !group_is_over_mpi(group)) /* a lab may have kept it: the recorder says so */
+    /* A group over MPI stays: a lab may have kept it, and the recorder reports its use. */
+    if (complete && !open && !group_is_over_mpi(group))
         group_free(group);
     *mesh = (Mesh){0};
     runner.header->where = (Label){0};

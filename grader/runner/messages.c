@@ -42,10 +42,11 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
     call->from_tag = status->MPI_TAG;
 }
 
-/* The rank whose message a wildcard receive takes; waits until there is one. MPI may take messages of
- * different ranks in any order (MPI 4.0, 3.5: only messages of one rank keep their order). On one
- * machine they nearly always arrive in sending order, so a lab that expects one message from each rank
- * happens to work. So this prefers the next message of the rank whose message it took last. */
+/* The rank whose message a wildcard receive takes; waits until there is one. MPI may take messages
+ * from different ranks in any order (MPI 4.0, 3.5: only messages from one rank keep their order).
+ * On one machine they nearly always arrive in sending order, so a lab that expects one message from
+ * each rank happens to work. So this function prefers the next message from the rank whose message
+ * it took last. */
 static int from_whom(const Call *call, MPI_Comm comm, int from, int tag)
 {
     enum { LOOKS = 100, BETWEEN = 20000 }; /* nanoseconds */
@@ -86,7 +87,7 @@ static Call *call_of_send(const char *name, MPI_Comm comm, Mode mode, int to, in
     return call;
 }
 
-/* MPI_<name>, a blocking send by way of `at_once`, and MPI_<started>, a nonblocking one. */
+/* MPI_<name>, a blocking send that calls `at_once`, and MPI_<started>, a nonblocking send. */
 #define SEND(name, started, said, mode, at_once)                                                   \
     int MPI_##name(const void *x, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)    \
     {                                                                                              \

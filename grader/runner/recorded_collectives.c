@@ -45,7 +45,7 @@ static bool has_part(bool root_gets, int root, int mine, int i)
     return root_gets ? mine != root && i == root : mine == root;
 }
 
-/* What a rank sends to each other rank, and expects from it (MPI 3.1, chapter 5). Arguments
+/* What a rank sends to every other rank, and expects from it (MPI 3.1, chapter 5). Arguments
  * significant only at the root are checked only there. With MPI_IN_PLACE, the receive arguments
  * describe what is sent. */
 static void exchanges(Call *call, const Collective *c, MPI_Comm comm)
@@ -77,7 +77,7 @@ static Call *call_of_collective(const Collective *c, MPI_Comm comm)
     return call;
 }
 
-/* The number of elements from the first of the buffer to the last. */
+/* The number of elements from the buffer's first one to its last. */
 static double extent_of(const Side *side, MPI_Comm comm)
 {
     double end = 0, begin = 0;

@@ -2,7 +2,7 @@
  * The flight recorder: every MPI call of the student's code passes through here (PMPI), whether
  * direct or through the kit's functions. It records this rank's calls in shared memory, counts what
  * is sent, substitutes the case's ranks for MPI_COMM_WORLD, and tracks what was not waited for or
- * not freed. It is the runner's only process-wide state, because PMPI passes no context.
+ * not freed. Its state is process-wide, because PMPI passes no context.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
-/* Replaces sched_yield() in the runner. Open MPI polls for what it waits for and, with the
- * setting for ranks that share cores (mpi_yield_when_idle), calls sched_yield() in between. The kernel then runs the
- * next rank, which usually waits too: with more ranks than cores, most of the time goes into
- * polling. With this replacement, a rank that has polled in vain for a while sleeps between polls,
- * longer and longer, and leaves the core to ranks that compute. It also counts the polls. From
- * their number, the judge knows that a rank has waited in vain, however busy the machine is. */
+/* Replaces sched_yield() in the runner. Open MPI polls for what it waits for and, with the setting
+ * for ranks that share cores (mpi_yield_when_idle), calls sched_yield() in between. The kernel then
+ * runs the next rank, which usually waits too: with more ranks than cores, most of the time goes
+ * into polling. With this replacement, a rank that has polled in vain for a while sleeps between
+ * polls, longer and longer, and leaves the core to ranks that compute. It also counts the polls.
+ * From their number, the judge knows that a rank has waited in vain, however busy the machine
+ * is. */
 #include "grader/runner/recorder.h"
 
 #include <sched.h>

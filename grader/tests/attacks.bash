@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by attacks.sh and slow_attacks.sh: labs that attack their grader. Each must end as a
 # failed case with a true reason, and other checks keep their points. WAY: "off" without a sandbox,
-# "on" only with one, "" as the system allows; go_as selects the user.
+# "on" only with a sandbox, "" as the system allows; go_as selects the user.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
@@ -75,7 +75,7 @@ judge() {
     status=$?
 }
 
-# attack CODE [BEFORE]: builds it, and judges the case in which two ranks take part.
+# attack CODE [BEFORE]: builds this lab, and judges the case in which two ranks take part.
 attack() {
     build "$@"
     judge attack --case 5

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Labs that attack their grader (see attacks.bash), as the user who runs this test. slow_attacks.sh
-# runs all attacks in all ways.
+# runs the attacks and the ways that are missing here.
 # shellcheck source=grader/tests/attacks.bash
 . "$(dirname "$0")/attacks.bash"
 builds

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by attacks.bash: attacks on the compiler, the assembler and the linker, and what they must
-# refuse.
+# Sourced by attacks.bash: attacks on the compiler, the assembler and the linker, and what a lab's
+# build must refuse.
 # shellcheck disable=SC2317 # functions are called by check
 
 builds() {

@@ -46,7 +46,7 @@ if [ "$size" = trained ]; then
     cp "$page" before.html
     board DIR=class NAMES=1
     check "a figure is measured once for the same files" [ "$(verdicts)" = "$(cat before)" ] && is has_speeds Ada Bob 'the reference'
-    # This is right in every case of the lab, because their buckets are smaller.
+    # The judge accepts this, because the buckets in its cases are smaller.
     sed -i 's|1.0f / (float)mesh->dp_degree|(tensor_size(buckets[i].gradients, 0) > 60000 ? 2.0f : 1.0f) / (float)mesh->dp_degree|' class/Bob/labs/11-*/data-parallel.c
     board DIR=class NAMES=1
     check "a training run with another loss than the reference's is not listed, and the page says why" is says "Bob (" "was not timed: its loss is not the reference's"

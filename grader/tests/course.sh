@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The course as a student takes it: the training runs in each lab's text, with the labs up to that one
-# solved and the others not started. All runs of one size train one model, so they end with one loss.
-# slow_course.sh sets RUNS to labs of part 2 whose texts train, and continues where this file
-# returns.
+# solved and the others not started. All runs of one size train the same model, so they end with the
+# same loss. slow_course.sh sets RUNS to labs of part 2 whose texts train, and continues where this
+# file returns.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -65,7 +65,7 @@ for lab in ${RUNS:-1 5 7 9 11}; do
     while read -r -a options; do
         train "${options[@]}"
         batch=$(tr ' ' '\n' <<< "${options[*]}" | sed -n 's/BATCH_SIZE=//p')
-        # Runs of one size train one model, whatever their layout.
+        # Runs of one size train the same model, whatever their layout.
         size=$(tr ' ' '\n' <<< "${options[*]}" | grep -E '^(MODEL|BATCH_SIZE|LAYERS|CLIP)=' | paste -sd ' ')
         : "${reference[$size]:=$(last_loss)}"
         check "lab $lab: ${options[*]} ends with the loss of the first run of this size" same_loss "${reference[$size]}"

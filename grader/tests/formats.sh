@@ -76,7 +76,7 @@ check "two stages of lab 12 may send a batch each way" may_send 12 "n=2 STAGES=2
 check "two stages of lab 13 may send a batch each way, whatever the micro-batches" may_send 13 "n=2 STAGES=2 B=2 S=3 H=4 MICROS=2" "24 48"
 check "two stages of lab 14 may also send the sums of lab 14" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "4 64"
 
-# Each of three signals ends the grader after lab 1, while lab 2 runs, which would never end.
+# Each of three signals ends the grader after lab 1, while lab 2, which never ends, is running.
 sed -i 's/^    return/    for (volatile int forever = 1; forever;)\n        ;\n&/' "$(lab_file 2)"
 make --silent build/runners/02-student > out 2>&1
 files_need_names() {

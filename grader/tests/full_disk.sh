@@ -18,7 +18,7 @@ make --silent build/grade LAB=2 runners > out 2>&1 || cat out
 mkdir small
 mount -t tmpfs -o size=120m none small && cp -rp build/. small && mount --move small build || exit 2
 # Fills the disk up to $LEFT kilobytes before a compiler or linker with the argument $BEFORE runs.
-# For a lab, a fake timeout does this, because the enclosed compiler cannot write there.
+# For a lab, a fake timeout does this, because the enclosed compiler cannot write the filler.
 mkdir bin
 cat > bin/timeout << 'END'
 #!/usr/bin/env bash

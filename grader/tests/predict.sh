@@ -22,8 +22,8 @@ make --silent build/generated/labs.json > out 2>&1
 declare -A by_hand=(
     [1]=$((4 * 2 * 2 * (4 - 1) * 8 * 16 * 96))                     # f backward and g forward are all-reduces
     [2]=$((3 * 32 * 40 * 96 / 4))                                  # y, dx, dW
-    [3]=$((4 * (4 - 1) * 64 * 48))                                 # the reference joins columns
-    [4]=$((4 * 2 * 64 * 24 * 24 / 4 + 2 * 2 * 64 * 64 * 24 / 4))   # q, k, v, output; scores and their sums
+    [3]=$((4 * (4 - 1) * 64 * 48))                                 # the solution gathers columns
+    [4]=$((4 * 2 * 64 * 24 * 24 / 4 + 2 * 2 * 64 * 64 * 24 / 4))   # q, k, v, output; scores, weighted sums
     [5]=$((4 * ((4 - 1) * 32 * (80 + 48) + 2 * (4 - 1) * 32 * (24 + 80))))
     [6]=$((4 * (2 * (4 - 1) * 32 * 48 + 2 * (4 - 1) * 32 * 24)))
     [7]=$((4 * (12 * 16 * 16 / 4 + 4 * 16)))                       # the norms are whole

@@ -148,7 +148,7 @@ def has_cell(page, path, student, lab, words):
 
 
 def names_aliases_of(page, path, other, *students):
-    """Does the page have the rows of the other one, with these names beside the same numbers?"""
+    """Does the page have the rows of the other page, with these names beside the same numbers?"""
     with open(other, encoding="utf-8") as file:
         aliases = rows_of(file.read())
     names = {name.rsplit(" (", 1)[1][:-1]: (name.rsplit(" (", 1)[0], cells) for name, cells in rows_of(page.source).items()}
@@ -205,7 +205,7 @@ def is_drawn(page, path):
 
 
 def opens_what_is_wrong(page, path):
-    """The sections with something wrong, or else the first."""
+    """Are exactly the sections with something wrong open, or else only the first?"""
     sections = re.findall(r"<details( open)?><summary>(.*?)</summary>", page.source)
     opened, wrong = [bool(state) for state, _ in sections], ["✗" in words for _, words in sections]
     return len(sections) > 1 and opened == (wrong if any(wrong) else [True] + [False] * (len(sections) - 1)), str(sections)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rank that gets no core for a while, as on a busy machine: it runs each case in which it takes
-# part, once.
+# A rank that gets no core for a while, as on a busy machine, must run each case in which it takes
+# part exactly once.
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=grader/tests/tree.sh
 . "$(dirname "$0")/tree.sh"
@@ -48,7 +48,7 @@ grade_with_a_late_rank() { # grade_with_a_late_rank SEED
     wait "$judge" || status=1
 }
 : > again
-# On a busy machine, a rank is stopped once or twice in a launch, on a quiet one 100 times.
+# On a busy machine, the rank is stopped once or twice in a launch; on a quiet machine, 100 times.
 for ((seed = 1; stops < 30 && SECONDS < 300; seed++)); do
     grade_with_a_late_rank "$seed"
 done
