@@ -114,7 +114,14 @@ def find_on_gpu(given):
     return found or fail("there is no PyTorch here that sees a GPU", "TORCH=python of an environment that has one")
 
 
-def step(python, sizes, layout, amp, vocabulary, where="cpu"):
+def on_cpu(pythons):
+    """{who: (its Python, where torch_twin.py runs)}: each version eager; since version 2, also
+    compiled."""
+    return {f"{version} {how}": (python, f"cpu-{how}") for version, python in pythons.items()
+            for how in ("eager", "compiled") if how == "eager" or not version.startswith("1.")}
+
+
+def step(python, sizes, layout, amp, vocabulary, where):
     """The output of torch_twin.py for one run."""
     ranks, tp, threads = layout
     return run(python, "torch_twin.py", threads, ranks, tp, *sizes, threads, vocabulary, amp, where)

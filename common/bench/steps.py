@@ -217,17 +217,19 @@ def wanted(part, amps=AMPS):
 
 
 def measure(build, work, rounds, pythons, cases):
-    """{name: {who: [run, ...]}}, where who is "kit" or a version of PyTorch. The runs alternate.
+    """{name: {who: [run, ...]}}, where who is "kit" or a version of PyTorch, eager or compiled. The
+    runs alternate.
 
     @param pythons by version
     @param cases the result of wanted()"""
-    found = {name: {who: [] for who in ("kit", *pythons)} for name in cases}
+    others = peers.on_cpu(pythons)
+    found = {name: {who: [] for who in ("kit", *others)} for name in cases}
     for turn in range(rounds):
         for name, (model, layout, amp) in cases.items():
             progress(f"round {turn + 1} of {rounds}: {name}")
             found[name]["kit"].append(run_kit(build, work, model, layout, amp))
-            for version, python in pythons.items():
-                found[name][version].append(peers.step(python, MODELS[model], LAYOUTS[layout], amp, VOCABULARY))
+            for who, (python, where) in others.items():
+                found[name][who].append(peers.step(python, MODELS[model], LAYOUTS[layout], amp, VOCABULARY, where))
     progress("")
     return found
 
@@ -263,14 +265,16 @@ def step_row(name, runs, peak):
     return row
 
 
-def against_torch(row, runs, version):
-    """A line of the table: times, their ratio, memory, each with its target."""
-    other = Row("step", f"{row.name}, PyTorch {version}", "ms", times(runs[version]))
-    ratio, aim = other.median() / row.median(), aims.ratio(row.name, version)
-    mine, its = megabytes(runs["kit"]), megabytes(runs[version])
-    return other, [row.name, version, number(other.best()), number(other.median()), number(row.best()), number(row.median()),
+def against_torch(row, runs, who):
+    """A line of the table: times, their ratio, memory, each with its target.
+
+    @param who a version of PyTorch, eager or compiled"""
+    other = Row("step", f"{row.name}, PyTorch {who}", "ms", times(runs[who]))
+    ratio, aim = other.median() / row.median(), aims.ratio(row.name, who)
+    mine, its = megabytes(runs["kit"]), megabytes(runs[who])
+    return other, [row.name, who, number(other.best()), number(other.median()), number(row.best()), number(row.median()),
                    f"{other.best() / row.best():.2f}", f"{ratio:.2f}", aim or "", aims.judged(aim is None or ratio > aim),
-                   number(its), number(megabytes(runs[version], "imported_bytes")), number(mine), aims.judged(mine < its)]
+                   number(its), number(megabytes(runs[who], "imported_bytes")), number(mine), aims.judged(mine < its)]
 
 
 def show_aims(rows, found, peak):
@@ -295,7 +299,7 @@ def show_steps(found, peak):
     mine = {name: step_row(name, runs, peak) for name, runs in found.items()}
     show(f"training step; the peak of a core in single precision is {number(peak)} GFLOP/s", mine.values(), "ranks", "tokens/s",
          "of the peak", "peak MB per rank", "of tensors")
-    compared = [against_torch(mine[name], runs, version) for name, runs in found.items() for version in list(runs)[1:]]
+    compared = [against_torch(mine[name], runs, who) for name, runs in found.items() for who in list(runs)[1:]]
     if compared:
         table("against PyTorch, in alternating runs: ms per step, ratios of them, MB per rank",
               ["", "PyTorch", "its best", "median", "the kit's", "median", "ratio", "median", "target", "", "its MB", "imported", "the kit's",

@@ -2,7 +2,7 @@
 """The training step of the kit's BERT in PyTorch, with the same sizes, layouts and optimiser, for
 `make bench VS=torch`.
 
-    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|tf32|bf16|fp16 cpu|cuda-eager|cuda-compiled
+    torch_twin.py RANKS TP LAYERS HIDDEN HEADS SEQ BATCH STEPS THREADS VOCABULARY off|tf32|bf16|fp16 cpu-eager|cpu-compiled|cuda-eager|cuda-compiled
 
 Prints one JSON object: the seconds of each step on rank 0, the largest resident memory of a rank,
 its resident memory after importing PyTorch and, on a GPU (one rank), the peak memory of its

@@ -145,18 +145,20 @@ with unittest.mock.patch.object(steps, "run_kit", lambda *_: next(turns)), conte
     steps.show_profiles(runs)
 peer = lines_of(said.getvalue(), "against PyTorch")
 check("PyTorch's ratio is shown with its target, and marked as missed if it is below", all(words in " ".join(peer[key]) for key, words in {
-    ("2x128 serial", "1.13-fake"): "2.10 2.10 2.2 missed", ("2x128 serial", "2.99-fake"): "0.90 0.90 1 missed"}.items()), said.getvalue())
-check("a ratio without a target, or above it, is not marked", "missed" not in peer["2x128 dp2", "1.13-fake"] +
-      peer["base tp2", "1.13-fake"], said.getvalue())
-check("more memory than PyTorch's is marked as missed", peer["base tp2", "2.99-fake"].count("missed") == 2, said.getvalue())
+    ("2x128 serial", "1.13-fake eager"): "2.10 2.10 2.2 missed", ("2x128 serial", "2.99-fake compiled"): "0.90 0.90 1 missed"}.items()), said.getvalue())
+check("PyTorch runs eager and, from version 2 on, compiled", [who for model, who in peer if model == "base tp2"]
+      == ["1.13-fake eager", "2.99-fake eager", "2.99-fake compiled"], said.getvalue())
+check("a ratio without a target, or above it, is not marked", "missed" not in peer["2x128 dp2", "1.13-fake eager"] +
+      peer["base tp2", "1.13-fake eager"], said.getvalue())
+check("more memory than PyTorch's is marked as missed", peer["base tp2", "2.99-fake eager"].count("missed") == 2, said.getvalue())
 alone = {" ".join(key): line for key, line in lines_of(said.getvalue(), "targets of the step alone").items()}
 check("two ranks as fast as one miss their target", any("times as fast" in key and line[-1] == "missed" for key, line in alone.items())
       and any("MB per rank" in key and line[-1] != "missed" for key, line in alone.items()), said.getvalue())
 spent = list(lines_of(said.getvalue(), "where the time goes").values())
 check("each kind of work, waiting included, has its share of the fastest run's profile", ["base tp2", "12", *["16.7 %"] * 6, "-"] in spent, said.getvalue())
 check("with replicas, the exposed part of the reduction is shown", ["2x128 dp2", "12", *["16.7 %"] * 6, "2"] in spent, said.getvalue())
-check("rows with PyTorch's times and with the memory are stored", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake", "memory: base tp2, per rank"}
-      <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 4, [one.key() for one in kept_rows])
+check("rows with PyTorch's times and with the memory are stored", {"step: base tp2", "step: base tp2, PyTorch 1.13-fake eager", "memory: base tp2, per rank"}
+      <= {one.key() for one in kept_rows} and len(kept_rows) == 4 * 5, [one.key() for one in kept_rows])
 check("memory has a blur of one per cent", {one.section for one in kept_rows if one.blur == 0.01} == {"memory"}, [vars(one) for one in kept_rows])
 
 asked = []
@@ -195,12 +197,12 @@ check("a step is profiled, and its memory reported", len(run["seconds"]) == 4 an
       and {"linear", "attention", "optimiser", steps.WAITED, *steps.SENT} <= {one["what"] for one in run["profile"]}, run)
 for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python"):
     version, trouble = peers.version_of(python)
-    for amp in ("off", "bf16"):
-        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} takes the same steps on 2x2, AMP={amp}"
+    for amp, (_, where) in ((amp, other) for amp in ("off", "bf16") for other in peers.on_cpu({version or "2": python}).values()):
+        sentence = f"the PyTorch of {os.path.relpath(python, BUILD) if BUILD in python else python} takes the same steps on 2x2, {where}, AMP={amp}"
         if not version:
             print(f"skip - {sentence}: {trouble}")
             continue
-        its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY)
+        its = peers.step(python, steps.MODELS["tiny"], steps.LAYOUTS["2x2"], amp, steps.VOCABULARY, where)
         check(sentence, its["torch"] == version and len(its["seconds"]) == 4 and its["resident_bytes"] >= its["imported_bytes"] > 1e7, its)
 # A small LLaMA on the padded vocabulary of 32,000 tokens.
 small = {"LLAMA": (2, 32, 2, 32), "SIZES": (2, 32, 2, 32, stories.ROWS), "CURVE": (2, 32, 2, 32, 2)}
