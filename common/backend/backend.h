@@ -82,8 +82,8 @@ void backend_memory_free(void *memory, MemoryKind kind);
  *  their arguments. */
 void backend_wait(void);
 
-/** Makes every kernel call wait for its kernel (`always`), or not. Set while a lab holds a pointer
- *  to a tensor's numbers. */
+/** If `always`, every kernel call waits for its kernel. The kit sets this while a lab holds a
+ *  pointer to a tensor's numbers. */
 void backend_wait_always(bool always);
 
 /** Returns the host's address of this memory, or NULL if the host cannot access it. */
@@ -208,10 +208,10 @@ void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
                             real *dtable);
 
-/** Finds the rows of x [rows,columns] that are not all zeros; writes their numbers, in order, to
+/** Finds the rows of x [rows,columns] that are not all zeros; writes their indices, in order, to
  *  index [rows].
- *  @return how many; or `rows`, with index not set, if nearly all rows are in use or skipping the
- *  others gains nothing */
+ *  @return how many; or `rows`, with the contents of index undefined, if so few rows are zeros that
+ *  skipping them gains nothing */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
 
 /* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
@@ -316,7 +316,7 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs one of them; dy is NULL unless it is GELU_DROPOUT_BACKWARD. */
+/** Runs `operation`. dy is NULL unless the operation is GELU_DROPOUT_BACKWARD. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                     const uint32_t *kept, const real *dy, const real *x, real *y);
 

@@ -35,8 +35,8 @@ __device__ static void stream_keys(const Shape &shape, const Head &head, int64_t
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
 
-/* A lane's state for its two rows: the highest score so far, and its share of the sum of
- * exponentials. */
+/* A lane's state for one of its two rows: the highest score so far, and the lane's share of the sum
+ * of exponentials. */
 struct Running {
     float most, sum;
 };

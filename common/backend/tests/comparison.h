@@ -82,7 +82,7 @@ static inline void free_twins(Comparison *comparison)
     }
 }
 
-/** Calls the kernel of the reference backend on `number`, or that of the backend on `single`. */
+/** Calls the kernel of the reference backend on `number`, or the tested kernel on `single`. */
 typedef void Call(const Comparison *comparison, bool reference);
 
 static inline void run(Comparison *comparison, Call *call, bool reference)
