@@ -4,7 +4,8 @@
  *     CSV ──> reviews ──Tokenizer──> ids ──> token cache (mmap) ──> batches [B,S] with sample numbers
  *
  * In shapes: B is the batch size, S the sequence length (SEQ), `rows` the number of rows of the
- * data set. */
+ * data set.
+ */
 #pragma once
 
 #include <stddef.h>

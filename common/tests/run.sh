@@ -14,7 +14,7 @@
 # mpirun. Programs in ON_GPU and OVER_NCCL also run on the emulated GPU, with sanitizers only if
 # slow or GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER
 # check the first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off
-# none. Both kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
+# none. Scripts and programs print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
 # program ends with its plan, 1..N. A test that dies, prints nothing or prints a Python traceback
 # has failed.
 set -uo pipefail

@@ -91,8 +91,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows);
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
-/** Writes the hint for a run whose numbers are no longer finite, which names the last checkpoint,
- *  to `text` [HINT_SIZE]. @return text */
+/** Writes to `text` [HINT_SIZE] the hint for a run whose numbers are no longer finite; the hint
+ *  names the last checkpoint. @return text */
 const char *hint_on_divergence(const Trainer *t, char *text);
 enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, with its terminator */
 

@@ -23,7 +23,7 @@ static int64_t rows_of_tile(const AttentionShape *shape)
 }
 
 /** The scores of some queries of a head. Row r sees the keys 0..end + r·step - 1 that the mask
- * shows. */
+ *  shows. */
 typedef struct Tile {
     int64_t rows, keys, end, step;
     const int32_t *mask;

@@ -13,7 +13,8 @@
  * EMULATED_MEMORY MiB each (default 1024). EMULATED_MIXED=1 makes the odd ones a different type.
  * With EMULATED_TAKEN=1, another process has taken the last rank's GPU. EMULATED_DRIVER is the
  * driver's version (default 13000; 0: no driver). A process has at most EMULATED_EVENTS events and
- * EMULATED_PINNED pieces of pinned memory (default: no limit). */
+ * EMULATED_PINNED pieces of pinned memory (default: no limit).
+ */
 #pragma once
 
 #include <cmath>
