@@ -16,7 +16,7 @@
 
 /** Trains as `config` says, on all ranks of `world`; rank 0 reports. Collective. Checks `stop`
  *  after each step: if it is set on any rank, all ranks end after that step.
- *  @return false with `problem`, the same on every rank, on bad input */
+ *  @return false with `problem`, the same on every rank, on bad input or if the run fails */
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem);
 
 /** The state of a run. */

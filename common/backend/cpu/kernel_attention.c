@@ -113,7 +113,7 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
-/** The rows from `offset` on. */
+/** The part of the matrix from number `offset` on. */
 static MatrixPart from(MatrixPart matrix, int64_t offset)
 {
     if (matrix.numbers)
