@@ -126,9 +126,9 @@ typedef enum Precision {
 
 /** Layers with fewer multiply-adds stay in FP32, because rounding their matrices takes longer than
  *  it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
- *  take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39
- *  µs. The choice depends on the size alone, so it is the same in every run. FP16 has the same
- *  limit. */
+ *  multiply-adds take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³
+ *  take 63 and 39 µs. The choice depends on the size alone, so it is the same in every run. FP16
+ *  has the same limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */
@@ -148,8 +148,8 @@ static inline bool precision_is_16_bits(Precision precision)
  *  the kernels whose names end in _16, which take rounded matrices: the caller calls those instead
  *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's H, or
  *  0 if unknown: for wide models, another library may be faster.
- *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
- *  products */
+ *  @return true; or false with `problem` if this machine has no such products: they then stay in
+ *  FP32 */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
 /** The precision that backend_set_products() has set. */

@@ -62,8 +62,8 @@ $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(
 $(BUILD)/libbalise-emulated.a: $(ON_HOST) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES))
 $(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) \
     $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
-# Lazy binding: if the NCCL at run time lacks a function, common/comm/nccl reports that before it
-# would call the function.
+# Lazy binding: if the NCCL at run time lacks a function, common/comm/nccl reports that, and does
+# not call the function.
 LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) \
     -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME, three at a time, plus those
 # that mostly wait. With gpu, runs those that can run on a GPU with BACKEND, two at a time. Reports
-# a line per test with its seconds and CPU seconds, details of failures, and the reason of each
+# a line per test with its seconds and CPU seconds, details of failures, and the reason for each
 # skip. The end repeats the failures and lists the ten slowest tests. The output of each test stays
 # in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #

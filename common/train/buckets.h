@@ -35,7 +35,7 @@ void bucket_hold(Bucket *bucket, Tensor *gradients);
 /* ---- rows of a table in use ---- */
 
 /** Reduces only the used rows of an embedding table's gradient. A step touches few rows; those that
- *  any replica has touched are moved to the front, and only they are summed over the replicas. The
+ *  any replica has touched are moved to the front, and only these are summed over the replicas. The
  *  sum is the same, because all other rows are zero everywhere. */
 typedef struct TableRows TableRows;
 

@@ -146,10 +146,10 @@ void map_report(const Mesh *mesh, bool show);
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
  *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at
- *  another (with AVERAGE, only with SGD). Sampler and dropout are keyed by seed and step, so a
- *  checkpoint has no random state: only weights, the optimiser's state, the loss scale, the epoch's
- *  sums and the step. The functions of this section, except checkpoint_describe(), are collective,
- *  and succeed or fail on all ranks with the same problem. */
+ *  another (with AVERAGE, this holds only with SGD). Sampler and dropout are keyed by seed and
+ *  step, so a checkpoint has no random state: only weights, the optimiser's state, the loss scale,
+ *  the epoch's sums and the step. The functions of this section, except checkpoint_describe(), are
+ *  collective, and succeed or fail on all ranks with the same problem. */
 bool checkpoint_prepare(Trainer *t, Problem *problem);
 
 /** Reads weights and the optimiser's state and sets the step, if there is something to resume from.

@@ -63,8 +63,8 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
 #define IN_PARALLEL(parts) _Pragma("omp parallel for num_threads(parts) if (parts > 1)")
 
 /** FOR_PARTS(work, count, unit) statement: runs the statement for the items [begin, end) of each
- * part of `count`. Each thread takes a part. The number of threads depends on `work`, in
- * numbers. */
+ * part of `count`. Each thread takes a part. `work`, in numbers, determines how many threads
+ * there are. */
 #define FOR_PARTS(work, count, unit)                                                               \
     const int parts = threads_for(work);                                                           \
     IN_PARALLEL(parts)                                                                             \

@@ -150,8 +150,8 @@ typedef struct Head {
     const int32_t *mask;
 } Head;
 
-/* In bf16, the numbers of keys and queries are rounded up to a multiple of this, at most to all of
- * them: oneDNN prepares a product for each size, so there should be few. */
+/* In bf16, the numbers of keys and queries are rounded up to a multiple of this, but not beyond
+ * all of them: oneDNN prepares a product for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
 /* Each product rounds a tile of scores. Attention stays in FP32 if a product has fewer

@@ -15,7 +15,7 @@
  *  is the same in every run. */
 enum { LARGE = 256, LEAST = 1 << 17, MANY_ROWS = 1024, FEW_COLUMNS = 512 };
 
-/** Process-wide, like the number of threads: kernels do not take it as an argument. */
+/** Process-wide, like the number of threads: kernels do not take these as arguments. */
 static const OneDnn *in_bf16, *in_single;
 static Bf16Support support;
 

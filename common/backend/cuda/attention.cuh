@@ -51,7 +51,7 @@ bool attention_fits(const AttentionShape *shape, const int32_t **mask);
 /* The rows of a head in q and y, or in k and v: `count` rows, `width` numbers apart. */
 typedef struct Rows {
     int64_t count, first, width;
-    const int32_t *shown; /* [count]; NULL: all are */
+    const int32_t *shown; /* [count]; NULL: all are shown */
 } Rows;
 
 __device__ static bool is_there(const Rows &rows, int64_t position)

@@ -9,8 +9,8 @@
 
 #include "base/real.h"
 
-/** Process-wide, because kernels do not take it as an argument: the judge sets it for whole
- *  runs. */
+/** Is the rounding mode on? Process-wide, because kernels do not take it as an argument: the judge
+ *  sets it for whole runs. */
 extern bool reference_rounds;
 
 /** Rounds x to the current precision. For + - * / and sqrt of two floats, computing in double and
