@@ -11,8 +11,8 @@
 /** From LEAST multiply-adds on, oneDNN in single precision multiplies faster than OpenBLAS, except
  *  for the gradient of a weight with many rows and few columns (a layer from 256 to 1,024, for
  *  example). Loading oneDNN takes 26 ms, so in single precision only models at least LARGE wide use
- *  it, and only with AVX-512, because only that was measured. On one machine, the choice depends on sizes alone, so it
- *  is the same in every run. */
+ *  it, and only with AVX-512, because only that was measured. On one machine, the choice depends on
+ *  sizes alone, so it is the same in every run. */
 enum { LARGE = 256, LEAST = 1 << 17, MANY_ROWS = 1024, FEW_COLUMNS = 512 };
 
 /** Process-wide, like the number of threads: kernels do not take these as arguments. */
