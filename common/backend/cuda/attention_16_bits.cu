@@ -1,7 +1,7 @@
 /* Attention on tensor cores, with products in 16 bits: tiles of 64 queries against tiles of keys
  * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
  * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
- * soft-max and sums are in single precision. The kernels round the exponentials (forward) or
+ * softmax and sums are in single precision. The kernels round the exponentials (forward) or
  * probabilities (backward), and the gradient of the scores; q, k, v and dy are rounded already. */
 #include "backend/cuda/attention_rows_16_bits.cuh"
 

@@ -13,7 +13,7 @@
  *  sets it for whole runs. */
 extern bool reference_rounds;
 
-/** Rounds x to the current precision. For + - * / and sqrt of two floats, computing in double and
+/** Rounds x to the current precision. For + - * / and sqrt of floats, computing in double and
  * rounding to float gives the single-precision result: 53 bits are more than twice 24. */
 static inline real rounded(real x)
 {
