@@ -7,7 +7,8 @@
 
 THIS := $(strip $(MAKEFILE_LIST))
 BUILD ?= build
-# The files *.d name what is built as BUILD does: one name for one file, wherever make was started.
+# Makes BUILD relative to this folder if it is inside, so that each built file has one name in the
+# *.d files, wherever make was started.
 $(if $(findstring $(CURDIR)/,$(BUILD)),$(eval override BUILD := $$(subst $$(CURDIR)/,,$$(BUILD))))
 $(firstword $(CURDIR))/%: % ;
 CC = gcc
@@ -66,7 +67,7 @@ COMPILED =
 tell_progress = $(if $(ON_TERMINAL),$(if $(LACKED),)$(eval COMPILED += \
                     x)common/setup/progress.sh $(words $(COMPILED)) $(LACKED);)
 
-# After a command: if it failed, removes what it left behind, an older object too, and reports a full disk.
+# After a command: if it failed, removes its output, even an older object, and reports a full disk.
 or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD)); }
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ include grader/loop/loop.mk
 include grader/gradebook/gradebook.mk
 -include $(wildcard grader/tests.mk)
 
-# The compile commands of each file, for clangd, which looks for this file in build/.
+# The compile commands of each file, for clangd, which looks for them in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(filter %.c,$(RUNTIME)) $(JUDGE) $(SCENARIOS) $(RUNNER)
 UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-ipa-icf -fno-diagnostics-show-caret -fopenmp

@@ -15,7 +15,7 @@ imdb_url=${IMDB_URL:-https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.ta
 imdb_md5=${IMDB_MD5:-7c2ac02c03563afcf9b574c7e56c153a}
 vocabulary_url=${VOCABULARY_URL:-https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt}
 vocabulary_sha256=${VOCABULARY_SHA256:-07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3}
-# Lines of a file, its sum and its address.
+# Each line has a file, its checksum and its address.
 gpt2=https://openaipublic.blob.core.windows.net/gpt-2/encodings/main
 stories=${STORIES:-}
 [ -n "$stories" ] || stories="
@@ -53,7 +53,7 @@ fetch() { # url, file, program, sum
     mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be created')" \
         "$(say 'name a writable folder')" "$(dirname "$2")"
     tell 'downloading %s' "$1"
-    # If a finished download was interrupted before its renaming, no more bytes must be requested.
+    # If an earlier run was interrupted between download and renaming, no bytes are left to request.
     has_sum "$3" "$4" "$2.part" || resume "$1" "$2.part"
     if ! has_sum "$3" "$4" "$2.part"; then
         rm -f "$2.part"

@@ -14,7 +14,7 @@ start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n)))
 # What grader/stack.py reports about the requested stack, such as whose labs it uses. Runs once,
 # when first needed.
 STACKED = $(call answer,STACKED,grader/stack.py $(call quoted,$(STACK)) $(call quoted,$(UPTO)))
-# The goals that may need it: neither grading nor what must work before Python is installed does.
+# The goals that may need it: not grading, and not goals that must work before Python is installed.
 TRAINS := $(filter-out grade runners trace tape report measure start $(NOT_BUILT),$(or $(GOALS),all))
 stack = $(patsubst $(1)=%,%,$(filter $(1)=%,$(STACKED)))
 author_of = $(call stack,author-$(1))

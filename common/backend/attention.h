@@ -75,7 +75,7 @@ bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
 #endif
 
 /** The same as the kernels above, with matrices that kernel_round() has rounded. Probabilities and
- *  the gradients of scores are rounded before they are multiplied. Scores, soft-max and sums stay
+ *  the gradients of scores are rounded before they are multiplied. Scores, softmax and sums stay
  *  in single precision. */
 void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
                                  const uint16_t *v, const int32_t *mask, real *y, real *highest,

@@ -82,8 +82,8 @@ void backend_memory_free(void *memory, MemoryKind kind);
  *  their arguments. */
 void backend_wait(void);
 
-/** Makes every kernel call wait for its kernel (`always`), or not. Set while a lab holds a pointer
- *  to a tensor's numbers. */
+/** If `always`, every kernel call waits for its kernel. The kit sets this while a lab holds a
+ *  pointer to a tensor's numbers. */
 void backend_wait_always(bool always);
 
 /** Returns the host's address of this memory, or NULL if the host cannot access it. */
@@ -126,9 +126,9 @@ typedef enum Precision {
 
 /** Layers with fewer multiply-adds stay in FP32, because rounding their matrices takes longer than
  *  it saves. Measured for the three products of a layer, on one core with avx512_bf16: 64³
- *  take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³ take 63 and 39
- *  µs. The choice depends on the size alone, so it is the same in every run. FP16 has the same
- *  limit. */
+ *  multiply-adds take 8.7 µs in FP32 and 11.2 µs in BF16; 128·64·64 take 15.4 and 16.5 µs; 128³
+ *  take 63 and 39 µs. The choice depends on the size alone, so it is the same in every run. FP16
+ *  has the same limit. */
 enum { BF16_LEAST = 1 << 19 };
 
 /** "off", "bf16", "fp16" or "tf32": the values of AMP. */
@@ -148,8 +148,8 @@ static inline bool precision_is_16_bits(Precision precision)
  *  the kernels whose names end in _16, which take rounded matrices: the caller calls those instead
  *  where is_in_16_bits() or kernel_attention_is_in_16_bits() says so. `width` is the model's H, or
  *  0 if unknown: for wide models, another library may be faster.
- *  @return true; or false with `problem`, in FP32 as before, if this machine has no such
- *  products */
+ *  @return true; or false with `problem` if this machine has no such products: they then stay in
+ *  FP32 */
 bool backend_set_products(Precision precision, int64_t width, Problem *problem);
 
 /** The precision that backend_set_products() has set. */
@@ -208,10 +208,10 @@ void kernel_lookup_forward_16(int64_t count, int64_t columns, const int32_t *ids
 void kernel_lookup_backward(int64_t count, int64_t columns, const int32_t *ids, const real *dy,
                             real *dtable);
 
-/** Finds the rows of x [rows,columns] that are not all zeros; writes their numbers, in order, to
+/** Finds the rows of x [rows,columns] that are not all zeros; writes their indices, in order, to
  *  index [rows].
- *  @return how many; or `rows`, with index not set, if nearly all rows are in use or skipping the
- *  others gains nothing */
+ *  @return how many; or `rows`, with the contents of index undefined, if so few rows are zeros that
+ *  skipping them gains nothing */
 int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t *index);
 
 /* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
@@ -316,7 +316,7 @@ typedef enum DropoutOperation {
     GELU_DROPOUT_BACKWARD, /**< y = gelu'(x) · kept · dy / (1 - probability) */
 } DropoutOperation;
 
-/** Runs one of them; dy is NULL unless it is GELU_DROPOUT_BACKWARD. */
+/** Runs `operation`. dy is NULL unless the operation is GELU_DROPOUT_BACKWARD. */
 void kernel_dropout(DropoutOperation operation, int64_t rows, int64_t columns, double probability,
                     const uint32_t *kept, const real *dy, const real *x, real *y);
 

@@ -1,7 +1,7 @@
 # Selects the kernels. BACKEND=cpu (the default); BACKEND=cuda: the kernels in
 # common/backend/cuda, compiled by nvcc; BACKEND=emulated: the same kernels on the host, for tests
 # (common/backend/tests/emulated_gpu). TRANSPORT=mpi (the default) or, on GPUs, nccl. Everything
-# else is compiled once: the linker selects (libbalise-*.a). Included by the Makefile.
+# else is compiled once: the linker selects the kernels (libbalise-*.a). Included by the Makefile.
 
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
@@ -15,7 +15,7 @@ OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
 LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 
 # all-major: code for each generation of GPUs that the toolkit knows; the driver compiles for later
-# ones. native: code for this machine's GPU only, which compiles in a quarter of the time. all: code
+# ones. native: code for this machine's GPU only; it compiles in a quarter of the time. all: code
 # for every GPU, and for later ones. The GPUs of a generation share the PTX of its first one,
 # because the sources distinguish only generations. nvcc's own -arch=all makes a PTX for each GPU,
 # and takes 50 % longer.
@@ -62,8 +62,8 @@ $(BUILD)/libbalise-cuda-nccl.a: $(WITHOUT_NCCL) $(call by_nvcc,$(GPU_SOURCES) $(
 $(BUILD)/libbalise-emulated.a: $(ON_HOST) $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES))
 $(BUILD)/libbalise-emulated-nccl.a: $(WITHOUT_NCCL) \
     $(call emulated,$(GPU_SOURCES) $(EMULATION_SOURCES) $(NCCL_SOURCES) $(EMULATION)/emulated_nccl.cc)
-# Lazy binding: if the NCCL at run time lacks a function, common/comm/nccl reports that before it
-# would call the function.
+# Lazy binding: if the NCCL at run time lacks a function, common/comm/nccl reports that, and does
+# not call the function.
 LIBS_cuda = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 $(if $(OVER_NCCL),-lnccl -Wl$(comma)-z$(comma)lazy) \
     -lcublas -lcudart_static -lstdc++ -ldl -lrt -lpthread
 LIBS_emulated = -lstdc++

@@ -11,7 +11,7 @@ static int64_t bytes_of(const HostView *view)
 
 /* A GPU's driver takes longer to allocate memory that both sides can access than to copy. So the
  * memory of closed views is kept, by powers of two, for the next step's views. The first bytes of
- * free memory link to the next. */
+ * a free block point to the next. */
 typedef struct Kept {
     struct Kept *next;
 } Kept;

@@ -1,9 +1,10 @@
 /** @file
- * Turns text into ids, and reviews or a long text into batches of them.
+ * Turns text into ids, and reviews or a long text into batches of ids.
  *
  *     CSV ──> reviews ──Tokenizer──> ids ──> token cache (mmap) ──> batches [B,S] with sample numbers
  *
- * In shapes: B is the batch, S the sequence (SEQ), `rows` the number of rows of the data set.
+ * In shapes: B is the batch size, S the sequence length (SEQ), `rows` the number of rows of the
+ * data set.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ typedef struct Tokenizer Tokenizer;
 /** The special tokens. */
 typedef enum SpecialToken {
     UNKNOWN_TOKEN,  /**< [UNK], `<unk>`: text that no pieces spell */
-    BEGIN_TOKEN,    /**< before a text: [CLS], `<s>`; GPT-2's `<|endoftext|>` also ends one */
+    BEGIN_TOKEN,    /**< before a text: [CLS], `<s>`; GPT-2's `<|endoftext|>` also ends a text */
     END_TOKEN,      /**< after a text: [SEP], `</s>`, `<|endoftext|>` */
     PAD_TOKEN,      /**< padding after a text: [PAD], `<pad>` */
     MASK_TOKEN,     /**< a hidden token, in BERT's pretraining: [MASK], `<mask>` */
@@ -39,8 +40,8 @@ typedef enum SpecialToken {
  *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` names
  *                   one of them
  *    SentencePiece  tokenizer.model
- *  @return NULL with `problem` if a file cannot be read, is damaged, or does not fit the other;
- *  otherwise a tokenizer that the caller frees with tokenizer_free */
+ *  @return NULL with `problem` if a file cannot be read, is damaged, or does not match the other
+ *  file; otherwise a tokenizer that the caller frees with tokenizer_free */
 Tokenizer *tokenizer_open(const char *path, Problem *problem);
 /** Frees a tokenizer. NULL is allowed. */
 void tokenizer_free(Tokenizer *tokenizer);

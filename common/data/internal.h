@@ -108,7 +108,7 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char 
 /** Two neighbours that become one symbol: a slot of a hash table. */
 typedef struct Merge {
     int32_t left, right; /**< ids; left is -1 in an empty slot */
-    int32_t rank;        /**< its place in the list of merges: lower ones come first */
+    int32_t rank;        /**< its place in the list of merges: lower ranks come first */
     int32_t id;          /**< id of the merged symbol */
 } Merge;
 

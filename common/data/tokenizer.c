@@ -161,7 +161,7 @@ static const char *const tokenizer_files[] = {"tokenizer.model", "vocab.json", "
 static const char *const vocabulary_files[] = {"vocab.json", "encoder.json", NULL};
 static const char *const merges_files[] = {"merges.txt", "vocab.bpe", NULL};
 
-/* The first of `names` in the folder [length bytes of `path`] that exists. @return its path, which
+/* The first of `names` that exists in the folder [length bytes of `path`]. @return its path, which
  * the caller frees; NULL if there is none */
 static char *first_of(const char *path, size_t length, const char *const *names)
 {
@@ -206,7 +206,7 @@ static FileKind kind_of(const FileBytes *file)
                                                                           : VOCABULARY_LINES;
 }
 
-/* Rejects what no tokenizer's text has: a zero byte, or the page of an error of a web server. */
+/* Rejects what no tokenizer's text has: a zero byte, or a web server's error page. */
 static bool check_text(const char *path, const FileBytes *file, Problem *problem)
 {
     static const char page[] = "<!doctype html";

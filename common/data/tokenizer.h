@@ -36,7 +36,7 @@ bool file_checksum(const char *path, const char *what, const char *hint, XXH128_
                    Problem *problem);
 
 /** Allocates memory, or ends the program with a message. Allocations in this folder are small
- *  compared with the files that it has read, so a caller could do nothing better. */
+ *  compared with the files already read, so a caller could do nothing better. */
 void *allocate(size_t bytes);
 /** Like allocate(), for realloc(). */
 void *reallocate(void *memory, size_t bytes);

@@ -133,7 +133,7 @@ static void add_character(Writer *writer, int32_t c)
         end_word(writer);
 }
 
-/* @return the length in bytes of the special token at the start of `text`, or 0 */
+/* Adds the special token at the start of `text`. @return its length in bytes; 0 if there is none */
 static int add_special(Writer *writer, const char *text, const char *end)
 {
     for (int special = 0; special < SPECIAL_TOKENS; special++) {
@@ -149,8 +149,8 @@ static int add_special(Writer *writer, const char *text, const char *end)
     return 0;
 }
 
-/* Lower-cases the letters and digits at the start of `text`, by table. @return their length in
- * bytes */
+/* Adds the letters and digits at the start of `text` to the word, lower-cased by table. @return
+ * their length in bytes */
 static int add_ascii_letters(Writer *writer, const char *text, const char *end)
 {
     const WordPiece *model = writer->model;

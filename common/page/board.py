@@ -46,7 +46,7 @@ class Board:
         return f"{submission['student'][:most and most - len(alias) - 3]} ({alias})" if self.names else alias
 
     def trusted(self, submission):
-        """Has its training been timed, and was it the reference's training?"""
+        """Has its training been timed, and did it reach the reference's loss?"""
         training = submission["training"]
         if not has_figure(training) or not has_figure(self.reference):
             return False

@@ -1,7 +1,8 @@
 "use strict";
-// A timeline, on a canvas: one row per rank or stage. data.timeline, data.schedule and data.cluster: kinds [[name,
-// colour, hatching]], names, marks [[begin, end, text]] and rows [{label, spans: [[begin, length,
-// kind, name, bytes or text]]}]; times in microseconds or, with `slots`, in slots.
+// A timeline, on a canvas: one row per rank or stage. data.timeline, data.schedule and
+// data.cluster: kinds [[name, colour, hatching]], names, marks [[begin, end, text]] and rows
+// [{label, spans: [[begin, length, kind, name, bytes or text]]}]; times in microseconds or, with
+// `slots`, in slots.
 const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const make = (tag, attributes = {}, ...children) => {
     const svg = ["svg", "rect", "path", "line", "text", "g", "title", "defs", "pattern"].includes(tag);

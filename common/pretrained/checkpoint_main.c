@@ -150,7 +150,7 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
-/* Writes a folder in Hugging Face's format instead. */
+/* Writes a folder in Hugging Face's format instead of one file. */
 static bool merge_hf(const char *folder, const char *out, Problem *problem)
 {
     SavedModel *saved = open_newest(folder, problem);

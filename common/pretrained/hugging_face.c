@@ -31,7 +31,7 @@ static void name_of(const Folder *folder, const HuggingFaceName *name, int block
              name->theirs);
 }
 
-/* Models converted from TensorFlow call weight and bias of a norm gamma and beta. */
+/* Models converted from TensorFlow call a norm's weight and bias gamma and beta. */
 static const SafeTensor *find_renamed(const Folder *folder, const char *text,
                                       const Safetensors **file)
 {

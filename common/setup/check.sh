@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check.sh: prints in one line why a make command cannot begin, or nothing if it can. The Makefile
 # passes variables: CURDIR, GOALS, SET (the names on the command line), EMPTY (those without a
-# value), STRAY (the names in the environment), DOLLAR (those that make would expand), LABS, HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the
-# settings.
+# value), STRAY (the names in the environment), DOLLAR (those whose value make would expand), LABS,
+# HANDOUT, BUILD, CC, MPI_LIBS, NVCC, NCCL and the settings.
 # check.sh --unknown NAME...: prints the names that are not settings.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
@@ -95,7 +95,7 @@ check_clean() {
             "$(say 'BUILD names the folder in which make builds: unset it for the default, build')"
 }
 
-# nearest WORD: the line of the input that is most similar to it.
+# nearest WORD: the word of the input that is most similar to WORD.
 nearest() {
     python3 -I -c 'import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.stdin.read().split(), 1))' "$1"
 }
@@ -207,8 +207,8 @@ check_taken() {
 }
 
 # Names the settings that come from the environment: a variable of another program may have the same
-# name. JOBS and those about the machine are meant to be there; the settings of a job are not read
-# from there.
+# name. JOBS and the settings about the machine are meant to be there; the settings of a job are
+# not read from there.
 tell_stray() {
     local name names='' taken=' '
     for name in $GOALS; do taken+="$(settings_of "$name" | paste -sd ' ') "; done

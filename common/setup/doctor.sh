@@ -129,7 +129,7 @@ dependency_row() {
     fi
 }
 
-# package_list GROUP: a group's packages in a few lines. A package that the labs lack has its row.
+# package_list GROUP: a group's packages in a few lines. Each missing package of the labs has a row.
 package_list() {
     local i there=() lacking=() count=0 text
     for i in "${!package[@]}"; do

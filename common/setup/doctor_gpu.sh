@@ -161,7 +161,7 @@ gpu_status() {
     awk 'NR > 1 && NF { found = 1; print } NR > 1 && !NF && found { exit }' "${setup_folder:?}/../backend/cuda/RESULTS.md" | tr '\n' ' ' | sed 's/ *$//'
 }
 
-# Without a GPU, only a row says so, unless ALL=1.
+# Without a GPU, shows only a row that says so, unless ALL=1 is set.
 gpu_table() {
     local known gpus
     known=$(list_gpus)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # progress.sh N MISSING: prints on a terminal's last line that N of MISSING files of a first build
-# have been compiled. progress.sh: clears that line, and the next output begins there.
+# have been compiled. Without arguments: clears that line, so the next output begins there.
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 clear=$'\r\e[K'
 if [ $# = 0 ]; then

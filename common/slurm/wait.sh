@@ -167,7 +167,7 @@ leave() {
 }
 
 # Waits for the job. Asks the controller, which many users share, every second at first, later every
-# five.
+# five seconds.
 wait_for_job() {
     local asked=-5
     job=$1

@@ -83,7 +83,7 @@ def literals_of(path):
         yield code[max(0, match.start() - 60):match.start()], match[1], code.count("\n", 0, match.start()) + 1
 
 
-# Calls and operators whose strings are not messages: they are compared, or name an entry or a file.
+# Calls and operators whose strings are no messages: these are compared, or name an entry or a file.
 COMPARED = re.compile(r"((sscanf|static_assert|_Static_assert|str(n?case)?n?cmp|strstr|strspn|strcspn|strchr|fopen|getenv|json_\w+|popen|system|execl\w*)\s*\(|"
                       r"snprintf\(name|char start\[\] =)[^;]*$")
 

@@ -66,8 +66,8 @@ list_gpu_tests() {
 
 # The longest tests, roughly from the longest to the shortest (CONTRIBUTING.md lists their seconds).
 # They start before all others, so no core is idle at the end. cuda_toolkit, docs and gpu_report
-# build in $BUILD for minutes. Only one make at a time may build there, so they start apart from
-# each other, after the tests of Slurm.
+# build in $BUILD for minutes. Only one make at a time may build there, so these three start apart
+# from each other, after the tests of Slurm.
 longest_first=(
     grader/tests/slow_mutants.sh common/train/tests/slow_slurm_{refused,train,grade}.py grader/tests/slow_attacks.sh
     common/data/tests/slow_real_tokenizers.py common/tests/slow_sources_clang_tidy.sh grader/tests/slow_course.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh fast|slow|gpu [NAME]: runs the tests whose path contains NAME, three at a time, plus those
 # that mostly wait. With gpu, runs those that can run on a GPU with BACKEND, two at a time. Reports
-# a line per test with its seconds and CPU seconds, details of failures, and the reason of each
+# a line per test with its seconds and CPU seconds, details of failures, and the reason for each
 # skip. The end repeats the failures and lists the ten slowest tests. The output of each test stays
 # in $BUILD/tests/log, the report in $BUILD/tests/summary.txt.
 #
@@ -14,7 +14,7 @@
 # mpirun. Programs in ON_GPU and OVER_NCCL also run on the emulated GPU, with sanitizers only if
 # slow or GPU tests run. On a real GPU (BACKEND=cuda), the compute-sanitizer tools in SANITIZER
 # check the first launches of the kernel tests; SANITIZER=all checks all launches, SANITIZER=off
-# none. Both kinds of tests print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
+# none. Scripts and programs print `ok - ...`, `not ok - ...` and `skip - sentence: reason`; a
 # program ends with its plan, 1..N. A test that dies, prints nothing or prints a Python traceback
 # has failed.
 set -uo pipefail

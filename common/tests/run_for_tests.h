@@ -61,8 +61,8 @@ static inline void expect_notes(void)
     expectation.noted = 0;
 }
 
-/** Call this at the start of a test, because without a process of its own, it would inherit the
- *  expectations of the test before. */
+/** Call this at the start of a test: a test without a process of its own would inherit the
+ *  expectations of the test before it. */
 static inline void expect_nothing(void)
 {
     expectation.notes = expectation.misuse = false;

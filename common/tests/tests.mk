@@ -98,8 +98,8 @@ MAKE2 = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 RUN_TESTS = BUILD='$(abspath $(BUILD))' ROOT='$(CURDIR)' ON_GPU='$(RUN_ON_GPU)' common/tests/run.sh
 
 # make test [TESTS=part of a path] [BACKEND=cuda|emulated [SANITIZER=tool|all|off]]. Runs a second
-# make, which finds packages that setup has just installed. On the emulated GPU, only make test-slow
-# runs sanitizers.
+# make, which finds packages that setup has just installed. Without BACKEND, only make test-slow
+# runs sanitizers on the emulated GPU.
 .PHONY: test test-slow test-programs test-programs-emulated run-tests-fast run-tests-slow run-tests-on-gpu lint
 test test-slow: test%:
 	common/setup/setup.sh core data test $(if $*,docs slurm)
@@ -152,7 +152,7 @@ run-tests-on-gpu:
 	$(RELEASE)
 	BACKEND=$(BACKEND) SANITIZER='$(SANITIZER)' OVER_NCCL='$(if $(HAS_NCCL),$(RUN_OVER_NCCL))' $(RUN_TESTS) gpu '$(TESTS)'
 
-# All compiled sources, for the test that no other compiler gives warnings.
+# All compiled sources, for the test that clang gives no warning.
 MAINS = $(wildcard common/*/*_main.c common/*/tests/*_main.c common/backend/bench/*.c)
 .PHONY: objects
 objects: $(ONEDNN_OBJECT) $(call float,$(RUNTIME) $(SERIAL) $(RUNNER) $(MAINS) $(SCENARIOS)) \

@@ -28,14 +28,14 @@ void bucket_set_begin(BucketSet *set, Tape *tape, int pass, int passes);
  *  @return the seconds that this took: the exposed part of the reduction */
 double bucket_set_finish(BucketSet *set, Tape *tape);
 
-/** Makes the bucket hold `gradients` again, which the optimiser reads. If lab 11 has replaced that
- *  tensor, reports it. */
+/** Makes the bucket hold `gradients`, the tensor that the optimiser reads. Reports the error if lab
+ *  11 has put another tensor there. */
 void bucket_hold(Bucket *bucket, Tensor *gradients);
 
 /* ---- rows of a table in use ---- */
 
 /** Reduces only the used rows of an embedding table's gradient. A step touches few rows; those that
- *  any replica has touched are moved to the front, and only they are summed over the replicas. The
+ *  any replica has touched are moved to the front, and only these are summed over the replicas. The
  *  sum is the same, because all other rows are zero everywhere. */
 typedef struct TableRows TableRows;
 
@@ -55,5 +55,5 @@ void table_rows_free(TableRows *t);
  *  moved */
 int64_t table_rows_pack(TableRows *t, Group *group);
 
-/** Moves the rows back, and sets those in between to zero. */
+/** Moves the rows back, and sets the rows between them to zero. */
 void table_rows_unpack(TableRows *t);

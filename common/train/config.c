@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "pretrained/pretrained.h"
 
-/* Models by name. 0 means the size of a run without MODEL. The LLaMA comes from lab 21. */
+/* Models by name. 0 means the size of a run without MODEL. The LLaMA is that of lab 21. */
 static const struct Preset {
     const char *name;
     const Architecture *architecture;

@@ -13,7 +13,7 @@ typedef enum Pipeline {
 } Pipeline;
 
 /** The options of a run, each already checked. Strings belong to the arguments, which outlive
- *  it. */
+ *  the record. */
 typedef struct TrainConfig {
     const char *data, *test, *vocabulary; /**< files; test is NULL for no evaluation */
     const char *metrics;                  /**< JSON Lines file, or NULL */
@@ -39,7 +39,8 @@ typedef struct TrainConfig {
     int profile; /**< print where the time goes */
     int micro;   /**< micro-batches per replica and step */
     /** if not 0, this seed moves each initial weight up or down by one unit in the last place. The
-     *  distance between such runs shows how much rounding alone can change (tests of layouts). */
+     *  distance between such runs shows how much rounding alone can change the results (tests of
+     *  layouts). */
     uint64_t perturb;
     bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */

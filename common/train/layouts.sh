@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
-# difference of a loss and of a weight from one rank, memory, bytes and time. Also trains three of
-# the layouts with averaged weights, with recomputation and with a sharded optimiser; a BERT also
-# with sequence parallelism, and with the last three settings together. The differences may be 8
-# times those of serial runs whose initial weights are moved by one unit in the last place. A loss
-# may always differ by 8 such units. Ends with a sentence, and with exit status 1 if a layout
-# differs by more. On a terminal, each table after the first is a line, and shows only the layouts
-# that differ by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and VOCAB mean
-# the same as for make train.
+# difference of a loss and of a weight from the run on one rank, memory, bytes and time. Also trains
+# three of the layouts with averaged weights, with recomputation and with a sharded optimiser; a
+# BERT also with sequence parallelism, and with the last three settings together. The differences
+# may be up to 8 times those of serial runs whose initial weights are moved by one unit in the last
+# place. A loss may always differ by 8 such units. Ends with a sentence, and with exit status 1 if a
+# layout differs by more. On a terminal, each table after the first is a line, and shows only the
+# layouts that differ by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and
+# VOCAB mean the same as for make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -80,7 +80,8 @@ row() {
     fi
 }
 
-# end_table COUNT LOSSES WEIGHTS: ends the line of a brief table. On a terminal, the others are brief.
+# end_table COUNT LOSSES WEIGHTS: ends the line of a brief table. On a terminal, all tables but the
+# first are brief.
 end_table() {
     if [ "$brief" ]; then
         printf '%3s %9.3g %9.3g %s\n%s' "$1" "$2" "$3" "$([ "$rows" ] && echo ✗ || echo ✓)" "$rows"

@@ -3,8 +3,8 @@
  * in exchanges.
  *
  * The last rank to arrive at an exchange does not wait. So the shortest time that a rank of the
- * group spent on it is the time of the exchange itself; any time beyond that is waiting. Clocks are
- * not compared, and ranks exchange their times only after the timed step.
+ * group spent in the exchange is the time of the exchange itself; any time beyond that is waiting.
+ * Clocks are not compared, and ranks exchange their times only after the timed step.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "base/language.h"
 #include "base/replacement.h"
 
-/* Each file of metrics has this field in its first lines, of a step or of the ranks. */
+/* Each file of metrics has this field near its beginning: in the line of a step or of the ranks. */
 const OutputKind metrics_kind = {.name = N_("a file of metrics"), .mark = "\"comm_bytes\":"};
 
 struct Report {

@@ -101,7 +101,7 @@ void report_tables(const RankReport *ranks, int count, bool is_language);
  *  is known. */
 void report_speed(const StepCost *step, int count);
 
-/** A file of metrics, which replaces only one of an earlier run. */
+/** A file of metrics, which may replace only an earlier file of metrics. */
 extern const OutputKind metrics_kind;
 
 /** Removes the lines that a run that resumes after `step` will write again: later steps and

@@ -255,7 +255,7 @@ StepReport trainer_step(Trainer *t, const int64_t *rows)
 void trainer_moved(const Trainer *t)
 {
     enum { PATIENCE = 60 };
-    /* rank 1 reports it if rank 0 is stopped */
+    /* rank 1 reports a stall if rank 0 is stopped */
     if (group_size(t->world) > 1 && group_rank(t->world) <= 1)
         stall_moved(PATIENCE);
 }

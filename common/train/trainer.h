@@ -16,7 +16,7 @@
 
 /** Trains as `config` says, on all ranks of `world`; rank 0 reports. Collective. Checks `stop`
  *  after each step: if it is set on any rank, all ranks end after that step.
- *  @return false with `problem`, the same on every rank, on bad input */
+ *  @return false with `problem`, the same on every rank, on bad input or if the run fails */
 bool train(TrainConfig *config, Group *world, const volatile sig_atomic_t *stop, Problem *problem);
 
 /** The state of a run. */
@@ -91,8 +91,8 @@ StepReport trainer_step(Trainer *t, const int64_t *rows);
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
-/** Writes the hint for a run whose numbers are no longer finite, which names the last checkpoint,
- *  to `text` [HINT_SIZE]. @return text */
+/** Writes to `text` [HINT_SIZE] the hint for a run whose numbers are no longer finite; the hint
+ *  names the last checkpoint. @return text */
 const char *hint_on_divergence(const Trainer *t, char *text);
 enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, with its terminator */
 
@@ -146,10 +146,10 @@ void map_report(const Mesh *mesh, bool show);
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
  *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at
- *  another (with AVERAGE, only with SGD). Sampler and dropout are keyed by seed and step, so a
- *  checkpoint has no random state: only weights, the optimiser's state, the loss scale, the epoch's
- *  sums and the step. The functions of this section, except checkpoint_describe(), are collective,
- *  and succeed or fail on all ranks with the same problem. */
+ *  another (with AVERAGE, this holds only with SGD). Sampler and dropout are keyed by seed and
+ *  step, so a checkpoint has no random state: only weights, the optimiser's state, the loss scale,
+ *  the epoch's sums and the step. The functions of this section, except checkpoint_describe(), are
+ *  collective, and succeed or fail on all ranks with the same problem. */
 bool checkpoint_prepare(Trainer *t, Problem *problem);
 
 /** Reads weights and the optimiser's state and sets the step, if there is something to resume from.

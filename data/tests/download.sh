@@ -15,7 +15,7 @@ check() { # sentence, expected, actual
     fi
 }
 
-make_archive() { # the numbers of the reviews sort differently as names
+make_archive() { # as text, the numbers of the reviews sort differently
     (
         cd "$folder" && mkdir -p aclImdb/train/unsup
         for split in train test; do

@@ -17,7 +17,7 @@ enum { LONG = 2 }; /* seconds after which LEAST_TIMES suffice */
 typedef struct Bench {
     int64_t samples, positions, hidden;
     int64_t rows, inner, heads, count; /* count = rows · hidden: the size of an activation */
-    int64_t largest;                   /* the numbers of a buffer */
+    int64_t largest;                   /* the size of a buffer, in numbers */
     float *buffer[BUFFERS];            /* [rows, inner], or larger */
     float *table;                      /* [VOCABULARY, hidden] */
     float *squares; /* [inner, hidden], AdamW's v: not negative, and not subnormal at the end */

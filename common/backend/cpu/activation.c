@@ -71,7 +71,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
 enum { COLUMNS_AT_ONCE = 256 }; /**< numbers drawn in advance, in the L1 cache */
 enum { BLOCKS_AT_ONCE = 16 };   /**< counters processed together, of four numbers each */
 
-/** Philox's words for a row and its first block of four columns. */
+/** Philox's counter for a row and its first block of four columns. */
 typedef struct Counter {
     uint32_t sample_low, sample_high, position, block;
 } Counter;

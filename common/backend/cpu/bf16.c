@@ -80,7 +80,7 @@ static void *room_for(int64_t bytes, Room *room)
     return room->memory;
 }
 
-/** The rows of a part one after the other, rounded if they are not. */
+/** The rows of a part one after the other, rounded if they are not rounded yet. */
 static const uint16_t *packed(int64_t rows, int64_t columns, MatrixPart part, Room *room)
 {
     if (part.rounded && part.stride == columns)

@@ -51,8 +51,9 @@ static inline int threads_for(int64_t work)
     return work / WORK_OF_A_THREAD < most ? (int)(work / WORK_OF_A_THREAD) : most;
 }
 
-/** The first of `count` items that thread `part` of `parts` takes, a multiple of `unit`; it ends
- * where part + 1 begins. With units of a cache line, no two threads write to the same line. */
+/** The first item of part `part` if `parts` threads share `count` items: a multiple of `unit`. The
+ * part ends where part + 1 begins. With units of a cache line, no two threads write to the same
+ * line. */
 static inline int64_t part_begin(int64_t count, int64_t unit, int part, int parts)
 {
     return part == parts ? count : count / unit * part / parts * unit;
@@ -62,8 +63,8 @@ static inline int64_t part_begin(int64_t count, int64_t unit, int part, int part
 #define IN_PARALLEL(parts) _Pragma("omp parallel for num_threads(parts) if (parts > 1)")
 
 /** FOR_PARTS(work, count, unit) statement: runs the statement for the items [begin, end) of each
- * part of `count`. Each thread takes a part; `work` numbers decide how many threads are
- * worthwhile. */
+ * part of `count`. Each thread takes a part. `work`, in numbers, determines how many threads
+ * there are. */
 #define FOR_PARTS(work, count, unit)                                                               \
     const int parts = threads_for(work);                                                           \
     IN_PARALLEL(parts)                                                                             \

@@ -22,7 +22,7 @@ static int64_t rows_of_tile(const AttentionShape *shape)
     return shape->positions < most ? shape->positions : most;
 }
 
-/** The scores of some queries of a head. Row r sees those of keys 0..end + r·step - 1 that the mask
+/** The scores of some queries of a head. Row r sees the keys 0..end + r·step - 1 that the mask
  *  shows. */
 typedef struct Tile {
     int64_t rows, keys, end, step;
@@ -113,7 +113,7 @@ static int threads_for_heads(const AttentionShape *shape)
     return heads < threads ? (int)heads : threads;
 }
 
-/** The rows from `offset` on. */
+/** The part of the matrix from number `offset` on. */
 static MatrixPart from(MatrixPart matrix, int64_t offset)
 {
     if (matrix.numbers)
@@ -150,16 +150,17 @@ typedef struct Head {
     const int32_t *mask;
 } Head;
 
-/* In bf16, the numbers of keys and queries are rounded up to a multiple of this, at most to all of
- * them: oneDNN prepares a product for each size, so there should be few. */
+/* In bf16, the numbers of keys and queries are rounded up to a multiple of this, but not beyond
+ * all of them: oneDNN prepares a product for each size, so there should be few. */
 enum { BF16_STEP = 32 };
 
-/* Each product rounds a tile of scores. Attention with fewer multiply-adds per number in them stays in
- * FP32. Measured forward and backward, on one core with AMX: with 21 (128 queries, 128 keys, 32
- * numbers), FP32 takes 1.0 times as long as BF16, with 32 (128·128·64) 1.3 times, with 35
- * (256·256·48) 1.8 times; in causal tiles, with 25 (64·256·48) 0.9 times, with 30 (64·512·64) 1.3
- * times. The choice depends only on the shape, so it is the same in both passes and at every
- * layout. With many hidden keys, BF16 is still as fast. */
+/* Each product rounds a tile of scores. Attention stays in FP32 if a product has fewer
+ * multiply-adds than this per number of its three matrices. Measured forward and backward, on one
+ * core with AMX: with 21 (128 queries, 128 keys, 32 numbers), FP32 takes 1.0 times as long as BF16,
+ * with 32 (128·128·64) 1.3 times, with 35 (256·256·48) 1.8 times; in causal tiles, with 25
+ * (64·256·48) 0.9 times, with 30 (64·512·64) 1.3 times. The choice depends only on the shape, so it
+ * is the same in both passes and at every layout. With many hidden keys, BF16 is still at least as
+ * fast as FP32. */
 enum { BF16_LEAST_PER_NUMBER = 30 };
 
 bool kernel_attention_is_in_16_bits(const AttentionShape *shape)
@@ -178,7 +179,7 @@ static int64_t rounded_up(int64_t count, int64_t all)
 /** Returns the number of keys to compute with, at least 1: all keys after them are hidden
  *  (padding). In causal attention, returns the number of all keys. The number decides in which
  *  order the library adds, so with fewer keys, a mask that hides future keys would change the last
- *  bits of past results. */
+ *  bits of the results of earlier positions. */
 static int64_t keys_seen(const AttentionShape *shape, const int32_t *mask)
 {
     int64_t keys = attention_keys(shape);
@@ -285,8 +286,8 @@ static bool is_zero_row(int64_t size, MatrixPart row)
     return (any & 0x7fff) == 0;
 }
 
-/** Returns the end of the queries with a nonzero dy. The others are padding or, in a classifier's
- *  last block, all but the first. */
+/** Returns the end of the queries with a nonzero dy. The queries after it are padding or, in a
+ *  classifier's last block, all but the first. */
 static int64_t queries_used(const AttentionShape *shape, MatrixPart dy)
 {
     int64_t end = shape->positions;

@@ -8,9 +8,9 @@
 enum { PRODUCTS_OF_A_NUMBER = 32 }; /**< multiply-adds in the time of one memory access */
 enum { ROWS_OF_A_BLOCK = 16 };      /**< of the result, as the library's kernels process them */
 
-/** c = a · b, added to c if the product accumulates, or to `bias` in each row if it is not NULL. Our
- *  threads share the rows of c, and the library uses one thread in each: two thread pools, its and
- *  ours, would wait for each other's processors. */
+/** c = a · b, added to c if the product accumulates, or to `bias` in each row if `bias` is not
+ *  NULL. Our threads share the rows of c, and the library uses one thread in each of ours: two
+ *  thread pools, its and ours, would wait for each other's processors. */
 static void multiply(Product product, const real *a, const real *b, const real *bias, real *c)
 {
     const int64_t rows = product.rows, columns = product.columns, inner = product.inner;

@@ -10,18 +10,18 @@
 
 /** From LEAST multiply-adds on, oneDNN in single precision multiplies faster than OpenBLAS, except
  *  for the gradient of a weight with many rows and few columns (a layer from 256 to 1,024, for
- *  example). It takes 26 ms to load, so only models at least LARGE wide use it. Only used with
- *  AVX-512, because only that was measured. On one machine, the choice depends on sizes alone, so it
- *  is the same in every run. */
+ *  example). Loading oneDNN takes 26 ms, so in single precision only models at least LARGE wide use
+ *  it, and only with AVX-512, because only that was measured. On one machine, the choice depends on
+ *  sizes alone, so it is the same in every run. */
 enum { LARGE = 256, LEAST = 1 << 17, MANY_ROWS = 1024, FEW_COLUMNS = 512 };
 
-/** Process-wide, like the number of threads: kernels do not take it as an argument. */
+/** Process-wide, like the number of threads: kernels do not take these as arguments. */
 static const OneDnn *in_bf16, *in_single;
 static Bf16Support support;
 
 /* oneDNN's kernels keep numbers below the stack pointer, where a signal handler would overwrite
- * them. Handlers with SA_ONSTACK run on this stack instead, unless there is another one. Signals of
- * a process reach its main thread, which calls this. */
+ * them. Handlers with SA_ONSTACK run on this stack instead, unless there is another one. A
+ * process's signals reach its main thread, which calls this. */
 static void separate_handlers(void)
 {
     static char stack[64 << 10];

@@ -184,7 +184,7 @@ KERNEL_HELPER void adamw_block(int64_t count, real *w, const real *g, real *m, r
     }
 }
 
-/* NaN is not zero either. */
+/* NaN counts as nonzero. */
 KERNEL_HELPER bool all_are_zero(int64_t count, const real *g)
 {
     int others = 0;

@@ -90,9 +90,9 @@ typedef struct Normal {
     float density; /**< φ(x) */
 } Normal;
 
-/** Φ(-a) = exp(-a²/2) M(a). M (Mills' ratio) is smooth: a polynomial of degree 12 gives Φ with an
- * error below 2e-8 / max(1, a). The tail stays exact for small values, where 1 + erf(x/√2) would
- * cancel.
+/** Φ(-a) = exp(-a²/2) M(a). M (Mills' ratio / √(2π)) is smooth: a polynomial of degree 12 gives Φ
+ * with an error below 2e-8 / max(1, a). The tail stays exact for small values, where 1 + erf(x/√2)
+ * would cancel.
  *  @param a |x|, at most FAR */
 KERNEL_HELPER Normal normal_at(float a)
 {

@@ -1,4 +1,4 @@
-/* The steps of a cross-entropy whose rows are split over ranks. */
+/* The steps of a cross entropy whose rows are split over ranks. */
 #include <math.h>
 
 #include "backend/backend.h"

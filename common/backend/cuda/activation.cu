@@ -122,7 +122,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
 
 /* ---- dropout --------------------------------------------------------------------------------------------- */
 
-/* A launch passes the samples as an argument, so nothing must be copied to the device first. */
+/* A launch passes the samples as an argument, so nothing has to be copied to the device first. */
 enum { SAMPLES = 256 };
 typedef struct Samples {
     int64_t of[SAMPLES];

@@ -44,14 +44,14 @@ template <typename T> struct ArgumentsOf {
 typedef ArgumentsOf<real> Arguments;
 typedef ArgumentsOf<uint16_t> Arguments16;
 
-/** Ends the run if a GPU's kernels cannot take this shape. Brings the mask near them. Returns false
- *  if there is nothing to compute. */
+/** Ends the run if a GPU's kernels cannot take this shape. Copies the mask to the device (see
+ *  brought_near()). Returns false if there is nothing to compute. */
 bool attention_fits(const AttentionShape *shape, const int32_t **mask);
 
 /* The rows of a head in q and y, or in k and v: `count` rows, `width` numbers apart. */
 typedef struct Rows {
     int64_t count, first, width;
-    const int32_t *shown; /* [count]; NULL: all are */
+    const int32_t *shown; /* [count]; NULL: all are shown */
 } Rows;
 
 __device__ static bool is_there(const Rows &rows, int64_t position)
@@ -76,7 +76,7 @@ __device__ static Head head_of(const Shape &shape, const int32_t *mask)
 }
 
 /* What is kept for a query: two numbers by the forward pass, and delta by query_gradient. Past the
- * last query, they make every gradient 0. */
+ * last query, these numbers make every gradient 0. */
 typedef struct Query {
     float highest, inverse, delta;
 } Query;

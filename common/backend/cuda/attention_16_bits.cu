@@ -1,7 +1,7 @@
 /* Attention on tensor cores, with products in 16 bits: tiles of 64 queries against tiles of keys
  * (or the reverse), like those of attention.cu. A warp has 16 rows of scores; their exponentials go
  * from its registers directly into the next product (Dao, arXiv:2307.08691, section 3.3). Scores,
- * soft-max and sums are in single precision. The kernels round the exponentials (forward) or
+ * softmax and sums are in single precision. The kernels round the exponentials (forward) or
  * probabilities (backward), and the gradient of the scores; q, k, v and dy are rounded already. */
 #include "backend/cuda/attention_rows_16_bits.cuh"
 
@@ -35,8 +35,8 @@ __device__ static void stream_keys(const Shape &shape, const Head &head, int64_t
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
 
-/* A lane's state for its two rows: the highest score so far, and its share of the sum of
- * exponentials. */
+/* A lane's state for one of its two rows: the highest score so far, and the lane's share of the sum
+ * of exponentials. */
 struct Running {
     float most, sum;
 };

@@ -63,7 +63,7 @@ __device__ static void copy_line(Line *to, const uint16_t *from, bool there)
 #endif
 }
 
-/* Ends the list of the copies for one stage. */
+/* Ends the group of copies for one stage. */
 __device__ static void copies_end(void)
 {
 #if defined __CUDACC__ && __CUDA_ARCH__ >= 800
@@ -79,8 +79,8 @@ __device__ static void copies_wait(void)
 #endif
 }
 
-/* Begins to copy rows first.. of one head into a tile: those with a bit in `there`, the others are
- * 0. Where rows do not begin at multiples of eight numbers, copies pairs at once. */
+/* Begins to copy rows first.. of one head into a tile: those with a bit in `there`; the others
+ * become 0. Where rows do not begin at multiples of eight numbers, copies pairs synchronously. */
 template <int TILE, int SIZE>
 __device__ static void copy_tile(int64_t size, const Rows &rows, int64_t first, uint64_t there,
                                  const uint16_t *x, Line *tile)

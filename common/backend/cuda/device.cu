@@ -23,8 +23,8 @@ static struct {
 static const char no_gpu[] =
     N_("make doctor shows what this machine has; BACKEND=cpu computes without a GPU");
 
-/* This rank's number among those on this machine, as Open MPI, Slurm or MVAPICH gives it; 0 without
- * a launcher. */
+/* This rank's number among the ranks on this machine, as Open MPI, Slurm or MVAPICH gives it; 0
+ * without a launcher. */
 static int local_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",

@@ -19,8 +19,9 @@ typedef struct Prepared {
 } Prepared;
 
 /** With AMX, oneDNN 2.6 multiplies 1.2 to 2.4 times as fast if it knows the sizes in advance,
- *  unless the inner one is larger than this. So it prepares products of each multiple of
- *  ROWS_IN_ADVANCE rows; the last rows are a product of their own, of the kind for all sizes. */
+ *  unless the inner size is larger than INNER_IN_ADVANCE. So the kit prepares products of each
+ *  multiple of ROWS_IN_ADVANCE rows; the last rows are a product of their own, of the kind for all
+ *  sizes. */
 enum { INNER_IN_ADVANCE = 2048, ROWS_IN_ADVANCE = 128 };
 
 static dnnl_engine_t engine;
@@ -209,7 +210,7 @@ static void multiply(const Product *product, const uint16_t *a, const uint16_t *
         multiply_rows(&part, a + rows * product->inner, b, bias, c + rows * product->columns);
 }
 
-/* Always false on other architectures: there, oneDNN claims to have all instructions. */
+/* Always false except on x86-64: elsewhere, oneDNN claims to have all instructions. */
 static bool has_instructions(int wanted)
 {
 #ifdef __x86_64__

@@ -9,11 +9,11 @@
 
 #include "base/real.h"
 
-/** Process-wide, because kernels do not take it as an argument: the judge sets it for whole
- *  runs. */
+/** Is the rounding mode on? Process-wide, because kernels do not take it as an argument: the judge
+ *  sets it for whole runs. */
 extern bool reference_rounds;
 
-/** Rounds x to the current precision. For + - * / and sqrt of two floats, computing in double and
+/** Rounds x to the current precision. For + - * / and sqrt of floats, computing in double and
  * rounding to float gives the single-precision result: 53 bits are more than twice 24. */
 static inline real rounded(real x)
 {

@@ -1,5 +1,5 @@
-/* Numbers in 16 bits, and the kernels that multiply them: those of single precision, on the same
- * numbers. */
+/* Numbers in 16 bits, and the kernels that multiply them: each decodes its matrices and calls the
+ * kernel of the same name without _16. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@ Precision reference_products(void)
 
 /** A number format of 16 bits: a sign, an exponent and a fraction. */
 typedef struct Format {
-    int bits;   /**< significant ones */
-    int lowest; /**< the exponent of the smallest normal numbers, if the highest bit is 1/2 */
+    int bits;   /**< the number of significant bits */
+    int lowest; /**< the exponent of the smallest normal numbers, as frexp() gives it */
     uint16_t infinity;
 } Format;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each sum must wait for its last addition; meanwhile the other sums of a ROWS by COLUMNS tile
- * continue. */
+/* Each addition to a sum waits for the previous one; meanwhile the other sums of a ROWS by COLUMNS
+ * tile continue. */
 enum { ROWS = 4, COLUMNS = 8 };
 
 static int64_t tiles_of(int64_t rows, int64_t high)

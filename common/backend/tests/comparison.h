@@ -26,7 +26,7 @@ static inline void tensor_memory_free(void *memory)
     backend_memory_free(memory, HOST_MEMORY);
 }
 
-/** Is this a backend whose kernels run on the host, in its threads? */
+/** Do this backend's kernels run on the host? */
 static inline bool kernels_run_on_the_host(void)
 {
     return backend_looks_for_zeros();
@@ -38,7 +38,7 @@ typedef struct Twin {
     float *start;   /**< contents before each run */
     float *single;  /**< the backend's result */
     double *number; /**< the reference's result in the current run */
-    double *exact;  /**< its result in double precision */
+    double *exact;  /**< the reference's result in double precision */
 } Twin;
 
 enum { TWINS = 10, NORMAL, UNIFORM, JUNK };
@@ -82,7 +82,7 @@ static inline void free_twins(Comparison *comparison)
     }
 }
 
-/** Calls the kernel of the reference backend on `number`, or that of the backend on `single`. */
+/** Calls the kernel of the reference backend on `number`, or the tested kernel on `single`. */
 typedef void Call(const Comparison *comparison, bool reference);
 
 static inline void run(Comparison *comparison, Call *call, bool reference)

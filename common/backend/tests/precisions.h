@@ -1,5 +1,5 @@
 /** @file
- * Sets the precision of products, for tests that loop over those that the backend has.
+ * Sets the precision of products, for tests that loop over the precisions of the backend.
  */
 #pragma once
 

@@ -27,7 +27,7 @@ check() { # check SENTENCE COMMAND...
 builds() {
     make -j2 BUILD="$BUILD" "$@" > "$out" 2>&1
 }
-refuses() { # before any work: an error, its HINT and make's end
+refuses() { # before any work: an error, its HINT and make's own error
     make BUILD="$BUILD" "$@" > "$out" 2>&1
     [ $? = 2 ] && [ "$(grep -c '^error: ' "$out")" = 1 ] && [ "$(grep -c 'HINT: ' "$out")" = 1 ] && [ "$(wc -l < "$out")" = 3 ]
 }

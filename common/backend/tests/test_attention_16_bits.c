@@ -37,7 +37,7 @@ static bool is_shown(const AttentionShape *shape, int pattern, int64_t sample, i
                            : key > 2 + sample); /* some causal queries see no key */
 }
 
-/* Quarters from -2 to 2. */
+/* Multiples of 1/4 from -2 to 2. */
 static void fill(float *x, int64_t count, int which)
 {
     const PhiloxKey key = philox_key(7, "attention in 16 bits", (uint64_t)which);
@@ -156,7 +156,7 @@ static double dot(const Head *h, int x, int64_t i, int y, int64_t j)
     return sum;
 }
 
-/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks the numbers kept of
+/* p = softmax(factor q k^T) [S,S], and ds = p (dp - sum of p dp). Also checks the numbers kept for
  * each row. */
 static void scores_of_head(const Head *h, double *p, double *ds)
 {

@@ -54,8 +54,8 @@ static AttentionShape shape_of(int i)
 }
 
 /* The patterns show every key, or hide the last third (like padding), every other key, or all
- * except one. From pattern CAUSAL on, attention is causal. These patterns show every key, or hide
- * padding on the left (where queries see no key), or the last third. */
+ * except one. From pattern CAUSAL on, attention is causal. The causal patterns show every key, or
+ * hide padding on the left (where queries see no key), or the last third. */
 enum { CAUSAL = 4 };
 static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
 {
@@ -69,7 +69,7 @@ static void fill_mask(const AttentionShape *shape, int pattern, int32_t *mask)
     }
 }
 
-/** Adds q, k, v, y, and the numbers kept of each row of scores. */
+/** Adds q, k, v, y, and the numbers kept for each row of scores. */
 static Comparison forward_of(int i, AttentionShape *shape, int32_t *mask)
 {
     *shape = shape_of(i / MASKS);

@@ -205,8 +205,7 @@ START_TEST(nan_stays_nan_and_does_not_spread)
 }
 END_TEST
 
-/* Compares the steps of Megatron-LM's section 3, on one rank with all columns, with
- * kernel_cross_entropy(). */
+/* Compares the steps, on one rank with all columns, with kernel_cross_entropy(). */
 START_TEST(the_steps_together_are_the_cross_entropy)
 {
     enum { R = 3, V = 7 };

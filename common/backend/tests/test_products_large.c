@@ -6,7 +6,7 @@
 #include "backend/tests/products.h"
 
 /* rows and columns of the result, inner size: on both sides of the limits for oneDNN. The CBLAS
- * multiplies the fourth one if it is the gradient of a weight, and the last one. */
+ * computes the fourth product if that is the gradient of a weight, and always the last one. */
 static const int64_t PRODUCTS[][3] = {
     {64, 64, 32}, {401, 387, 385}, {1023, 515, 38}, {1024, 511, 37}, {63, 64, 32}};
 enum { EACH_TWICE = 2 * sizeof PRODUCTS / sizeof *PRODUCTS };
@@ -47,7 +47,8 @@ static void count_signal(int number)
     signals++;
 }
 
-/* In oneDNN 2.6, a handler on the stack of this product overwrote its numbers and the heap's. */
+/* In oneDNN 2.6, a signal handler on the stack of this product overwrote the product's numbers and
+ * the heap. */
 START_TEST(signals_during_a_product_change_nothing)
 {
     enum { OUT = 1024, IN = 512, INNER = 1024, LEAST = 20 };

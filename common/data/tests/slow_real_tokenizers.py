@@ -76,8 +76,8 @@ def compare(sentence, vocabulary, texts, seqs=(512,)):
 
 
 def lines_of(texts, path):
-    """The ids of each text. build/tokenize gets a line for each, and adds begin and end, which are
-    removed here."""
+    """The ids of each text. build/tokenize gets a line for each, and adds the begin and end tokens,
+    which are removed here."""
     done = subprocess.run([os.path.join(BUILD, "tokenize"), "--vocab", path, "--seq", str(1 << 20)], check=True,
                           input="".join(text + "\n" for text in texts).encode(), stdout=subprocess.PIPE)
     return [[int(word) for word in line.split()][1:-1] for line in done.stdout.splitlines()]

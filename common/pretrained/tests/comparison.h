@@ -33,7 +33,7 @@ typedef struct Comparison {
 static const AdamW comparison_step = {
     .rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-2, .weight_decay = 0.1, .step = 1};
 
-/** A model of a folder on this rank. */
+/** The model of a folder, loaded on this rank. */
 typedef struct Loaded {
     Pretrained *from;
     Model *model;

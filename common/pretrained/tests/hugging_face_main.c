@@ -1,5 +1,5 @@
 /* Prints how far a model in Hugging Face's format is from the results in its folder (comparison.h):
- * the largest difference on all ranks of a result, of a gradient, and of a weight after a step.
+ * over all ranks, the largest difference of a result, of a gradient, and of a weight after a step.
  *
  * mpirun -n TP hugging-face FOLDER */
 #include <mpi.h>

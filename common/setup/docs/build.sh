@@ -3,7 +3,7 @@
 #                          graphs of calls and includes
 # build.sh --check BUILD   only looks for missing comments and parameters in headers (a few seconds)
 # build.sh --lacks         prints the missing programs that the site needs. Without those that draw
-#                          formulas, it shows the formulas as LaTeX source.
+#                          formulas, the site shows formulas as LaTeX source.
 # build.sh --headers       prints the headers that the site documents
 #
 # A symbol without a comment, or any Doxygen warning, is an error. The site gets its name only when
@@ -91,7 +91,8 @@ run_doxygen() {
     } > "$work/$name.doxyfile"
     rm -rf "${work:?}/$name"
     mkdir "$work/$name"
-    # If TeX lacks newunicodechar.sty, it finds our empty one: no formula contains such a character.
+    # If TeX lacks newunicodechar.sty, it finds our empty one: no formula has a character that needs
+    # it.
     TEXINPUTS=":$PWD/$here/tex:" doxygen "$work/$name.doxyfile" > "$work/$name.log" 2>&1 ||
         give_up "Doxygen ended early: $(tail -1 "$work/$name.log")" \
             "see $work/$name.log and $work/$name.warnings"

@@ -41,7 +41,7 @@ license() {
 reads_json() {
     python3 -c 'import json, sys; [json.load(open(file)) for file in sys.argv[1:]]' .devcontainer/devcontainer.json .vscode/tasks.json
 }
-# Every "make TARGET" in these files is a target. (make -n would run recursive makes.)
+# Every TARGET of a "make TARGET" in these files exists. (make -n would run recursive makes.)
 targets_exist() {
     local target
     { make -pqr lint; make -pqr help; } 2> /dev/null | sed -n 's/^\([a-z-]*\):\( .*\)\?$/\1/p' > "$folder/targets"

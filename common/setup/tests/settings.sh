@@ -6,7 +6,9 @@
 make_tree settings
 unset MAKELEVEL # as if typed by a student, not run by another make
 
-stops() { # stops WORDS COMMAND...: make stops it before any work; the error, its HINT and make's end are a line each
+# stops WORDS COMMAND...: make stops it before any work, with one line each for the error, its HINT
+# and make's own error.
+stops() {
     local words=$1
     shift
     ! "$@" > out 2>&1 && [ "$(wc -l < out)" = 3 ] && sed -n 1p out | grep -- '^error: ' | grep -qF -- "$words" &&

@@ -75,8 +75,9 @@ def activations(layers, seq, tp):
 
 def kept(seq, tp):
     """The bytes that a layer keeps for the backward pass. Whole: its two residual sums, and two
-    numbers per row of both norms. Split over tp: q, k, v, the output of attention, the inner layer
-    before GELU with one bit per number for dropout, and two numbers per row of scores."""
+    numbers per row for each of its two norms. Split over tp: q, k, v, the output of attention, the
+    inner layer before GELU with one bit per number for dropout, and two numbers per row of
+    scores."""
     return FP32 * 6 * seq * (2 * H + (4 * H + 4 * H + 4 * H // 32 + 2 * HEADS) // tp + 2 * 2)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # MAP=1 prints where each rank runs, and warns about a tensor-parallel group on several nodes. Here
-# nodes are host names. A namespace gives each rank its own.
+# nodes are host names, which ranks set in namespaces of their own.
 set -uo pipefail
 cd "$ROOT" || exit 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

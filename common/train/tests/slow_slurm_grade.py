@@ -59,7 +59,7 @@ def report_is_written(one):
 
 
 def a_class(one):
-    """Runs the gradebook as a step of one task, in which it starts the ranks itself."""
+    """Runs the gradebook as a step of one task; the gradebook starts the ranks itself."""
     folder = f"{one.folder}/submissions/Ada/labs/01-duplication-allreduce"
     os.makedirs(folder)
     shutil.copy(f"{ROOT}/solutions/01-duplication-allreduce/collectives.c", folder)

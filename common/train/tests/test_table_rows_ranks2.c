@@ -42,7 +42,7 @@ static bool gives(int rank, int row, int pattern)
     return pattern == 0   ? row % 97 == 3 * rank || row == ROWS - 1
            : pattern == 1 ? rank == 0 && row < 5
            : pattern == 2 ? false
-                          : row % 3 != rank; /* nearly all of them */
+                          : row % 3 != rank; /* every row, on one rank or both */
 }
 
 static void fill(int pattern)

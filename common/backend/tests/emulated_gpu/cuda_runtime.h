@@ -9,11 +9,11 @@
  * (AddressSanitizer detects an access outside them). Threads that wait at different barriers end
  * the run. It cannot show races or speed.
  *
- * The environment describes it. There are EMULATED_GPUS GPUs (default 1), with EMULATED_MEMORY MiB
- * each (default 1024). EMULATED_MIXED=1 makes odd ones a different type. With EMULATED_TAKEN=1,
- * another process has taken the last rank's GPU. EMULATED_DRIVER is the driver's version (default
- * 13000; 0: no driver). A process has at most EMULATED_EVENTS events and EMULATED_PINNED pieces of
- * pinned memory (default: no limit).
+ * The environment configures the emulation. There are EMULATED_GPUS GPUs (default 1), with
+ * EMULATED_MEMORY MiB each (default 1024). EMULATED_MIXED=1 makes the odd ones a different type.
+ * With EMULATED_TAKEN=1, another process has taken the last rank's GPU. EMULATED_DRIVER is the
+ * driver's version (default 13000; 0: no driver). A process has at most EMULATED_EVENTS events and
+ * EMULATED_PINNED pieces of pinned memory (default: no limit).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* See nccl.h. A call runs the earlier work of its stream and exchanges at once, but the host sees
- * the result no earlier than on a GPU. */
+/* See nccl.h. A call runs the earlier work of its stream and exchanges immediately, but the host
+ * sees the result no earlier than on a GPU. */
 #include "nccl.h"
 
 #include <mpi.h>
