@@ -226,7 +226,7 @@ def step(cluster, model, tp, dp, pp=1, micro=1, schedule="1f1b"):
     tied = 2 * message(border, model.tied(tp, pp) * cluster.width) if model.tied(tp, pp) else 0.0
     return {"compute": sum(own.compute) * crowd, "element-wise": sum(own.stream) * crowd, "optimiser": own.optimiser * crowd,
             "over tp": sum(own.over_tp) * crowd, "over dp": own.over_dp * crowd,
-            "over pp": (whole - without + tied) * crowd, "bubble": (without - spent[which]) * crowd}
+            "over pp": (whole - without + tied) * crowd, "bubble": round(without - spent[which], 12) * crowd}  # without the error of rounding
 
 
 def rate(cluster, model, tp, dp):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import unittest.mock
 
 import measuring
 from measuring import BUILD, check
@@ -127,6 +128,11 @@ check("tp divides the products, and leaves the norms whole", abs(4 * split["comp
       and split["element-wise"] > whole["element-wise"] / 4)
 check("replicas divide the batch, not the optimiser", abs(4 * pace.step(slow, small, 1, 4)["compute"] / whole["compute"] - 1) < 1e-9
       and pace.step(slow, small, 1, 4)["optimiser"] == whole["optimiser"])
+check("without a pipeline there is no bubble, not even an error of rounding",
+      {pace.step(dataclasses.replace(slow, gemm=rate * 1e9), small, tp, dp, 1, 4)["bubble"] for rate in range(1, 99) for tp in (1, 2, 4) for dp in (1, 2)} == {0})
+with unittest.mock.patch.dict(os.environ, MICRO="4"):
+    check("layouts whose rows MICRO does not divide are neither predicted nor run", [layout[:3] for layout in model.fitting(small, 4)]
+          == [layout for layout in cost.layouts(4, small) if layout[1] <= 2] != cost.layouts(4, small), model.fitting(small, 4))
 piped = pace.step(slow, small, 1, 1, 3, 1)
 check("a batch in one piece takes as long through three stages as on one rank, and crosses four boundaries",
       abs(sum(piped[kind] for kind in ("compute", "element-wise", "bubble")) / sum(whole[kind] for kind in ("compute", "element-wise")) - 1) < 1e-9
