@@ -121,7 +121,7 @@ bool gradients_are_elsewhere(const Evidence *e)
     if (e->wrong < e->count)
         return says(e,
                     _("%lld of %lld numbers of this replica's part are this replica's own "
-                      "gradients, and the others are right: the reduce-scatter must divide the "
+                      "gradients, and the others are right: the reduce-scatter must split the "
                       "gradients as optimizer_part does"),
                     (long long)e->wrong, (long long)e->count);
     return says(e, _("these are this replica's own gradients: what the ranks have reduced is not "
@@ -178,7 +178,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
         if (old > 0 && old < count)
             return says(e,
                         _("%lld of the %lld weights that replica %d has updated kept their values "
-                          "from before the step, and the others are right: the gather must divide "
+                          "from before the step, and the others are right: the gather must split "
                           "the weights as optimizer_part does"),
                         (long long)old, (long long)count, k);
         missing = old > 0 && missing < 0 ? k : missing;

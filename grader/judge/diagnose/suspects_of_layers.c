@@ -129,7 +129,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
         {IN_BIASES,
          N_("the bias is added tp times: add it once, after the sum over the ranks (g)")},
     [PRODUCT_OVER_RANKS] = {IN_BIASES, N_("the product, without the bias, is divided by the number "
-                                          "of ranks: the sum over the ranks (g) is no mean")},
+                                          "of ranks: the sum over the ranks (g) is not a mean")},
     [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
                                         "the second matrix gives k, the third gives v")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "

@@ -169,7 +169,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
     if (extra)
         snprintf(
             text, 240,
-            _("this pass does without the %s (%.0f numbers): no rank needs the others' numbers there"),
+            _("this pass does not need the %s (%.0f numbers): no rank needs the others' numbers there"),
             place, sent - enough);
     else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
              2 * (n - 1) * t->c->world * each == enough * n)
