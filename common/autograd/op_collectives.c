@@ -170,8 +170,8 @@ void pending_wait(Pending *pending)
 {
     Tensor *x = (Tensor *)pending;
     if (!x)
-        misuse("bucket_ready leaves there what group_all_reduce_start returned; from lab 14 "
-               "on, bucket_filled calls bucket_ready in the last backward pass of a step",
+        misuse("bucket_ready must store what group_all_reduce_start returned; from lab 14 on, "
+               "bucket_filled calls bucket_ready in the last backward pass of a step",
                "pending_wait: nothing was started");
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",

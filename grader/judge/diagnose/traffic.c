@@ -211,7 +211,7 @@ static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text
         return false;
     const char *line = line_of(call->address);
     snprintf(text, 240,
-             _("the exchange at %s is over other replicas, too, whose numbers are not needed: the "
+             _("the exchange at %s includes other replicas, whose numbers are not needed: the "
                "group must be mesh->tp"),
              line[0] ? line : call->name);
     return true;
