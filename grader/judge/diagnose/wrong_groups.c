@@ -193,7 +193,8 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
                        : _("it is 1 on every rank, as before mesh_init_dp");
     if (is_rank && all_are(t, label, IN_WORLD))
         return _(
-            "this is the rank's number in the world, not its place in the group, where ranks are numbered from 0");
+            "this is the rank's number in the world, not its place in the group, where ranks are "
+            "numbered from 0");
     const bool by_tp = all_are(t, label, IN_TP);
     if (is_rank && is_dp && (by_tp || all_are(t, label, BY_GROUPS)))
         return of_remainder(
