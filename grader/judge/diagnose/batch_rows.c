@@ -66,8 +66,8 @@ static const char *wrong_length(const Trial *t, const Deal *deal, int rank, cons
         return NULL;
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
-    snprintf(text, sizeof text, _("replica %d gets %lld rows in place of %lld: %s"),
-             rank / t->c->tp, (long long)length, (long long)right,
+    snprintf(text, sizeof text, _("replica %d gets %lld rows instead of %lld: %s"), rank / t->c->tp,
+             (long long)length, (long long)right,
              deal->tail == PAD ? _("PAD gives each replica rows/dp rows, rounded up")
                                : _("DROP gives each replica rows/dp rows, rounded down"));
     return text;
