@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """compute.py FOLDER START: writes the slides' numbers, matrices and code to FOLDER: numbers.tex,
 matrices.tex, the same in French (numbers.fr.tex, matrices.fr.tex), code/.
-compute.py FOLDER: only the matrices and their numbers, which need no build/grade, no MPI.
+compute.py FOLDER: only the matrices and their numbers, which need neither build/grade nor MPI.
 
 On a slide, \\N{key} is one of these numbers. No slide hard-codes a number that a formula gives.
 """
@@ -16,7 +16,7 @@ import formulas
 import matrices
 import recorded
 from formulas import STATE, WIDTH, cost, pace
-import clusters  # in the folder that formulas has put on the path
+import clusters  # formulas.py has put its folder on the path
 
 SMALL = cost.Model(2, 128, 4, 64, 8, 968, classifies=True)  # the model that the labs train
 SMALL_LAYOUTS = ((2, 1), (1, 2), (4, 1), (1, 4), (2, 2))
@@ -189,8 +189,8 @@ def of_sharded_optimiser(large):
 
 def of_sequence(large):
     """What the two halves of an all-reduce send, in units of (n-1)·B·S·H; what a block keeps, in
-    units of B·S·H numbers. Adds the activations that tp alone does not divide, as sequence
-    parallelism divides them, in per cent of what one rank keeps."""
+    units of B·S·H numbers; and, with sequence parallelism, the activations that tp alone does not
+    divide, in per cent of what one rank keeps without tp."""
     reduce_scatter = all_gather = 1
     attention, inner, whole = 4, 4, 2
     pairs, all_positions = 2, 16  # of a block; the label of a whole pass in grader/labs/sequence.h
@@ -234,7 +234,7 @@ def of_roofline(large):
 
 def of_formats(large):
     """Floating-point formats: bits of exponent and fraction, the largest number, the smallest normal
-    one, the relative step. And what a block keeps with AMP=bf16, in per cent less."""
+    one, the relative step. And how much less a block keeps with AMP=bf16, in per cent."""
     found = {"amp.state": clusters.read(CLUSTER)[1].state,
              "amp.less": f"{100 * (1 - dataclasses.replace(large, rounds=True).kept(1) / large.kept(1)):.0f}"}
     with open(f"{formulas.ROOT}/common/optim/optim.h", encoding="utf-8") as file:

@@ -2,7 +2,7 @@
 """figures.py FOLDER: lists the figures that have an alternative text in the English chapters:
 FOLDER/list.tex for LaTeX, and FOLDER/list.new, a line each: lab, name, alternative text.
 The lab is the next one that the slides announce. A figure with an only<> is drawn in all steps of
-its slide, another one as it is in the last.
+its slide, other figures only in the last.
 """
 import pathlib
 import re

@@ -170,7 +170,7 @@ def collectives():
 def ring(ranks=3):
     """What each rank has after each round of a ring, and what it sends in the next one. Chunk a is
     rank 0's once it is summed. A digit is a rank whose term is in a sum; a + means that all are.
-    A sum that lacks terms is pale: the colour of the rank that has it."""
+    A sum that lacks terms has the pale colour of the rank that holds it."""
     has = [[{r} for _ in range(ranks)] for r in range(ranks)]
     found = {}
 
@@ -224,7 +224,7 @@ def split():
 def schedule(stages, micros, gpipe=False):
     """The passes of each stage, in order: ("F", micro-batch) or ("B", micro-batch).
 
-    @param gpipe all forward passes first, and otherwise only as many as a 1F1B schedule needs"""
+    @param gpipe true: all forward passes first; false: only as many as a 1F1B schedule needs"""
     queues = []
     for s in range(stages):
         ahead = micros if gpipe else min(micros, stages - 1 - s)

@@ -66,7 +66,7 @@ def losses(layouts=LAYOUTS, count=LOSS_STEPS):
 
 
 def spans_of_step(trace):
-    """(rank, kind, begin, end) in microseconds since the step's begin, of the fastest step of the trace."""
+    """(rank, kind, begin, end) in microseconds since the step began, of the fastest step of the trace."""
     events = [one for one in trace["traceEvents"] if one["ph"] == "X"]
     step = min((one for one in events if one["cat"] == "step" and one["pid"] == 0), key=lambda one: one["dur"])
     begins = {one["pid"]: one["ts"] for one in events if one["cat"] == "step" and one["name"] == step["name"]}

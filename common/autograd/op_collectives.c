@@ -124,7 +124,7 @@ Tensor *group_broadcast(Group *group, Tensor *x, int root)
 {
     Tape *tape = tape_for("group_broadcast", group, x);
     if (root < 0 || root >= group_size(group))
-        misuse("ranks count from 0 within a group",
+        misuse("ranks are numbered from 0 within a group",
                "group_broadcast: there is no rank %d in a group of %d", root, group_size(group));
     Tensor *y = tape_tensor(tape, REAL, x->shape, unknown);
     kernel_vector_copy(tensor_count(x), reals(ready(x)), reals(y));
@@ -170,8 +170,8 @@ void pending_wait(Pending *pending)
 {
     Tensor *x = (Tensor *)pending;
     if (!x)
-        misuse("bucket_ready leaves there what group_all_reduce_start returned; from lab 14 "
-               "on, bucket_filled calls bucket_ready in the last backward pass of a step",
+        misuse("bucket_ready must store what group_all_reduce_start returned; from lab 14 on, "
+               "bucket_filled calls bucket_ready in the last backward pass of a step",
                "pending_wait: nothing was started");
     if (!x->summing)
         misuse("each start needs exactly one wait, for what that start returned",

@@ -20,7 +20,7 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, double theta)
         misuse("rotary positions rotate pairs of numbers",
                "rotary: the %d heads of %s have an odd size", heads, TENSOR_TEXT(x));
     if (first < 0 || !(theta > 0 && isfinite(theta)))
-        misuse("positions count from 0, and theta is 10000 in most models",
+        misuse("positions are numbered from 0, and theta is 10000 in most models",
                "rotary: the first position is %lld, and theta is %g", (long long)first, theta);
     Tape *tape = tape_of("rotary", x, NULL);
     const Rotary turn = {

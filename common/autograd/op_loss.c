@@ -25,7 +25,7 @@ static void check_labels(const Tensor *logits, const Tensor *labels)
                TENSOR_TEXT(logits), TENSOR_TEXT(labels));
     for (int64_t i = 0; i < labels->shape.size[0]; i++)
         if (ints(labels)[i] < 0 || ints(labels)[i] >= logits->shape.size[1])
-            misuse("labels count from 0", "cross entropy: label %d with %lld classes",
+            misuse("labels are numbered from 0", "cross entropy: label %d with %lld classes",
                    ints(labels)[i], (long long)logits->shape.size[1]);
 }
 

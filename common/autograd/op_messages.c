@@ -48,7 +48,7 @@ static real *exchanged(const char *function, const Group *group, Tensor *x, int 
     must_be_real(function, x);
     if (other < 0 || other >= group_size(group))
         misuse(
-            "ranks count from 0 within a group (group_rank), not in the world; in a ring, rank 0 "
+            "ranks are numbered from 0 within a group (group_rank), not in the world; in a ring, rank 0 "
             "follows the last one",
             "%s: there is no rank %d in a group of %d", function, other, group_size(group));
     if (other == group_rank(group))

@@ -60,7 +60,7 @@ static void pair_gradient(Node *node, Tensor *dy)
                : resizes && dx &&
                        (shape_equal(dx->shape, dy->shape) || changes_the_same_way(x, dy, dx))
                    ? N_("the gradient has the argument's shape: backward joins what forward has "
-                        "cut, and cuts what forward has joined")
+                        "split, and splits what forward has joined")
                : !dx || !shape_equal(dx->shape, dy->shape)
                    ? N_("return a gradient of the argument's shape")
                    : N_("the gradient has the argument's shape: should forward's result "

@@ -72,10 +72,12 @@ Tensor *part(Tensor *x, int dim, int k, int n)
     dim = shape_dim("part", x->shape, dim);
     must_divide("part", x, dim, n);
     if (k < 0 || k >= n)
-        misuse(k >= n ? N_("parts count from 0: mesh->tp_rank is this rank's place among the ranks "
-                           "that split x; its rank in the world may be larger")
-                      : N_("parts count from 0"),
-               "part: there is no part %d of %d", k, n);
+        misuse(
+            k >= n
+                ? N_("parts are numbered from 0: mesh->tp_rank is this rank's place among the ranks "
+                     "that split x; its rank in the world may be larger")
+                : N_("parts are numbered from 0"),
+            "part: there is no part %d of %d", k, n);
     return taken("part", x, dim, k, n, shape_with(x->shape, dim, x->shape.size[dim] / n),
                  place_part(tape, x, dim));
 }
@@ -86,7 +88,7 @@ Tensor *take(Tensor *x, int dim, int i)
     const Tape *tape = tape_of("take", x, NULL);
     dim = shape_dim("take", x->shape, dim);
     if (i < 0 || i >= x->shape.size[dim])
-        misuse("they count from 0", "take: dimension %d of %s has no element %d", dim,
+        misuse("elements are numbered from 0", "take: dimension %d of %s has no element %d", dim,
                TENSOR_TEXT(x), i);
     const Placement placement = place_slice(tape, x, dim);
     Shape shape = x->shape;

@@ -68,7 +68,7 @@ void segment_backward(Tensor *y, Tensor *dy)
         misuse("dy is the gradient of the segment's result",
                "segment_backward: y is %s, and dy is %s", TENSOR_TEXT(y), TENSOR_TEXT(dy));
     if (!was_recorded_since(tape, tape->floor, y->producer))
-        misuse("run the segment again in recompute_backward, by segment_run on leaf(x), and run "
+        misuse("run the segment again in recompute_backward, with segment_run on leaf(x), and run "
                "segment_backward from its result, once",
                "segment_backward: y is not on the tape as the result of a new run");
     tape_backward_to(tape, tape->floor, y, dy);

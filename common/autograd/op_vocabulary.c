@@ -133,7 +133,7 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
         const int32_t id = ints(ready(ids))[i];
         if (id != NO_ID && (id < 0 || id >= all.end))
             misuse(columns || !is_split(tape)
-                       ? "ids count from 0; NO_ID stands for none"
+                       ? "ids are numbered from 0; NO_ID stands for none"
                        : "pass what linear(x, table) returned, with a table split by rows",
                    "own_ids: id %d, but the logits %s have %lld columns in all", id,
                    TENSOR_TEXT(logits), (long long)all.end);

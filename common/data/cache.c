@@ -300,7 +300,7 @@ TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t s
     if (set->rows > 0)
         return set;
     problem_set(problem, text, "choose a smaller SEQ, or a longer text",
-                "the text has %lld tokens; one window takes SEQ+1, %lld", (long long)set->tokens,
+                "the text has %lld tokens; a window needs SEQ+1 = %lld", (long long)set->tokens,
                 (long long)seq + 1);
     token_set_close(set);
     return NULL;

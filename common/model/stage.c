@@ -187,7 +187,7 @@ Tensor *stage_run(Stage *stage, int micro, Tensor *x)
         misuse("a micro-batch runs forward once, then backward",
                "stage_run: micro-batch %d has run forward already", micro);
     if (x->tape != m->tape)
-        misuse("receive x, or embed it, for the micro-batch that you run",
+        misuse("pass the x that stage_receive or stage_embed returned for this micro-batch",
                "stage_run: x does not belong to micro-batch %d", micro);
     begin_pass(stage, micro, false);
     Tensor *y = transformer_run_blocks(stage->transformer, x, m->mask, stage->mesh);

@@ -117,7 +117,7 @@ void optimizer_update(Optimizer *optimizer, Tensor *weights, Tensor *gradients)
     must_be_real("optimizer_update", gradients);
     if (tensor_count(weights) != count || tensor_count(gradients) != count)
         misuse("the optimiser has the state of this replica's part only: part mesh->dp_rank of "
-               "mesh->dp_degree, as optimizer_part cuts it",
+               "mesh->dp_degree, as optimizer_part returns it",
                "optimizer_update: the weights are %s and the gradients %s, but this replica's part "
                "has %lld numbers",
                SHAPE_TEXT(weights->shape), SHAPE_TEXT(gradients->shape), (long long)count);

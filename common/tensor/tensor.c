@@ -37,7 +37,7 @@ int shape_dim(const char *function, Shape shape, int dim)
 {
     int from_front = dim < 0 ? dim + shape.rank : dim;
     if (from_front < 0 || from_front >= shape.rank)
-        misuse("dimensions count from 0; LAST is the last one",
+        misuse("dimensions are numbered from 0; LAST is the last one",
                "%s: there is no dimension %d in a tensor %s", function, dim, SHAPE_TEXT(shape));
     return from_front;
 }

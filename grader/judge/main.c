@@ -85,7 +85,7 @@ static int lab_named(const char *text)
     if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
     give_up_with(N_("choose an existing lab, or omit LAB to grade them all"),
-                 _("there is no lab %.60s: they are numbered from %d to %d"), text,
+                 _("there is no lab %.60s: labs are numbered from %d to %d"), text,
                  lab_at(0)->number, lab_at(lab_count() - 1)->number);
 }
 

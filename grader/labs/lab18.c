@@ -103,7 +103,7 @@ static const char *misfit_18(const Case *c)
     return c->S % c->tp                              ? _("tp must divide S")
            : c->H % c->A || c->A % c->tp             ? _("tp must divide A, and A must divide H")
            : c->F % c->tp                            ? _("tp must divide F")
-           : c->blocks < 1 || c->blocks > MOST_CALLS ? _("there must be a block, and at most 8")
+           : c->blocks < 1 || c->blocks > MOST_CALLS ? _("there must be 1 to 8 blocks")
                                                      : NULL;
 }
 

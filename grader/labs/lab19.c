@@ -86,7 +86,7 @@ static const char *misfit_19(const Case *c)
 {
     return c->H % c->A || c->A % c->tp ? _("tp must divide A, and A must divide H")
            : c->F % c->tp              ? _("tp must divide F")
-           : c->blocks < 1             ? _("there must be a block")
+           : c->blocks < 1             ? _("there must be at least one block")
                                        : NULL;
 }
 

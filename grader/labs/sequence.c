@@ -64,7 +64,7 @@ static void must_be_own_positions(const Scenario *run, const char *function, con
                SHAPE_TEXT(own));
     if (run->mesh->tp_degree > 1 && y->placement.kind != UNKNOWN &&
         (y->placement.kind != SHARD || y->placement.dim != 1))
-        misplaced("return the sum that is a shard of the positions",
+        misplaced("return the sum as a shard of the positions",
                   "%s returned %s; it should be a shard of the positions", function,
                   TENSOR_TEXT(y));
 }

@@ -221,8 +221,8 @@ static void refused(MPI_Comm *comm, int *code, ...)
     const bool recorded = recorder.current && !recorder.current->returned;
     const char *name = recorded ? recorder.current->name : "MPI";
     if ((class == MPI_ERR_RANK || class == MPI_ERR_ROOT) && missing_rank() != MPI_PROC_NULL)
-        misuse("ranks count from 0 within a group", "%s: there is no rank %d in this group of %d",
-               name, missing_rank(), size_of(*comm));
+        misuse("ranks are numbered from 0 within a group",
+               "%s: there is no rank %d in this group of %d", name, missing_rank(), size_of(*comm));
     if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->from == ANYBODY)
         misuse("name the rank, or give each sender a tag of its own",
                "%s from any rank: the first message is longer than this rank expects", name);

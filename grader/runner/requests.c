@@ -151,7 +151,7 @@ static void refuse_copies(const Ending *e)
         for (int k = 0; times > 0 && k < requests.count; k++)
             times -= requests.started[k].request == e->before[i];
         if (times > 0)
-            misuse("each start needs exactly one wait: MPI_Wait sets its own variable to "
+            misuse("each start needs exactly one wait: MPI_Wait sets its argument to "
                    "MPI_REQUEST_NULL, but no copy of it",
                    "wait: this request is not in progress");
     }

@@ -353,7 +353,7 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
     assert_no_text(write_text("t.txt", ""), "the text is empty", "t.txt");
     assert_no_text(write_text("t.txt", "\n \r\n\n"), "the text is empty", "t.txt");
     assert_no_text(write_text("t.txt", "<|endoftext|>\n<|endoftext|>"), "is empty", "t.txt");
-    assert_no_text(write_text("t.txt", "a help"), "has 4 tokens; one window takes SEQ+1, 9",
+    assert_no_text(write_text("t.txt", "a help"), "has 4 tokens; a window needs SEQ+1 = 9",
                    "t.txt");
     assert_no_text(write_text("t.txt", "a\nb\nc\xE9t\xE9\n"), "byte 0xE9 at byte 2",
                    "t.txt: line 3");

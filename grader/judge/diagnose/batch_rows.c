@@ -36,7 +36,7 @@ static const char *not_a_row(const Trial *t, const Deal *deal, int rank, const E
         return _("the sampler reads `order`, which this call has not filled: permutation() fills "
                  "it, once for each epoch");
     if (rank == 0 && at == 0)
-        return _("the sampler reads `order` before permutation() fills it, or outside of it");
+        return _("the sampler reads `order` before permutation() fills it, or outside its bounds");
     return deal->tail == PAD && deal->rows < replicas_of(t->c)
                ? _("the sampler reads past the end of `order`: with fewer rows than replicas, PAD "
                    "starts again at its beginning several times")
@@ -66,8 +66,8 @@ static const char *wrong_length(const Trial *t, const Deal *deal, int rank, cons
         return NULL;
     if (mine->count - MINE == right)
         return _("the returned length is not the number of rows in `mine`");
-    snprintf(text, sizeof text, _("replica %d gets %lld rows in place of %lld: %s"),
-             rank / t->c->tp, (long long)length, (long long)right,
+    snprintf(text, sizeof text, _("replica %d gets %lld rows instead of %lld: %s"), rank / t->c->tp,
+             (long long)length, (long long)right,
              deal->tail == PAD ? _("PAD gives each replica rows/dp rows, rounded up")
                                : _("DROP gives each replica rows/dp rows, rounded down"));
     return text;
@@ -112,7 +112,7 @@ static const char *wrong_with_one(const Trial *t, const Dealt *dealt, int rank)
         return wrong;
     if (!same_rows(mine, partner))
         return _("ranks working together on a batch were given different rows: all tp ranks of a "
-                 "replica read the same rows");
+                 "replica must read the same rows");
     return NULL;
 }
 

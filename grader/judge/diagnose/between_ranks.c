@@ -118,7 +118,7 @@ bool ranks_differ(const Evidence *e)
             return says(
                 e,
                 _("ranks no longer agree on a tensor that should be the same everywhere: each may "
-                  "have its own part of a sum, or have drawn its own random numbers"));
+                  "have only its own term of a sum, or have drawn its own random numbers"));
     }
     return false;
 }

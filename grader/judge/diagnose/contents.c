@@ -42,7 +42,7 @@ static void tell_shape(const Trial *t, const Entry *got, const Entry *want, char
              stacked ? _("q, k and v are stacked and split as one matrix, so the first ranks "
                          "hold all of q: declare three matrices and split each of them, shard(1)")
              : divided && cut
-                 ? _("it was divided twice: declare the full shape, and the placement divides it")
+                 ? _("it was split twice: declare the full shape, and the placement splits it")
              : divided
                  ? _("all ranks hold the same numbers for their parts of it, so the assembled "
                      "matrix repeats itself: declare the full shape and shard(dimension)")

@@ -330,8 +330,8 @@ bool nearly_right(const Evidence *e)
         return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
                          "part is missing"));
     if (e->extra == e->wrong)
-        return says(e, _("the wrong numbers are small where zero is expected: something small was "
-                         "added, or kept, that does not belong there"));
+        return says(e, _("the wrong numbers are small where zero is expected: something small that "
+                         "does not belong there was added or kept"));
     return says(e,
                 _("it is right to about %.0f digits only: a shorter number format or an "
                   "approximation lost precision, or a small part is missing"),

@@ -83,10 +83,11 @@ bool tell_message_beyond_group(const Trial *t, char *text, size_t size)
                 tp_group(t->c, call->to).first == tp_group(t->c, rank).first)
                 continue;
             call_text(calls, call, NULL, one, sizeof one);
-            append(text, size,
-                   _("rank %d calls the %s, but rank %d is in another group: count the ranks in "
-                     "the group, and pass the group's communicator (group_comm) to MPI"),
-                   rank, one, call->to);
+            append(
+                text, size,
+                _("rank %d calls the %s, but rank %d is in another group: count ranks within the "
+                  "group, and pass the group's communicator (group_comm) to MPI"),
+                rank, one, call->to);
             return true;
         }
     return false;

@@ -95,10 +95,11 @@ static bool cut_elsewhere(const Case *c, Shape is, const Entry *want, char *text
     }
     if (cut < 0 || joined < 0)
         return false;
-    snprintf(text, size,
-             _("scatter_forward cuts along dimension %d, and was asked for dimension %d: take the "
-               "part along `dim`"),
-             cut, joined);
+    snprintf(
+        text, size,
+        _("scatter_forward splits along dimension %d, but was asked for dimension %d: take the "
+          "part along `dim`"),
+        cut, joined);
     return true;
 }
 

@@ -33,8 +33,8 @@ void compare_work_of_segments(Trial *t, const Entry *want)
                       "run each call of a segment once, and the second run belongs in "
                       "recompute_backward\n%s (%s)")
         : is_one_run_more(t, want)
-            ? _("rank %d did %.2f times the multiplications needed, as many more as one more "
-                "forward run of each call takes: a backward pass must run each call of a segment "
+            ? _("rank %d did %.2f times the multiplications needed, and the excess is one more "
+                "forward run of each call: a backward pass must run each call of a segment "
                 "forward once, and backward once\n%s (%s)")
             : _("rank %d did %.2f times the multiplications needed: a backward pass "
                 "must run each call of a segment forward once, and backward once\n%s (%s)"));

@@ -85,7 +85,7 @@ void append_cause_of_refusal(const Trial *t, char *text, size_t size)
             continue;
         if (slices_by_rank_in_world(t, rank, problem->what)) {
             append(text, size,
-                   _("rank %d takes its rank in the world for the number of its part: its part is "
+                   _("rank %d uses its rank in the world as the number of its part: its part is "
                      "mesh->dp_rank = %d of %d\n"),
                    rank, replica_of_rank(t->c, rank), replicas_of(t->c));
             return;

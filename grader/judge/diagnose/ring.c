@@ -105,7 +105,7 @@ static void compare_receivers(const Exchange *x, Check check)
                 continue;
             call_at_line(x, call, one, sizeof one);
             fail(t, check, IN_CALLS,
-                 _("%s: rank %d calls the %s, but rank %d is in another group: count the ranks in "
+                 _("%s: rank %d calls the %s, but rank %d is in another group: count ranks within "
                    "the group, and pass group_comm(group) to MPI (%s)"),
                  x->function, rank, one, call->to, t->sizes);
             return;

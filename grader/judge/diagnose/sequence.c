@@ -201,7 +201,7 @@ static bool tell_factor_of_norms(const Evidence *e, const NormStep *step, double
            says(e,
                 factor > 0 && factor < 1
                     ? _("the norms' gradients are divided by %.4g: they are sums over all "
-                        "positions, so divide them by nothing")
+                        "positions, so do not divide them")
                     : _("the norms' gradients are multiplied by %.4g: they are sums over all "
                         "positions, and stay as they are"),
                 factor > 0 && factor < 1 ? 1 / factor : factor);

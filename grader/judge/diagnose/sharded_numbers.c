@@ -121,7 +121,7 @@ bool gradients_are_elsewhere(const Evidence *e)
     if (e->wrong < e->count)
         return says(e,
                     _("%lld of %lld numbers of this replica's part are this replica's own "
-                      "gradients, and the others are right: the reduce-scatter must divide the "
+                      "gradients, and the others are right: the reduce-scatter must split the "
                       "gradients as optimizer_part does"),
                     (long long)e->wrong, (long long)e->count);
     return says(e, _("these are this replica's own gradients: what the ranks have reduced is not "
@@ -143,7 +143,7 @@ bool only_own_part_is_right(const Evidence *e)
         if (!is_right(e, i))
             return false;
     return says(e, _("this replica's part is right, but another part is not: each replica must "
-                     "step its own part of the weights with the same part of the gradients, and "
+                     "update its own part of the weights with the same part of the gradients, and "
                      "give it to the others as it is"));
 }
 
@@ -178,7 +178,7 @@ static bool arrives_in_pieces(const Evidence *e, const double *before)
         if (old > 0 && old < count)
             return says(e,
                         _("%lld of the %lld weights that replica %d has updated kept their values "
-                          "from before the step, and the others are right: the gather must divide "
+                          "from before the step, and the others are right: the gather must split "
                           "the weights as optimizer_part does"),
                         (long long)old, (long long)count, k);
         missing = old > 0 && missing < 0 ? k : missing;
@@ -207,7 +207,7 @@ static bool own_part_is_stale(const Evidence *e, const double *before)
             return says(
                 e,
                 _("replica %d still has its own part, %lld to %lld, as it was before the step: it "
-                  "has stepped a part other than that of mesh->dp_rank, or what it has received "
+                  "has updated a part other than that of mesh->dp_rank, or what it has received "
                   "has overwritten its own"),
                 k, (long long)part->begin, (long long)part->end);
     }
@@ -255,10 +255,10 @@ static bool says_mixed(const Evidence *e, const double *before)
 {
     const double n = replicas_of(e->c);
     if (n > 1 && are_mixed(e, before, 1 / n))
-        return says(e, _("these are the mean of all replicas' weights, but only one replica has "
+        return says(e, _("this is the mean of all replicas' weights, but only one replica has "
                          "updated each weight: an all-gather takes each weight from that replica"));
     return n > 1 && are_mixed(e, before, 1) &&
-           says(e, _("these are the sum of all replicas' weights: an all-gather takes each weight "
+           says(e, _("this is the sum of all replicas' weights: an all-gather takes each weight "
                      "from the replica that has updated it"));
 }
 

@@ -210,7 +210,7 @@ static void compare_memory(Trial *t, const Entry *want)
                                             "pass needs")
          : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)
              ? _("the gradient of a weight is summed over the ranks there, which takes a tensor as "
-                 "large as its part")
+                 "large as this rank's part of the weight")
              : _("more is held there than this pass needs"),
          entry_text(want), t->sizes);
 }

@@ -129,7 +129,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
         {IN_BIASES,
          N_("the bias is added tp times: add it once, after the sum over the ranks (g)")},
     [PRODUCT_OVER_RANKS] = {IN_BIASES, N_("the product, without the bias, is divided by the number "
-                                          "of ranks: the sum over the ranks (g) is no mean")},
+                                          "of ranks: the sum over the ranks (g) is not a mean")},
     [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
                                         "the second matrix gives k, the third gives v")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
@@ -149,7 +149,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [GRADIENT_IS_INPUT] = {IN_SEGMENTS, N_("x itself is returned as its gradient: return "
                                            "leaf_gradient() of the leaf")},
     [GRADIENT_OF_RESULT_TOO] =
-        {IN_SEGMENTS, N_("dy is added to the gradient of the leaf, which is complete: a residual "
+        {IN_SEGMENTS, N_("the leaf's gradient is complete, but dy is added to it: a residual "
                          "path of the segment is part of its run")},
     [SEGMENT_OF_LAST_CALL] =
         {IN_SEGMENTS, N_("each backward pass runs the segment of the latest forward call: run the "

@@ -171,7 +171,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
     if (extra)
         snprintf(
             text, 240,
-            _("this pass does without the %s (%.0f numbers): no rank needs the others' numbers there"),
+            _("this pass does not need the %s (%.0f numbers): no rank needs the others' numbers there"),
             place, sent - enough);
     else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
              2 * (n - 1) * t->c->world * each == enough * n)
@@ -213,7 +213,7 @@ static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text
         return false;
     const char *line = line_of(call->address);
     snprintf(text, 240,
-             _("the exchange at %s is over other replicas, too, whose numbers are not needed: the "
+             _("the exchange at %s includes other replicas, whose numbers are not needed: the "
                "group must be mesh->tp"),
              line[0] ? line : call->name);
     return true;

@@ -226,7 +226,8 @@ const char *wrong_rank_of_grid(const Trial *t, Label label)
         return _("the numbers continue from stage to stage: take them modulo dp");
     if (all_are(t, label, IN_WORLD))
         return _(
-            "this is the rank's number in the world, not its place in the group, where ranks count from 0");
+            "this is the rank's number in the world, not its place in the group, where ranks are "
+            "numbered from 0");
     const char *order = of_another_order(t, label, false);
     return order ? order : _("it is not this rank's place in the group");
 }

@@ -109,7 +109,7 @@ static const char *made_of_wrong_split(const Trial *t, const Entry *got, const E
                  group_names[want->label.index], last->name);
     else if (!strcmp(last->name, "split") && right & ~last->members)
         snprintf(text, sizeof text,
-                 _("the %s%s%s divides the group %s, which lacks rank %d: split mesh->world"),
+                 _("the %s%s%s splits the group %s, which lacks rank %d: split mesh->world"),
                  last->name, *line ? _(" at ") : "", line, group_text(last, group),
                  __builtin_ctzll(right & ~last->members));
     else
@@ -193,12 +193,13 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
                        : _("it is 1 on every rank, as before mesh_init_dp");
     if (is_rank && all_are(t, label, IN_WORLD))
         return _(
-            "this is the rank's number in the world, not its place in the group, where ranks count from 0");
+            "this is the rank's number in the world, not its place in the group, where ranks are "
+            "numbered from 0");
     const bool by_tp = all_are(t, label, IN_TP);
     if (is_rank && is_dp && (by_tp || all_are(t, label, BY_GROUPS)))
         return of_remainder(
             _("two ranks of the same replica have different replica numbers: this "
-              "is the remainder rank %% %d, but a replica is a quotient, rank / tp"),
+              "is the remainder rank %% %d, but a replica's number is the quotient rank / tp"),
             by_tp ? t->c->tp : replicas_of(t->c));
     if (is_rank && !is_dp && all_are(t, label, REPLICA))
         return _("this is the number of the replica, not this rank's place in the group");

@@ -18,7 +18,7 @@ const char *why_numbers_are_held_back(const LabResult *lab)
     if (lab->unsharded)
         return _("the optimiser's state is not sharded yet: one replica holds all of it, or nearly "
                  "all, and takes the step alone. The numbers earn their points once optimizer_part "
-                 "deals out the weights");
+                 "splits the weights");
     return lab->unsplit && !lab->split
                ? _("the work is not split yet: each rank does all of the layer's work, so these are the "
                    "numbers of the plain layer, which needs no exchange. They earn their points once "
