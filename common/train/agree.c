@@ -28,7 +28,7 @@ bool agree_on_device(Group *group, Problem *problem)
         problem_set(
             problem, NULL,
             "use CUDA_VISIBLE_DEVICES to select GPUs of one type (nvidia-smi lists all): "
-            "with mixed types all wait for the slowest, and sums differ in the last digits",
+            "with mixed types, all ranks wait for the slowest, and sums differ in the last digits",
             "rank 0 computes on %s, rank %d on %s: all ranks of a run must use GPUs of one type",
             first, group_rank(group), mine);
     return agree(group, same, problem);
