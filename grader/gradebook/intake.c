@@ -200,8 +200,9 @@ static void take_result(Submission *submission, const char *place, int status)
     make_line(submission->predictions);
     submission->refused = refused;
     if (!json)
-        add_remark(submission, "%s",
-                   _("it could not be unpacked within the time and memory that a submission may use"));
+        add_remark(
+            submission, "%s",
+            _("it could not be unpacked within the time and memory that a submission may use"));
     else if (*remark)
         add_remark(submission, "%s", remark);
     json_decref(json);
