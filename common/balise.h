@@ -329,7 +329,7 @@ double gradient_norm(double shards, double whole, const Mesh *mesh);
 
 /* ---- Lab 15: an all-reduce from messages --------------------------------------------------------------- */
 
-/** The numbers begin to end - 1 of x, counted row by row: [end - begin]. The slice shares x's
+/** Elements `begin` to `end` - 1 of x, counted row by row: [end - begin]. The slice shares x's
  *  memory, so tensor_data() of the slice points into x. begin may equal end. Not on the tape. */
 Tensor *slice(Tensor *x, int64_t begin, int64_t end);
 /** sum += x, in place. Both have the same number of elements. Not on the tape. */

@@ -1,5 +1,5 @@
 /* Lab 7: Block and Classifier. They work, with the feed-forward block of lab 5 in Block and two plain linear
- * layers in Classifier. TODO(7): use one ColRowLinearPair in each instead; 3 lines change in Block, and the
+ * layers in Classifier. TODO(7): in both, use one ColRowLinearPair instead; 3 lines change in Block, and the
  * Classifier becomes shorter. Its parameters are "head.up.weight" and "head.down.weight", before and after. */
 #include "balise.h"
 
