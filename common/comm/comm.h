@@ -16,7 +16,7 @@
 /** The hint if ranks do not call the same collectives. */
 #define HINT_SAME_COLLECTIVES                                                                      \
     N_("does each rank call the same collectives, in the same order and with the same sizes? "     \
-       "make grade says which lab does not; make trace LAB=n shows where")
+       "make grade names the lab that does not; make trace LAB=n shows where")
 
 /** The operations that a group counts separately. */
 typedef enum Operation {

@@ -217,7 +217,7 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
         MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
         MPI_Get_count(&status, MPI_REAL_TYPE, &count);
         if (count != expected) /* MPI allows a shorter message */
-            misuse("do both ranks mean the same part of x? Send all of its numbers, as "
+            misuse("do both ranks refer to the same part of x? Send all of its numbers, as "
                    "MPI_FLOAT",
                    "rank %d of the group sent %d numbers, expected %d", from, count, expected);
     }

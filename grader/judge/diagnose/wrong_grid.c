@@ -208,7 +208,7 @@ const char *wrong_degree_of_grid(const Trial *t, Label label)
     const int replicas = c->world / c->tp;
     if (label.index == DP && is == replicas)
         return _("it counts the replicas of every stage: divide the world by tp and by pp");
-    return is == c->world ? _("this is the degree of the world, not of the group that was made")
+    return is == c->world ? _("this is the size of the world, not of the group that was made")
                           : _("it is not the size of the group");
 }
 
