@@ -89,12 +89,12 @@ void backend_wait_always(bool always);
 /** Returns the host's address of this memory, or NULL if the host cannot access it. */
 void *backend_on_host(void *memory);
 
-/** Copies from a tensor's memory to the host's, after all kernels called before. */
+/** Waits for the kernels called so far, then copies from a tensor's memory to the host's. */
 void backend_read(void *host, const void *memory, int64_t bytes);
 /** Copies from the host's memory to a tensor's. When it returns, the caller may change `host`. */
 void backend_write(void *memory, const void *host, int64_t bytes);
 
-/** Sets each byte, after all kernels called before. */
+/** Sets each byte, after the kernels called so far. */
 void backend_set_bytes(void *memory, int byte, int64_t bytes);
 
 /** Do kernel_rows_in_use() and AdamW.seen find rows of zeros in this backend? Otherwise, callers
