@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -EsB
-"""training.py begin OUT: checks before a run that its page can be written there.  training.py TRACE
-METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
+"""training.py begin OUT: before a run, checks that its page can be written to OUT.  training.py
+TRACE METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
 from bisect import bisect

@@ -144,7 +144,7 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each wrong output of this rank this factor times the expected one? One output alone may
+/* Is every wrong output of this rank the expected one times this factor? One output alone may
  * mislead, because a rank's part of a sum may be zero there. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {

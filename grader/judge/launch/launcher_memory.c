@@ -1,4 +1,4 @@
-/* The memory of launches: room for what the ranks share, and what each of them holds. */
+/* Memory limits of launches: the shared memory, and what each rank holds. */
 #include <limits.h>
 #include <sys/statvfs.h>
 
