@@ -159,7 +159,7 @@ LayerNorm *layer_norm_new(Builder *b, int size);       /**< makes parameters "we
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same shape */
 
 /** Given: in training, sets each element to zero with the given probability; the mask is the same
- *  at every layout. */
+ *  in every layout. */
 typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability); /**< probability of dropping an element, from 0 to below 1 */
 Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divided by 1 - probability */

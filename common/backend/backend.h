@@ -276,7 +276,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
  *  of sample samples[r / positions]; column c of this rank is column column_begin + c of the full
  *  tensor. The element is kept when
  *      philox_uniform(philox(key, lo(sample), hi(sample), position, column/4).word[column%4]) >= probability
- *  (with the global column), so the mask is the same at every layout. Kept elements are divided by
+ *  (with the global column), so the mask is the same in every layout. Kept elements are divided by
  *  1 - probability. */
 typedef struct DropoutMask {
     PhiloxKey key;          /**< from the seed, the name of the layer, the step and the draw */
