@@ -159,7 +159,7 @@ LayerNorm *layer_norm_new(Builder *b, int size);       /**< makes parameters "we
 Tensor *layer_norm(const LayerNorm *layer, Tensor *x); /**< [..,size] -> the same shape */
 
 /** Given: in training, sets each element to zero with the given probability; the mask is the same
- *  at every layout. */
+ *  in every layout. */
 typedef struct Dropout Dropout;
 Dropout *dropout_new(Builder *b, float probability); /**< probability of dropping an element, from 0 to below 1 */
 Tensor *dropout(const Dropout *layer, Tensor *x);    /**< kept elements are divided by 1 - probability */
@@ -295,7 +295,7 @@ void pipeline_step(Stage *stage, const Mesh *mesh); /**< both passes; all gradie
 int stage_micros(const Stage *stage); /**< the number of micro-batches in a batch; they are numbered from 0 */
 /** Sends x [B,S,H] to stage `to`, and may wait until that stage has begun to receive it. */
 void stage_send_blocking(Stage *stage, Tensor *x, int to);
-/** Starts to send x [B,S,H] to stage `to`, and returns at once. Do not change x before stage_sends_finish(). */
+/** Starts sending x [B,S,H] to stage `to`, and returns at once. Do not change x before stage_sends_finish(). */
 void stage_send_start(Stage *stage, Tensor *x, int to);
 void stage_sends_finish(Stage *stage); /**< returns when every send that this stage has started is complete */
 
@@ -310,7 +310,7 @@ void one_f_one_b_step(Stage *stage, const Mesh *mesh);
 /* ---- Lab 14: the grid in three dimensions ------------------------------------------------------------ */
 
 /** Replaces labs 8 and 10: sets tp, dp and pp, this rank's place in each group, and the groups' sizes. tp times pp
- * divides the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
+ * divides the size of the world, and rank = (pp_rank * dp_degree + dp_rank) * tp_degree + tp_rank. (Megatron-LM,
  * arXiv:2104.04473.) */
 void mesh_init_3d(Mesh *mesh, int tp, int pp);
 
@@ -337,7 +337,7 @@ void accumulate(Tensor *sum, Tensor *x);
 /** Sends the numbers of x to rank `to` of the group, and may wait until that rank has begun to
  *  receive them. */
 void group_send(Group *group, Tensor *x, int to);
-/** Starts to send the numbers of x to rank `to` of the group, and returns at once. Do not change x before
+/** Starts sending the numbers of x to rank `to` of the group, and returns at once. Do not change x before
  * pending_wait() has returned: pending_wait() waits until that rank has begun to receive. */
 Pending *group_send_start(Group *group, Tensor *x, int to);
 /** Receives the numbers of x, in place, from rank `from` of the group, which must send as many. Returns when they have

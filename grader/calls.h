@@ -132,7 +132,7 @@ typedef struct TapeTensor {
     char parameter[44];     /**< its name if it is a parameter; otherwise empty */
 } TapeTensor;
 
-/** An operation on a tape, forward or backward, below a line of the lab. */
+/** An operation on a tape, forward or backward, that a line of the lab called, directly or not. */
 typedef struct TapeOperation {
     char name[32];     /**< "linear" */
     Label where;       /**< what the rank was doing */

@@ -94,7 +94,7 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     if (!tape->batch.training || probability == 0)
         return x;
     if (x->shape.rank < 2 || x->shape.rank > 3 || x->shape.size[0] > tape->batch.count)
-        misuse("the first dimension counts the samples of the batch",
+        misuse("the first dimension runs over the samples of the batch",
                "dropout takes [B,..,H] of two or three dimensions, not %s", TENSOR_TEXT(x));
     DropoutMask mask = mask_of(tape, x, name, probability);
     int64_t columns = shape_last(x->shape), rows = columns ? tensor_count(x) / columns : 0;

@@ -17,7 +17,7 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
     if (tape->call && tape->call->draw != draw)
         misplaced(
             "pass on the draw that your function was given: it selects the masks of this call",
-            "%s: the segment runs with draw %lld, in a call with draw %lld", function,
+            "%s: the segment runs with draw %lld, but the call has draw %lld", function,
             (long long)draw, (long long)tape->call->draw);
     const TapeMark mark = tape_mark(tape);
     const bool recording = tape_record(tape, record && tape->recording);

@@ -86,7 +86,7 @@ static void check_columns(const Tensor *x, Tensor *ids)
     const int64_t rows = rows_of(x), columns = shape_last(x->shape);
     must_be_ids("row_pick", ids);
     if (!shape_equal(ids->shape, without_last(x->shape)))
-        misuse("there is an id for each row", "row_pick: the ids %s do not fit x %s",
+        misuse("ids must have one id for each row of x", "row_pick: the ids %s do not fit x %s",
                TENSOR_TEXT(ids), TENSOR_TEXT(x));
     for (int64_t r = 0; r < rows; r++) {
         const int32_t id = ints(ready(ids))[r];

@@ -249,10 +249,13 @@ Placement place_duplication(const Tape *tape, const Tensor *x)
     if (!is_split(tape))
         return whole();
     if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced_with(is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
-                       is(x, COPIED) ? N_("once is enough: its gradient would be summed twice")
-                                     : N_("duplication (f) takes what every rank holds in full"),
-                       "duplication: x %s is not whole", TENSOR_TEXT(x));
+        misplaced_with(
+            is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
+            is(x, COPIED)
+                ? N_("x has been duplicated already: a second duplication would sum its gradient "
+                     "twice")
+                : N_("duplication (f) takes what every rank holds in full"),
+            "duplication: x %s is not whole", TENSOR_TEXT(x));
     return of(COPIED);
 }
 

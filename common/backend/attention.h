@@ -66,7 +66,7 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                real *work);
 
 /** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. The
- *  shape alone decides, so the answer is the same in both passes and at every layout. The reference
+ *  shape alone decides, so the answer is the same in both passes and in every layout. The reference
  *  backend is exact: it does not have these kernels. */
 #ifdef BALISE_DOUBLE
 #define kernel_attention_is_in_16_bits(shape) false

@@ -89,12 +89,12 @@ void backend_wait_always(bool always);
 /** Returns the host's address of this memory, or NULL if the host cannot access it. */
 void *backend_on_host(void *memory);
 
-/** Copies from a tensor's memory to the host's, after all kernels called before. */
+/** Waits for the kernels called so far, then copies from a tensor's memory to the host's. */
 void backend_read(void *host, const void *memory, int64_t bytes);
 /** Copies from the host's memory to a tensor's. When it returns, the caller may change `host`. */
 void backend_write(void *memory, const void *host, int64_t bytes);
 
-/** Sets each byte, after all kernels called before. */
+/** Sets each byte, after the kernels called so far. */
 void backend_set_bytes(void *memory, int byte, int64_t bytes);
 
 /** Do kernel_rows_in_use() and AdamW.seen find rows of zeros in this backend? Otherwise, callers
@@ -276,7 +276,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
  *  of sample samples[r / positions]; column c of this rank is column column_begin + c of the full
  *  tensor. The element is kept when
  *      philox_uniform(philox(key, lo(sample), hi(sample), position, column/4).word[column%4]) >= probability
- *  (with the global column), so the mask is the same at every layout. Kept elements are divided by
+ *  (with the global column), so the mask is the same in every layout. Kept elements are divided by
  *  1 - probability. */
 typedef struct DropoutMask {
     PhiloxKey key;          /**< from the seed, the name of the layer, the step and the draw */

@@ -15,7 +15,7 @@ enum {
     CORE_WORDS = MOST_CORES / 64, /**< words of a set */
 };
 
-/** A set of cores, one bit each: the union of two sets is the bitwise or of their words. */
+/** A set of cores, one bit each: the union of two sets is the bitwise OR of their words. */
 typedef struct Cores {
     uint64_t words[CORE_WORDS]; /**< core i is bit i % 64 of word i / 64 */
 } Cores;

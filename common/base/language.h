@@ -10,8 +10,8 @@
 
 #include "base/cxx.h"
 
-/** The message in the reader's language, in gettext's memory, which stays valid. `sentence` must
- *  not be empty: gettext would return the header of the catalogue. */
+/** The message in the reader's language. It lies in gettext's memory and stays valid. `sentence`
+ *  must not be empty: gettext would return the header of the catalogue. */
 #define _(sentence) gettext(sentence)
 /** Marks a message that is translated later. */
 #define N_(sentence) sentence

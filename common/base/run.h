@@ -49,7 +49,7 @@ void misplaced_with(Harm harm, const char *hint, const char *format, ...)
 /** Ends the run (in grading, the case) because of `problem`, whose `where` is still empty.
  *  `address` is the call site in the student's file, or NULL. */
 _Noreturn void run_ends(Problem *problem, void *address);
-/** Notes a broken placement rule. In a program without this function, such a rule ends the run.
+/** Notes a broken placement rule. In a program without this function, a broken rule ends the run.
  *  `address` as in run_ends(). */
 void run_noted(Problem *problem, Harm harm, void *address);
 /** Writes to `text` what the program is doing, such as "forward pass of the first layer, step 1".

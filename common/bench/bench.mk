@@ -1,6 +1,6 @@
 # Measurements of this machine; never a test. Included by the Makefile.
 
-# Trains one model at every layout and prints a table.
+# Trains one model in every layout and prints a table.
 .PHONY: layouts
 layouts: $(BUILD)/train $(BUILD)/checkpoint | $(CATALOGUES)
 	$(RELEASE)

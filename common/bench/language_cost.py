@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import cost
 
-HIDDEN_TOKENS = 0.15  # the share of the tokens that BERT's pretraining hides, on average
+HIDDEN_TOKENS = 0.15  # the share of the tokens that BERT's pretraining chooses, on average
 AUTHORS = {"llama": ("LLaMA", 32000), "gpt2": ("GPT-2", 50257), "mlm": ("masked BERT", cost.VOCABULARY)}  # kind: its name, its authors' vocabulary
 LLAMA = 6, 288, 6, 256  # layers, hidden, heads, SEQ of MODEL=llama (common/train/config.c)
 
@@ -42,7 +42,7 @@ class LanguageModel(cost.Model):
 
     def weights(self):
         """The number of weights in the linear layers of a block. With SwiGLU, its feed-forward part
-        has three layers, with GELU two."""
+        has three layers; with GELU, two."""
         return 4 * self.hidden ** 2 + self.of_kind(3, 2, 2) * self.hidden * self.inner()
 
     def block(self, tp):

@@ -102,10 +102,10 @@ def time_of_step(model, measured):
 
 
 def rates_here(build, work, model, copies=1):
-    """The rates of a rank while `copies` ranks compute. Cores share caches, memory and power. Of
+    """The rates of a rank while `copies` ranks compute. Cores share caches, memory and power. For
     each kind of work, the least time of several turns counts, because other programs may run. On
-    the CPU, also measures the products of an eighth of the rows, because a rank of a layout has
-    fewer rows."""
+    the CPU, also measures products with an eighth of the rows, because a rank of a layout has fewer
+    rows."""
     def seconds_of(model):
         with ThreadPoolExecutor() as pool:
             runs = list(pool.map(lambda i: run(build, f"{work}/{i}", model), range(copies)))

@@ -1,5 +1,5 @@
 """make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's; or, with
-STEPS=300, its curve at several layouts and in PyTorch. Provides the text and the vocabularies of
+STEPS=300, its curve in several layouts and in PyTorch. Provides the text and the vocabularies of
 language models for make model, too. All measurements use the kit's stories, so anybody can repeat
 them. For a curve, DATA and VOCAB can name others."""
 import glob
@@ -175,7 +175,7 @@ def show(found):
     return rows
 
 
-# ---- the curve at several layouts, and in PyTorch ---------------------------------------------------------------------
+# ---- the curve in several layouts, and in PyTorch ---------------------------------------------------------------------
 
 
 def curve_options():
@@ -185,7 +185,7 @@ def curve_options():
 
 
 def curve_runs(build, work, layouts, count, pythons):
-    """{name: (losses, seconds and memory)}: at each layout; on one rank with initial weights moved
+    """{name: (losses, seconds and memory)}: in each layout; on one rank with initial weights moved
     by one unit in the last place, which shows the effect of rounding; and on one rank in
     PyTorch."""
     more, found = curve_options(), {}

@@ -102,7 +102,7 @@ Path path_in(const char *folder, const char *name);
 /** FOLDER/step-000120 or, while it is written, FOLDER/.step-000120.partial. */
 Path checkpoint_path(const char *folder, int64_t step, bool partial);
 
-/** The step of the newest complete checkpoint in FOLDER below `limit`, or -1. */
+/** The step of the newest complete checkpoint in FOLDER whose step is below `limit`, or -1. */
 int64_t checkpoint_newest(const char *folder, int64_t limit);
 
 /** The newest checkpoint in FOLDER; if there is none, FOLDER itself if it is one; or an empty

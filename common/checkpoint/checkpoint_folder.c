@@ -187,7 +187,7 @@ bool checkpoint_commit(const char *folder, int64_t step, Problem *problem)
                to = checkpoint_path(folder, step, false);
     if (!folder_sync(from.text) || rename(from.text, to.text) || !folder_sync(folder))
         return problem_set(problem, to.text, "free some space; the earlier checkpoints are intact",
-                           "the checkpoint cannot be given its name: %s", strerror(errno));
+                           "cannot rename the finished checkpoint: %s", strerror(errno));
     remove_older(folder);
     return true;
 }

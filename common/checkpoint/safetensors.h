@@ -26,9 +26,9 @@ Checksum checksum_of(const void *bytes, size_t count);
 
 /** A tensor of a file. */
 typedef struct SafeTensor {
-    const char *name;  /**< "weight/blocks.0.norm.weight" */
+    const char *name;  /**< such as "weight/blocks.0.norm.weight" */
     Shape shape;       /**< of the tensor in this file */
-    const char *dtype; /**< the type of its numbers, "F32"; ignored when writing */
+    const char *dtype; /**< the type of its numbers, such as "F32"; ignored when writing */
     int64_t begin;     /**< its offset after the header, in bytes; ignored when writing */
     int64_t bytes;     /**< its length; ignored when writing */
 } SafeTensor;

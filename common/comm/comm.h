@@ -16,7 +16,7 @@
 /** The hint if ranks do not call the same collectives. */
 #define HINT_SAME_COLLECTIVES                                                                      \
     N_("does each rank call the same collectives, in the same order and with the same sizes? "     \
-       "make grade says which lab does not; make trace LAB=n shows where")
+       "make grade names the lab that does not; make trace LAB=n shows where")
 
 /** The operations that a group counts separately. */
 typedef enum Operation {
@@ -98,7 +98,7 @@ typedef struct CommRequest CommRequest;
  *  comm_receive() and all sums, gathers and reduce-scatters, but not while it waits in other calls.
  *  Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
-/** Starts to send x [count] to a rank of the group, which must receive the same count, and returns
+/** Starts sending x [count] to a rank of the group, which must receive the same count, and returns
  *  at once. Until comm_wait(), x must not change. Never buffered: the send is complete when the
  *  other rank has begun to receive. */
 CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to);
@@ -107,6 +107,6 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to)
  *  for each start. */
 void comm_wait(CommRequest *request);
 
-/** Makes progress with the group's started sums and messages, which continue only inside calls.
- *  Returns false if there are none. */
+/** Advances the group's started sums and messages; they advance only inside calls. Returns false if
+ *  there are none. */
 bool comm_poke(Group *group);

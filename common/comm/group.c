@@ -41,7 +41,7 @@ void group_must_exist(const Group *group, const char *function)
 {
     if (!group)
         misuse(
-            "lab 8 makes mesh->tp and lab 10 mesh->dp: before them, the ranks that split the model are mesh->world. In labs 12 and 13, mesh->pp is NULL if there is only one stage: pp_rank and pp_degree are set",
+            "lab 8 makes mesh->tp and lab 10 mesh->dp: before them, the ranks that split the model are mesh->world. In labs 12 and 13, mesh->pp is NULL if there is only one stage, but pp_rank and pp_degree are set",
             "%s: this group does not exist yet", function);
 }
 

@@ -27,8 +27,8 @@ typedef struct MpiRequest {
 } MpiRequest;
 
 /* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
- * threads may still call into them: under load, one run in several dozen crashed there. Besides,
- * LeakSanitizer matches their names with leaks.supp. */
+ * threads may still call into them: under load, one run in several dozen crashed there. A second
+ * reason: LeakSanitizer can match leaks.supp only while the plugins are loaded. */
 int dlclose(void *handle)
 {
     return 0;
@@ -217,7 +217,7 @@ static void mpi_receive(Group *group, real *x, int64_t numbers, int from)
         MPI_Recv(view.numbers + i, expected, MPI_REAL_TYPE, from, 0, group->comm, &status);
         MPI_Get_count(&status, MPI_REAL_TYPE, &count);
         if (count != expected) /* MPI allows a shorter message */
-            misuse("do both ranks mean the same part of x? Send all of its numbers, as "
+            misuse("do both ranks refer to the same part of x? Send all of its numbers, as "
                    "MPI_FLOAT",
                    "rank %d of the group sent %d numbers, expected %d", from, count, expected);
     }

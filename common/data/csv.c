@@ -154,7 +154,7 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
         if (!within_row)
             parse->row_line = parse->line;
         if (csv_parse(csv, bytes, size, on_field, on_row_end, parse) != size && !parse->failed)
-            fail(parse, QUOTE_HINT, _("a quote is inside a field, or is not closed"));
+            fail(parse, QUOTE_HINT, _("a field has a stray quote, or a quote is not closed"));
         within_row = parse->row_count == rows_before && (within_row || !blank);
         bytes += size;
     }

@@ -166,7 +166,7 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
  *  3.1): each token but begin, end and padding with probability MASKED_SHARE. Of the chosen
  *  tokens, 80 % become the mask token, 10 % become a random token, and 10 % stay. The targets are
  *  the chosen tokens, and NO_ID at other positions. The choice depends only on the key, the row
- *  and the position, so it is the same at every layout. `set` must have a mask token. */
+ *  and the position, so it is the same in every layout. `set` must have a mask token. */
 void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
 /** The number of targets that are not NO_ID. */
 int64_t batch_targets(const Batch *batch);

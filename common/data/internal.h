@@ -105,7 +105,7 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, uint64_t hash, const char 
 
 /* ---- bpe.c: the model and its merges; bpe_files.c: reading them from files ---- */
 
-/** Two neighbours that become one symbol: a slot of a hash table. */
+/** A slot of a hash table: two neighbours that merge into one symbol. */
 typedef struct Merge {
     int32_t left, right; /**< ids; left is -1 in an empty slot */
     int32_t rank;        /**< its place in the list of merges: lower ranks come first */

@@ -104,12 +104,12 @@ TransformerPart transformer_whole(const TransformerConfig *config);
  *  formula of PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is
  *  multiplied by, and 12 S H for the attention of each block, causal or not. In the last block of a
  *  classifier, which reads only the first position, only keys and values count in the backward
- *  pass. With masked tokens, the head needs only the share MASKED_SHARE of the positions.
+ *  pass. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions.
  *  Recomputation does not count. useful() in cost.py and language_cost.py (common/bench) returns
  *  the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);
 
-/** Are the sizes possible on `tp` ranks? Otherwise returns false with `problem`. */
+/** Checks that the sizes fit `tp` ranks; if not, returns false with `problem`. */
 bool transformer_check(const TransformerConfig *config, int tp, Problem *problem);
 
 /** The layers of this part, which belong to the builder's model. Sizes must have passed

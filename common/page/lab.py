@@ -77,7 +77,7 @@ def body_of(found, line, schedule):
     layout = _("{ranks} in {n} stages").format(ranks=ranks, n=found["pp"]) if found["pp"] > 1 else \
         _("{ranks} in {n} groups of {tp}").format(ranks=ranks, n=groups, tp=found["tp"]) if groups > 1 else ranks
     run_again, holding, calls, sending = _("Again:"), _("Which rank holds which part of each matrix"), _("MPI calls"), _("Who sends to whom")
-    off, beyond = _("The blocks are drawn by JavaScript, which is off here."), _("Elements marked wrong differ by more than the judge allows for rounding.")
+    off, beyond = _("JavaScript draws the blocks, and it is off here."), _("Elements marked wrong differ by more than the judge allows for rounding.")
     what_is_held = _("Matrices as the ranks hold them. The number in a block is the rank that holds it. In a tensor of more than two dimensions, all dimensions but the last are rows.")
     copies = _("A matrix that is not split is copied on every rank, and all copies must be equal.") if found["alike"] else _("Each rank has its own copy of a matrix that is not split; the copies need not be equal.")
     heading = _("Lab {lab} {title}: one case on {layout}").format(lab=found["lab"], title=_(found["title"]), layout=layout)

@@ -100,7 +100,7 @@ def timeline_figure(label, name="timeline", strip=True):
 
     @param strip whether there are marks above its rows"""
     keys = _("plus and minus zoom, the left and right arrows move, up and down choose a rank, n and p the next and the previous span")
-    off, point = _("The timeline is drawn by JavaScript, which is off here."), _("Point at a span, or press n, to see its details here.")
+    off, point = _("JavaScript draws the timeline, and it is off here."), _("Point at a span, or press n, to see its details here.")
     zoom = _("Zoom: + and −, or the wheel after clicking the picture (or with Ctrl). Move: drag, ← and →. Span by span: n, p, ↑, ↓. Home shows all.")
     above = _("The strip above the rows is rank 0's.") if strip else ""
     return f"""<figure class="timeline" id="{name}"><p class="needs-script">{off}</p>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -EsB
-"""training.py begin OUT: checks before a run that its page can be written there.  training.py TRACE
-METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
+"""training.py begin OUT: before a run, checks that its page can be written to OUT.  training.py
+TRACE METRICS OUT: makes the page of a finished run from the files of make train TRACE= and METRICS=."""
 import json
 import sys
 from bisect import bisect
@@ -238,7 +238,7 @@ def body_of(other, ranks, summary, lines):
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
     notes, facts = " ".join(notes), _("; ").join(facts)
     doing, memory, sending, losing = _("What each rank does, and when"), _("Memory"), _("Who sends to whom"), _("Loss")
-    no_curves, no_curve = _("The curves are drawn by JavaScript, which is off here."), _("The curve is drawn by JavaScript, which is off here.")
+    no_curves, no_curve = _("JavaScript draws the curves, and it is off here."), _("JavaScript draws the curve, and it is off here.")
     timeline = timeline_figure(_("timeline of each rank"))
     heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}, pipeline parallel {pp}").format(
         ranks=counted("{n} rank", "{n} ranks", other["ranks"]), **{group: other[group] for group in GROUPS})

@@ -128,8 +128,8 @@ static void check_names(const Pretrained *from, Mismatch *mismatch)
             check_name(from, name, block, mismatch);
 }
 
-/* Does the kit use this tensor, or may it ignore it? Tensors of integers are masks and
- * positions. */
+/* Does the kit use this tensor, or may it ignore it? Integer tensors are masks and positions,
+ * which the kit ignores. */
 static bool is_known(const Pretrained *from, const SafeTensor *tensor)
 {
     const Folder *folder = from->open;

@@ -9,8 +9,8 @@
 
 /** A parameter's name in the kit and in the files. */
 typedef struct HuggingFaceName {
-    const char *kit;    /**< "attention.query_key_value.weight"; NULL ends a list */
-    const char *theirs; /**< "attention.self.query.weight", after the prefixes */
+    const char *kit;    /**< such as "attention.query_key_value.weight"; NULL ends a list */
+    const char *theirs; /**< such as "attention.self.query.weight", after the prefixes */
     /** The shape of Hugging Face's tensor, a letter for each dimension: V, H, P (positions), T
      *  (token types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
@@ -25,12 +25,12 @@ typedef struct HuggingFaceName {
 
 /** One of their architectures. */
 typedef struct HuggingFaceModel {
-    const char *type;            /**< "bert": model_type in config.json */
+    const char *type;            /**< model_type in config.json, such as "bert" */
     const char *architecture;    /**< its name in the kit: Architecture.name */
-    const char *library_class;   /**< "BertForSequenceClassification" */
-    const char *prefix;          /**< "bert.": before the names in some files */
+    const char *library_class;   /**< such as "BertForSequenceClassification" */
+    const char *prefix;          /**< before the names in some files, such as "bert." */
     const char *embedding;       /**< a tensor whose name shows whether the file uses the prefix */
-    const char *block;           /**< "encoder.layer.": before the number of a block */
+    const char *block;           /**< before the number of a block, such as "encoder.layer." */
     const HuggingFaceName *once; /**< the names outside of the blocks */
     const HuggingFaceName *in_blocks; /**< those in each block */
     const char *const *unused;        /**< patterns of tensors that the kit ignores, then NULL */

@@ -122,7 +122,7 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
     c->own_head = !boolean(from, "tie_word_embeddings", true);
     if (!boolean(from, "scale_attn_weights", true))
         return problem_set(
-            problem, from->path, "use a model with it",
+            problem, from->path, "use a model with scale_attn_weights=true",
             "the model has scale_attn_weights=false, which the kit does not support");
     return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
            size_of(from, "n_embd", 0, &c->hidden, problem) &&

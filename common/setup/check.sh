@@ -164,7 +164,7 @@ settings_of() {
     grade | trace | debug | report | measure | bench | model) printf '%s\n' BACKEND TRANSPORT CUDA ;;
     esac
     case $1 in
-    grade) # the help of a handout has no FORMAT
+    grade) # a handout's help does not list FORMAT
         printf '%s\n' FORMAT OUT
         [[ -z $ON ]] || settings_of doctor
         ;;

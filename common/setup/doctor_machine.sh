@@ -27,7 +27,7 @@ machine_table() {
     total=$(meminfo MemTotal) limit=$(memory_limit) free=$(meminfo MemAvailable)
     if [[ -n $limit ]] && ((limit < total)); then total=$limit; fi
     if ((free > total)); then free=$total; fi
-    row good "$(say 'cores')" "$(cores)" "$(say 'more ranks (TP*DP*PP) run, but slowly')"
+    row good "$(say 'cores')" "$(cores)" "$(say 'more ranks than cores run, but slowly')"
     if ((free >= 2 * 1048576)); then
         row good "$(say 'memory')" "$(gib "$total")" "$(said '%s free' "$(gib "$free")")"
     else

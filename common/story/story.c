@@ -34,7 +34,7 @@ static bool check_sizes(Story *s, Problem *problem)
     s->sizes = *c;
     s->sizes.cached = (int)s->config->steps;
     if (!c->architecture->is_language || c->architecture->is_masked)
-        return problem_set(problem, s->config->model, N_("use a GPT-2 or a LLaMA"),
+        return problem_set(problem, s->config->model, N_("use a GPT-2 or LLaMA model"),
                            "%s is not a language model", c->architecture->name);
     if (s->config->steps > c->positions)
         return problem_set(problem, s->config->model, N_("choose a smaller STEPS"),

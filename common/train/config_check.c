@@ -179,17 +179,19 @@ static bool check_batch(TrainConfig *config, Problem *problem)
         config->batch = batch_for((int64_t)dp * config->micro);
     if (config->batch % dp)
         return problem_set(
-            problem, NULL, "BATCH_SIZE is the global batch: choose a multiple of NTASKS/(TP*PP)",
+            problem, NULL,
+            "BATCH_SIZE is the global batch size: choose a multiple of NTASKS/(TP*PP)",
             "BATCH_SIZE=%d cannot be split evenly over %d replicas", config->batch, dp);
     if (config->batch / dp % config->micro)
         return problem_set(problem, NULL, "choose MICRO so that it divides BATCH_SIZE/DP",
                            "a replica's %d rows cannot be divided into %d micro-batches",
                            config->batch / dp, config->micro);
     if (config->schedule.decay && config->schedule.decay <= config->schedule.warmup)
-        return problem_set(problem, NULL,
-                           "DECAY is the step at which the learning rate reaches 0, after WARMUP",
-                           "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
-                           (long long)config->schedule.warmup);
+        return problem_set(
+            problem, NULL,
+            "DECAY, the step at which the learning rate reaches 0, must come after WARMUP",
+            "DECAY=%lld is not after WARMUP=%lld", (long long)config->schedule.decay,
+            (long long)config->schedule.warmup);
     return true;
 }
 

@@ -28,7 +28,7 @@ least() { # least FLAG NUMBER SENTENCE
 least v $((262144 + 131072 * cores)) "$(say 'ulimit -%s is %s: a rank needs %s kB of address space to start')"
 least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files for its ranks')"
 [[ -z ${OMP_NUM_THREADS:-} || $OMP_NUM_THREADS =~ ^[1-9][0-9]*$ ]] ||
-    give_up "$(said "OMP_NUM_THREADS cannot be '%s'" "$OMP_NUM_THREADS")" "$(say 'it is the number of threads of a rank: unset it for the default')"
+    give_up "$(said "OMP_NUM_THREADS cannot be '%s'" "$OMP_NUM_THREADS")" "$(say 'it sets the number of threads per rank; unset it to use the default')"
 "$program" "$@" --dry 1 --ranks "$ranks" --labs "$stage" || exit # one process checks the options first
 
 bind=(--bind-to none)

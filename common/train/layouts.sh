@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layouts.sh BUILD: trains one model at thirteen layouts and prints a table: last loss, the largest
+# layouts.sh BUILD: trains one model in thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from the run on one rank, memory, bytes and time. Also trains
 # three of the layouts with averaged weights, with recomputation and with a sharded optimiser; a
 # BERT also with sequence parallelism, and with the last three settings together. The differences

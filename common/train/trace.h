@@ -91,5 +91,5 @@ typedef struct Trace {
     bool unlike[2];
 } Trace;
 
-/** Returns this rank's trace, with its waiting. Collective. */
+/** Returns this rank's trace, including the time that it waited. Collective. */
 const Trace *trace_compared(void);

@@ -145,7 +145,7 @@ void map_report(const Mesh *mesh, bool show);
 /* ---- checkpoint_folders.c, checkpoint.c: SAVE, EVERY, RESUME ------------------------------------------- */
 
 /** Call this first: can SAVE be written, and is there something to RESUME from? A resumed run
- *  continues as if it had never stopped, bit for bit at the same layout and up to rounding at
+ *  continues as if it had never stopped, bit for bit in the same layout and up to rounding in
  *  another (with AVERAGE, this holds only with SGD). Sampler and dropout are keyed by seed and
  *  step, so a checkpoint has no random state: only weights, the optimiser's state, the loss scale,
  *  the epoch's sums and the step. The functions of this section, except checkpoint_describe(), are

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # handout.sh BUILD [INDEPENDENT]: packs what students get, as BUILD/balise-student.tar.gz and .zip:
 # the kit without solutions, tests, wrong answers and the instructor's own cases. Start files are in
-# labs/ and, for beginning again, in grader/start. INDEPENDENT: also f and g as objects for x86-64
+# labs/ and, for starting over, in grader/start. INDEPENDENT: also f and g as objects for x86-64
 # and aarch64, so that labs can be done in any order.
 set -euo pipefail
 build=$1 independent=${2:-}

@@ -62,7 +62,7 @@ static bool read_lab(Reader *r, const char *word)
 static bool read_seed(Reader *r, const char *word)
 {
     if (r->local->seed_count == MOST_SEEDS)
-        return refuse(r, _("each seed takes as long as a full grading run"),
+        return refuse(r, _("use fewer seeds: each takes as long as a full grading run"),
                       _("there are more than %d seeds"), MOST_SEEDS);
     return read_number(word, UINT64_MAX, &r->local->seeds[r->local->seed_count++]) ||
            refuse(r, _("seeds are numbers: seed 17 4711"), _("'%.60s' is not a seed"), word);

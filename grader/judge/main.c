@@ -196,7 +196,7 @@ static void must_have_outputs(const Options *o, const Format *formats[MAX_OUTPUT
     if (o->formats != o->outs)
         give_up_with("FORMAT=junit OUT=grades.xml",
                      o->formats < o->outs ? _("OUT needs a FORMAT")
-                                          : _("FORMAT needs the name of a file, OUT"));
+                                          : _("FORMAT needs an output file: set OUT"));
     for (int i = 0; i < o->formats; i++)
         if (!(formats[i] = format_of(o->format[i], &problem)))
             give_up(&problem);

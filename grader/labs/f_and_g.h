@@ -36,12 +36,13 @@ int operation_dimension(int part, int call, Shape shape);
 int operation_shared(const Case *c, int rank);
 
 /** The names of the parts, for reports. */
-static const char *const operation_names[PARTS] = {"duplication",
-                                                   "all_reduce",
-                                                   N_("all_gather along LAST"),
-                                                   N_("all_gather along 0"),
-                                                   N_("all_reduce beside another reader"),
-                                                   N_("all_reduce beside a linear")};
+static const char *const operation_names[PARTS] = {
+    "duplication",
+    "all_reduce",
+    N_("all_gather along LAST"),
+    N_("all_gather along 0"),
+    N_("all_reduce of an x that another operation also reads"),
+    N_("all_reduce of an x that linear() also reads")};
 /** Writes the key by which an input of this part and call is drawn: "x", "dy" or "weight". */
 void operation_key(char key[KEY_SIZE], const char *what, int part, int call);
 

@@ -98,7 +98,7 @@ typedef int CasesFunction(const Lab *lab, Draw *draw, int world, int tp, Case *c
 /** Returns the case with the usual sizes at a layout. */
 typedef Case UsualFunction(const Lab *lab, Draw *draw, int world, int tp);
 
-/** A lab. Its number, folder, file and needs come from grader/labs.mk, by LAB_FILES_NN. */
+/** A lab. Its number, folder, file and needs come from grader/labs.mk, through LAB_FILES_NN. */
 struct Lab {
     int number;         /**< from 1 */
     int part;           /**< of the course: 1 or 2 */

@@ -97,8 +97,9 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
  * the rows, so that each step has the same global batch at every layout. */
 enum { MODEL_STEPS = 2 };
 
-/* A judged case has many small buckets, and a high learning rate, so that a step changes much. A
- * timed training has many steps, and buckets as large as those of make train. */
+/* A judged case has many small buckets, and a high learning rate, so that each step changes the
+ * weights noticeably. A timed training has many steps, and buckets as large as those of make
+ * train. */
 static double rate_of(const Case *c)
 {
     return c->steps ? 0.1 : 0.5;

@@ -185,7 +185,7 @@ static const Side *own_part(const Side *own, const Side *all)
     return own->buffer == MPI_IN_PLACE ? all : own;
 }
 
-/* A rank's share of a gather or a scatter with this part. */
+/* This rank's share of a gather or a scatter with this part. */
 static double part_share(MPI_Comm comm, const Side *part)
 {
     return gather_share(comm, (double)count_of_part(part, rank_in(comm)));

@@ -227,7 +227,7 @@ static void refused(MPI_Comm *comm, int *code, ...)
         misuse("name the rank, or give each sender a tag of its own",
                "%s from any rank: the first message is longer than this rank expects", name);
     if (class == MPI_ERR_TRUNCATE && recorder.current && recorder.current->rule == MESSAGE)
-        misuse("do both ranks mean the same part of x? Send all of its numbers, as MPI_FLOAT",
+        misuse("do both ranks refer to the same part of x? Send all of its numbers, as MPI_FLOAT",
                "%s: another rank's message is longer than this rank expects", name);
     if (class == MPI_ERR_TRUNCATE)
         misuse("every rank of the group must make the same calls in the same order, and pass the "

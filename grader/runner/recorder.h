@@ -102,7 +102,7 @@ int reduction_of(MPI_Op op);
 typedef struct CommName {
     MPI_Comm comm;                  /**< MPI's handle */
     uint64_t id, members;           /**< as Call.group and Call.members */
-    int32_t size, order[MAX_RANKS]; /**< rank in the launch of each of its ranks */
+    int32_t size, order[MAX_RANKS]; /**< number of its ranks; the rank of each in the launch */
     int64_t collectives;            /**< how many were called since the case began */
     bool own;                       /**< created by the lab and not adopted by a group */
     uint64_t of_case;               /**< the number of the case that created it */

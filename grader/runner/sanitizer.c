@@ -67,7 +67,7 @@ static const Kind kinds[] = {
     {"stack-buffer-overflow", N_("outside of a local array"), range_hint},
     {"stack-buffer-underflow", N_("outside of a local array"), range_hint},
     {"global-buffer-overflow", N_("outside of a static array"), range_hint},
-    {"heap-use-after-free", N_("in memory that was freed before"),
+    {"heap-use-after-free", N_("in memory that was already freed"),
      N_("free a block after its last use, or let the tape own it")},
     {"stack-use-after-scope", N_("in a local variable whose block has ended"), life_hint},
     {"stack-use-after-return", N_("in a local variable of a function that has returned"),
@@ -75,13 +75,13 @@ static const Kind kinds[] = {
     {"double-free", freed, free_hint},
     {"not malloc()-ed", freed, free_hint},
     {"malloc_usable_size", freed, free_hint}, /* graded_free() calls it before free() */
-    {"negative-size-param", N_("a negative number of bytes is copied"),
+    {"negative-size-param", N_("the code copies a negative number of bytes"),
      N_("which of the sizes is negative here?")},
     {"memcpy-param-overlap", N_("memcpy() is called with ranges that overlap"),
      N_("memmove() allows that")},
 };
 static const Kind other_access = {"address", N_("outside the lab's memory"),
-                                  N_("look at each index and each pointer of this line")};
+                                  N_("look at each index and each pointer on this line")};
 
 /* Hints for reports of the undefined-behaviour sanitizer. */
 static const Kind undefined[] = {
@@ -89,7 +89,7 @@ static const Kind undefined[] = {
      N_("how large can it get? int64_t holds values that int cannot")},
     {"out-of-bounds-index", NULL, range_hint},
     {"integer-divide-by-zero", NULL, N_("which of the sizes is 0 here?")},
-    {"null-pointer", NULL, N_("which pointer of this line has not been set?")},
+    {"null-pointer", NULL, N_("which pointer on this line has not been set?")},
     {"shift", NULL, N_("shift by less than the number of bits, and not into the sign bit")},
     {"", NULL, N_("this is undefined behaviour in C: the compiler may do anything")},
 };

@@ -88,13 +88,13 @@ refused "a line that is too long is refused" "the line is too long" 1 "$(printf 
 sed -n '/^    # Cases of this term/,/^$/s/^    //p' "$ROOT/grader/README.md" > local
 judge
 check "the example of grader/README.md is read" [ "$(wc -l < local)" = 7 -a "$status" = 0 ]
-documented() { # "LAB SIZE" for each that grader/README.md lists
-    tr '\n' ' ' < "$ROOT/grader/README.md" | sed -E 's/.*Sizes by lab: ([^.]*)\..*/\1/; s/\([^)]*\)//g; s/, ([A-Z])/\n\1/g; s/labs|and|,//g' |
+documented() { # "LAB SIZE" for each size that grader/README.md lists
+    tr '\n' ' ' < "$ROOT/grader/README.md" | sed -E 's/.*Sizes by lab: ([^.]*)\..*/\1/; s/\([^)]*\)//g; s/;/\n/g; s/labs|and|,//g' |
         awk '{ for (n = 0; $(n + 1) != "in"; n++) size[n] = $(n + 1)
                for (i = n + 2; i <= NF; i++) { first = last = $i; if ($(i + 1) == "to") { last = $(i + 2); i += 2 }
                    for (lab = first; lab <= last; lab++) for (k = 0; k < n; k++) print lab, size[k] } }' | sort
 }
-accepted() { # the same for each that the grader takes
+accepted() { # "LAB SIZE" for each size that the grader accepts
     for lab in $(build/grade --list | sed -nE 's/.*"number": ?([0-9]+).*/\1/p'); do
         echo "shape $lab X=1" > local
         judge

@@ -35,7 +35,7 @@ check "a read of freed memory is found" finds '    volatile float *own = malloc(
     own[3] = 1;
     free((void *)own);
     if (own[3] > 7)
-        return x;' "4 bytes are read in memory that was freed before: 12 bytes into a block of 40 bytes"
+        return x;' "4 bytes are read in memory that was already freed: 12 bytes into a block of 40 bytes"
 check "a write past a local array is found, with its name" finds '    float own[5];
     float *volatile at = own;
     at[5] = 1;' "4 bytes are written outside of a local array: '"'own'"'"

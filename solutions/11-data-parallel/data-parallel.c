@@ -21,7 +21,7 @@ void bucket_ready(Bucket *bucket, const Mesh *mesh)
     bucket->pending = group_all_reduce_start(mesh->dp, bucket->gradients);
 }
 
-/* Called once, after the backward pass: every replica ends with the mean. */
+/* Called once, after the backward pass, to give every replica the mean. */
 void buckets_finish(Bucket *buckets, int count, const Mesh *mesh)
 {
     for (int i = 0; i < count; i++) {

@@ -159,7 +159,7 @@ enum { BF16_STEP = 32 };
  * core with AMX: with 21 (128 queries, 128 keys, 32 numbers), FP32 takes 1.0 times as long as BF16,
  * with 32 (128·128·64) 1.3 times, with 35 (256·256·48) 1.8 times; in causal tiles, with 25
  * (64·256·48) 0.9 times, with 30 (64·512·64) 1.3 times. The choice depends only on the shape, so it
- * is the same in both passes and at every layout. With many hidden keys, BF16 is still at least as
+ * is the same in both passes and in every layout. With many hidden keys, BF16 is still at least as
  * fast as FP32. */
 enum { BF16_LEAST_PER_NUMBER = 30 };
 

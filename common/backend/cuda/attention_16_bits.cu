@@ -53,7 +53,7 @@ __device__ static float soften(Results<TILE> &scores, int half, float factor, Ru
         for (int i = 0; i < 2; i++) {
             float &score = scores.block[n][2 * half + i];
             score *= factor;
-            most = fmaxf(most, score); /* a NaN goes into the sum */
+            most = fmaxf(most, score); /* ignores a NaN, but the sum keeps it */
         }
     most = lanes_highest(most, 4);
     const float beside = most == -INFINITY ? 0 : most; /* no visible key yet */

@@ -147,8 +147,8 @@ static bool is_same_kind(const Product *p, const Product *q)
            p->rows == q->rows && p->columns == q->columns && p->inner == q->inner;
 }
 
-/** How many of the product's rows oneDNN multiplies with sizes known in advance. The others follow
- *  them. */
+/** The number of the product's rows that oneDNN multiplies with sizes known in advance. The
+ *  remaining rows come after them. */
 static int64_t rows_in_advance(const Product *product)
 {
     return has_amx && !product->a_transposed && product->inner <= INNER_IN_ADVANCE

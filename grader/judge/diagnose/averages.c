@@ -294,7 +294,7 @@ static void write_names(const Evidence *e, double n, char text[200])
                  {pp > 1 ? tp * pp : 0, "tp * pp"},
                  {pp > 1 ? dp * pp : 0, "dp * pp"},
                  {dp + 1, "dp + 1"},
-                 {c->world, N_("the number of all ranks")},
+                 {c->world, N_("the total number of ranks")},
                  {rows_of_average(e), N_("the number of rows of all replicas")}};
     text[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names && !text[0]; i++)

@@ -121,7 +121,7 @@ bool nothing_flowed_back(const Evidence *e)
                       "stage_run_backward"));
     if (e->trial->result->check[FORWARD].failed)
         return says(
-            e, _("it is zero everywhere; the forward pass is wrong already, so look there first"));
+            e, _("it is zero everywhere; the forward pass is already wrong, so look there first"));
     if (kind_of_case(e->c)->mistakes & IN_SEQUENCE)
         return says(e,
                     _("it is zero everywhere: no gradient flowed back. A group_... or ..._forward "
@@ -144,7 +144,7 @@ static double factor_between(const Evidence *e)
     return right > 0 ? both / right : 1;
 }
 
-/* Is each wrong output of this rank this factor times the expected one? One output alone may
+/* Is every wrong output of this rank the expected one times this factor? One output alone may
  * mislead, because a rank's part of a sum may be zero there. */
 static bool holds_for_outputs(const Evidence *e, double factor)
 {
@@ -193,38 +193,39 @@ bool multiple(const Evidence *e)
         double factor;
         const char *says;
     } factors[] = {
-        {others, N_("it is %g times the expected one, once for each replica: it is summed over "
+        {others, N_("it is %g times the expected value, once for each replica: it is summed over "
                     "other replicas, too, and the group should be mesh->tp")},
-        {c->tp, copy ? N_("it is %g times the expected one: duplication (f) copies in the forward "
-                          "pass and sums in the backward pass; check which of f and g communicates "
-                          "in which direction")
-                : !sums
-                    ? N_("it is %g times the expected one: it is counted once for each rank")
-                    : N_("it is %g times the expected one, once for each rank: it is summed over "
-                         "the ranks although it was already complete")},
+        {c->tp,
+         copy    ? N_("it is %g times the expected value: duplication (f) copies in the forward "
+                         "pass and sums in the backward pass; check which of f and g communicates "
+                         "in which direction")
+         : !sums ? N_("it is %g times the expected value: it is counted once for each rank")
+                 : N_("it is %g times the expected value, once for each rank: it is summed over "
+                      "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
-         N_("it is %g times the expected one: it is summed over the ranks two times too many")},
-        {1.0 / c->tp, N_("it is %g times the expected one: it is divided by the number of ranks")},
-        {micros, N_("it is %g times the expected one, once for each micro-batch: the loss is "
+         N_("it is %g times the expected value: it is summed over the ranks two times too many")},
+        {1.0 / c->tp,
+         N_("it is %g times the expected value: it is divided by the number of ranks")},
+        {micros, N_("it is %g times the expected value, once for each micro-batch: the loss is "
                     "already divided by the rows of the whole batch")},
-        {1.0 / micros, N_("it is %g times the expected one: it is divided by the number of "
+        {1.0 / micros, N_("it is %g times the expected value: it is divided by the number of "
                           "micro-batches, but the loss is already divided by the rows of the "
                           "whole batch")},
         {1.0 / c->B,
          c->B == 2
-             ? N_("it is %g times the expected one: it is halved, or a mean over the batch is "
+             ? N_("it is %g times the expected value: it is halved, or a mean over the batch is "
                   "taken once too often")
-             : N_("it is %g times the expected one: a mean over the batch is taken once too "
+             : N_("it is %g times the expected value: a mean over the batch is taken once too "
                   "often")},
         {1.0 / (c->B * c->S),
-         N_("it is %g times the expected one: a mean over the rows is taken once too often")},
-        {replicas, N_("it is %g times the expected one, once for each replica: a sum over "
+         N_("it is %g times the expected value: a mean over the rows is taken once too often")},
+        {replicas, N_("it is %g times the expected value, once for each replica: a sum over "
                       "the replicas is not divided")},
-        {1.0 / replicas, N_("it is %g times the expected one: it is divided by the number of "
+        {1.0 / replicas, N_("it is %g times the expected value: it is divided by the number of "
                             "replicas once too often")},
-        {2, N_("it is %g times the expected one: it is counted twice")},
-        {0.5, N_("it is %g times the expected one: it is halved")},
-        {-1, N_("it is %g times the expected one: the sign is wrong")},
+        {2, N_("it is %g times the expected value: it is counted twice")},
+        {0.5, N_("it is %g times the expected value: it is halved")},
+        {-1, N_("it is %g times the expected value: the sign is wrong")},
     };
     enum { FACTORS = sizeof factors / sizeof *factors, WITHOUT_CAUSE = 3 /* the last ones */ };
     for (size_t i = 0; i < FACTORS; i++) {

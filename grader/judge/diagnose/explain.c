@@ -117,7 +117,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("no gradient flowed back: a group_... function gives values only; duplication, "
                  "all_reduce and all_gather are on the tape");
     else if (got->shape.rank < want->shape.rank)
-        says = _("it has fewer dimensions than the one asked for");
+        says = _("it has fewer dimensions than expected");
     else if (is == right)
         says = _("all blocks are there but in the wrong places: check along which dimension they "
                  "are joined");

@@ -63,7 +63,7 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
 }
 
 /* Reports all traits that separate the failing cases, because the reader must find out which one
- * matters. Of the traits of the layout, reports only the first. */
+ * matters. But it reports only the first trait of the layout. */
 static bool plain_pattern(const Pattern *pattern, char *text, size_t size)
 {
     char words[512] = "";

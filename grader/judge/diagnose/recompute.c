@@ -126,15 +126,16 @@ bool multiplied_by_calls(const Evidence *e)
         double factor;
         const char *says;
     } factors[] = {
-        {2, tp == 2 ? N_("it is %g times the expected one, a factor of 2 in each call that it went "
-                         "through: it is counted twice, or summed over the ranks although it was "
-                         "already complete")
-                    : N_("it is %g times the expected one, a factor of 2 in each call that it went "
-                         "through: it is counted twice")},
-        {tp, N_("it is %g times the expected one, a factor of tp = %d in each call that it went "
+        {2, tp == 2
+                ? N_("it is %g times the expected value, a factor of 2 in each call that it went "
+                     "through: it is counted twice, or summed over the ranks although it was "
+                     "already complete")
+                : N_("it is %g times the expected value, a factor of 2 in each call that it went "
+                     "through: it is counted twice")},
+        {tp, N_("it is %g times the expected value, a factor of tp = %d in each call that it went "
                 "through: it is summed over the ranks although it was already complete")},
-        {0.5, N_("it is %g times the expected one, halved in each call that it went through")},
-        {1.0 / tp, N_("it is %g times the expected one, divided by tp = %d in each call that it "
+        {0.5, N_("it is %g times the expected value, halved in each call that it went through")},
+        {1.0 / tp, N_("it is %g times the expected value, divided by tp = %d in each call that it "
                       "went through")},
     };
     if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)

@@ -16,7 +16,7 @@ typedef struct Extent {
  *  says what distinguishes the failing cases from all others. Starts as zeros. */
 typedef struct Pattern {
     int failed, passed;                                 /**< numbers of cases */
-    int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< [1]: of the cases with tp above 1 */
+    int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< index 1: only cases with tp above 1 */
     /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];
 } Pattern;

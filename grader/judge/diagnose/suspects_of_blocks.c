@@ -27,7 +27,7 @@ const Suspect suspects_of_blocks[MISTAKES] = {
                             "after the attention")},
     [NORM_2_OF_ATTENTION] =
         {IN_NORMS_AND_TOKENS,
-         N_("norm2 reads the result of the attention: it must read the sum of that result and x")},
+         N_("norm2 reads attention's result: it must read the sum of that result and x")},
     [FEED_FORWARD_OF_NORM_1] =
         {IN_NORMS_AND_TOKENS,
          N_("the feed-forward layers read what the attention reads, the output of norm1: they must read norm2 of the sum after the attention")},
@@ -187,13 +187,13 @@ const Suspect suspects_of_blocks[MISTAKES] = {
             "feed-forward layers, which are added to them")},
     [RESIDUAL_DROPOUT_1_OF_ARGUMENT] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout1 acts on what the attention reads: it belongs on its result")},
+         N_("dropout1 is applied to the input of attention; it belongs after attention")},
     [RESIDUAL_DROPOUT_2_OF_ARGUMENT] =
         {IN_SEQUENCE_BLOCKS,
-         N_("dropout2 acts on what the feed-forward layers read: it belongs on their result")},
+         N_("dropout2 is applied to the input of the feed-forward layers; it belongs after them")},
     [RESIDUAL_DROPOUTS_OF_ARGUMENT] =
-        {IN_SEQUENCE_BLOCKS, N_("dropout acts on what the attention and the feed-forward layers "
-                                "read: it belongs on their results")},
+        {IN_SEQUENCE_BLOCKS, N_("dropout is applied to the inputs of attention and of the "
+                                "feed-forward layers; it belongs after them")},
     [MASKS_OF_FIRST_POSITIONS] =
         {IN_SEQUENCE_BLOCKS,
          N_("all ranks draw the masks of the first positions: dropout does not know that the tensor "

@@ -23,7 +23,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
                                        "replicas once too often")},
     [DIVIDED_BY_WORLD] =
         {IN_AVERAGES,
-         N_("it is divided by the number of all ranks: divide by the number of replicas")},
+         N_("it is divided by the total number of ranks: divide by the number of replicas")},
     [DIVIDED_BY_TP] =
         {IN_AVERAGES,
          N_("it is divided by the size of the tp group: divide by the number of replicas")},
@@ -87,7 +87,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [SHARDS_BY_TP] = {IN_SHARDS,
                       N_("the sum is divided by the size of the tp group, or by a constant: divide "
                          "by the number of replicas, mesh->dp_degree")},
-    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the number of all ranks: divide by "
+    [SHARDS_BY_WORLD] = {IN_SHARDS, N_("the sum is divided by the total number of ranks: divide by "
                                        "the number of replicas, mesh->dp_degree")},
     [SHARDS_BY_WORLD_OVER_TP] =
         {IN_SHARDS,

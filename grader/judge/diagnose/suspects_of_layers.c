@@ -90,8 +90,8 @@ const Suspect suspects_of_layers[MISTAKES] = {
                          N_("the activation is SiLU, x times its sigmoid; the reference uses "
                             "GELU")},
     [ACTIVATION_APPROXIMATE] =
-        {IN_INNER_LAYERS, N_("GELU is computed by its approximation with tanh; the reference uses "
-                             "the exact one, with the error function")},
+        {IN_INNER_LAYERS, N_("GELU is computed by its tanh approximation; the reference uses the "
+                             "exact GELU, with the error function")},
     [DROPOUT_HALVED] = {IN_INNER_LAYERS,
                         N_("dropout acts with half the probability that the layer was given")},
     [DROPOUT_FIXED_HALF] =

@@ -32,7 +32,7 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
                            "only m is a maximum; the sums must be added (g)")},
     [TARGETS_BY_MAXIMUM] =
         {IN_VOCABULARY,
-         N_("the logit of each target counts as 0, which a maximum over the ranks gives, too: add what the ranks have picked (g), and subtract it from the logarithm")},
+         N_("the logit of each target counts as 0; a maximum over the ranks also has this effect: add what the ranks have picked (g), and subtract it from the logarithm")},
     [NOTHING_EXCHANGED] =
         {IN_VOCABULARY,
          N_("each rank computes the loss of its own columns only: the maximum, the sum of exp "

@@ -21,8 +21,8 @@ static Members members_in(const Case *c, const AxisOrder order, GroupName axis, 
                      degree_of(c, axis)};
 }
 
-/* On all ranks, does this label's axis have the groups, or the places in them, that axis `as` has
- * in a grid of this order? */
+/* On all ranks, are the groups (or places) under this label those of axis `as` in a grid of this
+ * order? */
 static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder order)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
@@ -208,7 +208,7 @@ const char *wrong_degree_of_grid(const Trial *t, Label label)
     const int replicas = c->world / c->tp;
     if (label.index == DP && is == replicas)
         return _("it counts the replicas of every stage: divide the world by tp and by pp");
-    return is == c->world ? _("this is the degree of the world, not of the group that was made")
+    return is == c->world ? _("this is the size of the world, not of the group that was made")
                           : _("it is not the size of the group");
 }
 

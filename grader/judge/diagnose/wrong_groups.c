@@ -212,7 +212,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
                  "replicas, which is right only where there are tp of them, as with 4 ranks and tp "
                  "= 2");
     if (!is_rank && all_are(t, label, ALL_RANKS))
-        return _("this is the degree of the world, not of the group that was made");
+        return _("this is the size of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
         return _("this is the number of groups, not of the ranks in one");
     return is_rank ? _("it is not this rank's place in the group")

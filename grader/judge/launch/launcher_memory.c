@@ -1,4 +1,4 @@
-/* The memory of launches: room for what the ranks share, and what each of them holds. */
+/* Memory limits of launches: the shared memory, and what each rank holds. */
 #include <limits.h>
 #include <sys/statvfs.h>
 
@@ -49,8 +49,8 @@ static bool is_too_big(const Launcher *launcher, int pid, int64_t resident, char
         snprintf(
             diagnosis, size,
             rank < 0
-                ? _("memory limit exceeded: process %d held %lld MB, the limit is %d MB per rank")
-                : _("memory limit exceeded: rank %d held %lld MB, the limit is %d MB"),
+                ? _("memory limit exceeded: process %d held %lld MB; the limit is %d MB per rank")
+                : _("memory limit exceeded: rank %d held %lld MB; the limit is %d MB"),
             rank < 0 ? pid : rank, megabytes, (int)(launcher->memory >> 20));
     return true;
 }
@@ -74,7 +74,7 @@ bool launcher_is_too_big(Launcher *launcher, char *diagnosis, size_t size)
     if (sum <= launcher->memory * (launcher->ranks + 1))
         return false;
     snprintf(diagnosis, size,
-             _("memory limit exceeded: %d processes held %lld MB, the limit is %d MB per rank"),
+             _("memory limit exceeded: %d processes held %lld MB; the limit is %d MB per rank"),
              count, (long long)(sum >> 20), (int)(launcher->memory >> 20));
     return true;
 }

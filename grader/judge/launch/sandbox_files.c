@@ -61,7 +61,7 @@ static bool keep(Files *files, const char *from, const char *path)
     return true;
 }
 
-/* ---- what is hidden: all folders of / except those of the system, and the kit */
+/* ---- what is hidden: the kit, and all folders of / except those of the system */
 
 static bool is_of_the_system(const char *name)
 {

@@ -64,8 +64,8 @@ const char *why_held_back(const LabResult *lab, Check check)
                ? _("in at least one function, the ranks exchange fewer numbers than they need: "
                    "these points are given once all of them are exchanged")
                : _("in at least one direction, forward or backward, the ranks exchange fewer "
-                   "numbers than the split work needs: these points are given once all of them are "
-                   "exchanged");
+                   "numbers than the split layer needs: these points are given once all of them "
+                   "are exchanged");
 }
 
 Status check_status(const LabResult *lab, Check check)

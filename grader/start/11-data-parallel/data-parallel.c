@@ -19,7 +19,7 @@ void bucket_ready(Bucket *bucket, const Mesh *mesh)
     /* TODO(11): 1 line */
 }
 
-/* Called once, after the backward pass: every replica ends with the mean. */
+/* Called once, after the backward pass, to give every replica the mean. */
 void buckets_finish(Bucket *buckets, int count, const Mesh *mesh)
 {
     /* TODO(11): 4 lines */

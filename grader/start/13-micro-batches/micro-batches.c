@@ -14,5 +14,5 @@ void gpipe_step(Stage *stage, const Mesh *mesh)
 
 void one_f_one_b_step(Stage *stage, const Mesh *mesh)
 {
-    TODO(13); /* as few micro-batches as possible between forward_step and backward_step */
+    TODO(13); /* the two in turn, with as few micro-batches in flight as possible */
 }
