@@ -61,6 +61,10 @@ static void on_field(void *field, size_t length, void *context)
         fail(parse, N_("remove zero bytes, for example with tr -d '\\0'"), sentence);
         return;
     }
+    if (!spaces_check(parse->path, parse->row_line, field, 0, length, parse->problem)) {
+        parse->failed = true;
+        return;
+    }
     if (parse->fields == 0) {
         Reviews *reviews = parse->reviews;
         memcpy(reviews->text + reviews->begin[reviews->rows], field, length);
