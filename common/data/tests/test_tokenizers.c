@@ -281,6 +281,23 @@ START_TEST(bytes_and_special_tokens_need_no_merges)
 }
 END_TEST
 
+static void refuse_unknown(const char *bytes, size_t length, const char *what)
+{
+    assert_refused(write_bytes("vocab.json", bytes, length), what, "vocab.json");
+    ASSERT_CONTAINS(problem.hint, "vocab.txt");
+    ASSERT_CONTAINS(problem.hint, "merges.txt");
+    ASSERT_CONTAINS(problem.hint, "SentencePiece model");
+}
+
+START_TEST(hint_for_a_file_of_no_known_kind_names_all_kinds)
+{
+    refuse_unknown("", 0, "is empty");
+    refuse_unknown("[\"a\",\"b\"]", 9, "has no [UNK]");
+    refuse_unknown("null", 4, "has no [UNK]");
+    refuse_unknown("\x1B\0\0\0\0\0\x3F\xC3", 8, "a zero byte at byte 2"); /* llama2.c's */
+}
+END_TEST
+
 START_TEST(half_of_a_bpe_is_refused)
 {
     char *vocabulary = copy_of(GPT2 "/vocab.json", "tokens");
@@ -331,6 +348,7 @@ Suite *suite(void)
     tcase_add_test(bad, vocabularies_with_missing_or_repeated_ids_are_refused);
     tcase_add_test(bad, merges_that_do_not_fit_the_vocabulary_are_refused);
     tcase_add_test(bad, bytes_and_special_tokens_need_no_merges);
+    tcase_add_test(bad, hint_for_a_file_of_no_known_kind_names_all_kinds);
     tcase_add_test(bad, half_of_a_bpe_is_refused);
     tcase_add_test(bad, damaged_sentencepiece_models_are_refused_and_end_nothing);
     suite_add_tcase(s, bad);
