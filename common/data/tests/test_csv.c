@@ -128,6 +128,9 @@ START_TEST(other_headers_are_refused)
     assert_bad("a,1\nb,0\n", "header", "films.csv: line 1");
     assert_bad("review,label,stars\na,1,3\n", "header", "films.csv: line 1");
     assert_bad("review\na\n", "header", "films.csv: line 1");
+    assert_bad("A bird said \"no\".\nIt flew.\n", "header", "films.csv: line 1");
+    ASSERT_CONTAINS(problem.hint, "plain text, set MODEL=");
+    assert_bad("\"No\n\nit said.\n", "header", "films.csv: line 1");
     assert_bad("\n\nreview;label\na;1\n", "header", "films.csv: line 3");
 }
 END_TEST
