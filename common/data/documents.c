@@ -59,12 +59,25 @@ static bool encode_document(const Tokenizer *tokenizer, const char *path, const 
     return true;
 }
 
+/* Is it a CSV file of reviews (csv.c)? */
+static bool is_reviews(const char *bytes, size_t length)
+{
+    static const char header[] = "review,label";
+    const size_t size = sizeof header - 1;
+    return length > size && memcmp(bytes, header, size) == 0 && strchr("\r\n", bytes[size]);
+}
+
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem)
 {
     skip_bom(&bytes, &length);
     if (!utf8_check(path, 1, bytes, length, problem))
         return false;
+    if (is_reviews(bytes, length))
+        return problem_set(problem, path,
+                           "MODEL=gpt2, MODEL=llama and TASK=mlm train on plain text, such as "
+                           "data/stories/train.txt; the other models train on reviews",
+                           "the file is no plain text: it has reviews with labels");
     const char *end = bytes + length;
     const Separator separator = separator_of(bytes, end);
     for (const char *at = bytes, *next; at < end; at = next) {

@@ -357,6 +357,7 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
                    "t.txt");
     assert_no_text(write_text("t.txt", "a\nb\nc\xE9t\xE9\n"), "byte 0xE9 at byte 2",
                    "t.txt: line 3");
+    assert_no_text(csv, "it has reviews with labels", "films.csv");
     assert_no_text(path_of("none.txt"), "the text cannot be opened: No such file", "none.txt");
     assert_no_text("/dev/zero", "it is not a file", "/dev/zero");
     ck_assert_int_eq(mkfifo(path_of("fifo"), 0666), 0);
