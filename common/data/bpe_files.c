@@ -189,6 +189,38 @@ static bool read_merges(Bpe *bpe, json_t *vocabulary, const char *path, FileByte
     return !wrong || problem_set(problem, place, BPE_HINT, "%s", _(wrong));
 }
 
+/* Is it spelt like a special or unused token, such as <s> or [PAD]? */
+static bool is_bracketed(const char *token, size_t length)
+{
+    const char first = token[0], last = token[length - 1];
+    return (first == '<' && last == '>') || (first == '[' && last == ']');
+}
+
+/* Do the merges make the vocabulary's tokens? Special tokens have no merge, nor have a few others
+ * that were added. */
+static bool check_made(const Tokenizer *tokenizer, const char *path, Problem *problem)
+{
+    const Bpe *bpe = tokenizer->model;
+    const size_t size = (size_t)tokenizer->size, slots = (size_t)1 << (64 - bpe->shift);
+    int32_t longer = 0, made = 0;
+    bool *is_made = memset(allocate(size), false, size);
+    for (size_t i = 0; i < slots; i++)
+        if (bpe->merges[i].left >= 0)
+            is_made[bpe->merges[i].id] = true;
+    for (size_t id = 0; id < size; id++) {
+        const size_t length = (size_t)(tokenizer->begin[id + 1] - tokenizer->begin[id]);
+        if (length < 2 || is_bracketed(tokenizer->bytes + tokenizer->begin[id], length))
+            continue;
+        longer++;
+        made += is_made[id];
+    }
+    free(is_made);
+    return longer - made <= tokenizer->size / 100 ||
+           problem_set(problem, path, BPE_HINT,
+                       "the merges make %d of the vocabulary's %d tokens of two bytes or more",
+                       (int)made, (int)longer);
+}
+
 bool bpe_parse(Tokenizer *tokenizer, const char *path, FileBytes vocabulary,
                const char *merges_path, FileBytes merges, Problem *problem)
 {
@@ -203,7 +235,8 @@ bool bpe_parse(Tokenizer *tokenizer, const char *path, FileBytes vocabulary,
                                     error.line, error.column, error.text);
     ok = ok && put_tokens(tokenizer, tokens, path, problem) &&
          find_bytes(bpe, tokens, path, problem) &&
-         read_merges(bpe, tokens, merges_path, merges, problem);
+         read_merges(bpe, tokens, merges_path, merges, problem) &&
+         check_made(tokenizer, merges_path, problem);
     if (ok)
         find_specials(tokenizer, tokens);
     json_decref(tokens);

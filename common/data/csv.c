@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTE_HINT N_("put the review in quotes, and double each quote within it (\"\")")
-
 /* The state shared by libcsv's callbacks. */
 typedef struct Parse {
     const char *path;
@@ -30,6 +28,23 @@ static void fail(Parse *parse, const char *hint, const char *sentence)
     place_in_file(place, parse->path, parse->row_count, parse->row_line);
     problem_set(parse->problem, place, hint, "%s", sentence);
     parse->failed = true;
+}
+
+static void fail_header(Parse *parse)
+{
+    fail(parse,
+         N_("the first line must be: review,label. To train on plain text, set MODEL=gpt2, "
+            "MODEL=llama or TASK=mlm"),
+         _("the header is not review,label"));
+}
+
+static void fail_quotes(Parse *parse, const char *sentence)
+{
+    if (parse->row_count == 0)
+        fail_header(parse);
+    else
+        fail(parse, N_("put the review in quotes, and double each quote within it (\"\")"),
+             sentence);
 }
 
 static int is_no_space(unsigned char byte)
@@ -61,6 +76,10 @@ static void on_field(void *field, size_t length, void *context)
         fail(parse, N_("remove zero bytes, for example with tr -d '\\0'"), sentence);
         return;
     }
+    if (!spaces_check(parse->path, parse->row_line, field, 0, length, parse->problem)) {
+        parse->failed = true;
+        return;
+    }
     if (parse->fields == 0) {
         Reviews *reviews = parse->reviews;
         memcpy(reviews->text + reviews->begin[reviews->rows], field, length);
@@ -84,7 +103,7 @@ static void header_end(Parse *parse)
     if (parse->fields == 2 && parse->length == strlen("review") &&
         memcmp(reviews->text, "review", 6) == 0 && second_is(parse, "label"))
         return;
-    fail(parse, N_("the first line must be: review,label"), _("the header is not review,label"));
+    fail_header(parse);
 }
 
 static void grow(Parse *parse)
@@ -154,12 +173,12 @@ static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t
         if (!within_row)
             parse->row_line = parse->line;
         if (csv_parse(csv, bytes, size, on_field, on_row_end, parse) != size && !parse->failed)
-            fail(parse, QUOTE_HINT, _("a field has a stray quote, or a quote is not closed"));
+            fail_quotes(parse, _("a field has a stray quote, or a quote is not closed"));
         within_row = parse->row_count == rows_before && (within_row || !blank);
         bytes += size;
     }
     if (!parse->failed && csv_fini(csv, on_field, on_row_end, parse) != 0)
-        fail(parse, QUOTE_HINT, _("the file ends within a quoted field"));
+        fail_quotes(parse, _("the file ends within a quoted field"));
 }
 
 Reviews *reviews_parse(const char *path, const char *bytes, size_t length, Problem *problem)

@@ -87,6 +87,13 @@ const char *hint_to_convert(const char *text, size_t length);
  *  `problem`, which names the line and the byte. */
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);
 
+enum { STRETCH_MAX = 1 << 20 }; /**< the most bytes of a text without a space */
+/** Has `text`, which begins on this line of `path`, a space at least every STRETCH_MAX bytes from
+ *  `begin` to `end`? If not, returns false with `problem`. Tokenizers cut texts at spaces; a part
+ *  takes hundreds of times its size in memory. */
+bool spaces_check(const char *path, int64_t line, const char *text, size_t begin, size_t end,
+                  Problem *problem);
+
 /* ---- The data set ---- */
 
 /** The tokens of a file, read-only, in memory shared by all ranks of a node. A row is a review, or

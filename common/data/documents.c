@@ -38,20 +38,33 @@ static Separator separator_of(const char *text, const char *end)
     return (Separator){"\n", 1, false};
 }
 
-static void encode_document(const Tokenizer *tokenizer, const char *text, const char *end, Ids *ids)
+/* Encodes the document from `begin` to `end` of the text. */
+static bool encode_document(const Tokenizer *tokenizer, const char *path, const char *text,
+                            size_t begin, size_t end, Ids *ids, Problem *problem)
 {
-    while (text < end && strchr(BLANKS, *text) && *text)
-        text++;
-    while (text < end && strchr(BLANKS, end[-1]) && end[-1])
+    while (begin < end && strchr(BLANKS, text[begin]) && text[begin])
+        begin++;
+    while (begin < end && strchr(BLANKS, text[end - 1]) && text[end - 1])
         end--;
-    if (text == end)
-        return;
+    if (begin == end)
+        return true;
+    if (!spaces_check(path, 1, text, begin, end, problem))
+        return false;
     const int32_t first = tokenizer->special[BEGIN_TOKEN], last = tokenizer->special[END_TOKEN];
     if (first >= 0 && first != last)
         ids_put(ids, first);
-    tokenizer->kind->encode(tokenizer, text, (size_t)(end - text), ids);
+    tokenizer->kind->encode(tokenizer, text + begin, end - begin, ids);
     if (last >= 0)
         ids_put(ids, last);
+    return true;
+}
+
+/* Is it a CSV file of reviews (csv.c)? */
+static bool is_reviews(const char *bytes, size_t length)
+{
+    static const char header[] = "review,label";
+    const size_t size = sizeof header - 1;
+    return length > size && memcmp(bytes, header, size) == 0 && strchr("\r\n", bytes[size]);
 }
 
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
@@ -60,11 +73,18 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
     skip_bom(&bytes, &length);
     if (!utf8_check(path, 1, bytes, length, problem))
         return false;
+    if (is_reviews(bytes, length))
+        return problem_set(problem, path,
+                           "MODEL=gpt2, MODEL=llama and TASK=mlm train on plain text, such as "
+                           "data/stories/train.txt; the other models train on reviews",
+                           "the file is no plain text: it has reviews with labels");
     const char *end = bytes + length;
     const Separator separator = separator_of(bytes, end);
     for (const char *at = bytes, *next; at < end; at = next) {
         const char *last = find(&separator, bytes, at, end);
-        encode_document(tokenizer, at, last, ids);
+        if (!encode_document(tokenizer, path, bytes, (size_t)(at - bytes), (size_t)(last - bytes),
+                             ids, problem))
+            return false;
         next = last < end ? last + separator.length : end;
     }
     return ids->count > 0 ||

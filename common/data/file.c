@@ -78,6 +78,27 @@ bool utf8_check(const char *path, int64_t line, const char *text, size_t length,
                        (unsigned)(unsigned char)text[valid], valid - begin + 1);
 }
 
+bool spaces_check(const char *path, int64_t line, const char *text, size_t begin, size_t end,
+                  Problem *problem)
+{
+    for (size_t next; begin < end; begin = next + 1) {
+        const char *space = memchr(text + begin, ' ', end - begin);
+        next = space ? (size_t)(space - text) : end;
+        if (next - begin <= STRETCH_MAX)
+            continue;
+        for (size_t i = 0; i < begin; i++)
+            line += text[i] == '\n';
+        char place[PLACE_SIZE];
+        place_in_file(place, path, 0, line);
+        return problem_set(problem, place,
+                           "tokenizers cut a text at spaces: put spaces between its words, or make "
+                           "its documents shorter",
+                           "the text has %zu bytes without a space; the limit is %d", next - begin,
+                           (int)STRETCH_MAX);
+    }
+    return true;
+}
+
 static double memory_of_machine(void)
 {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

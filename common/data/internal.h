@@ -46,7 +46,7 @@ void reviews_free(Reviews *reviews);
 /* ---- documents.c ---- */
 
 /** Appends the ids of a text's documents as token_set_open_text() describes. Returns false with
- *  `problem` if the text is not UTF-8 or has no document. */
+ *  `problem` if the text is not UTF-8, is a CSV file of reviews, has too few spaces or has no document. */
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem);
 

@@ -79,7 +79,8 @@ static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t l
                           Problem *problem)
 {
     int32_t *ids;
-    if (!utf8_check(_("standard input"), 1, text, length, problem))
+    if (!utf8_check(_("standard input"), 1, text, length, problem) ||
+        !spaces_check(_("standard input"), 1, text, 0, length, problem))
         return false;
     const int64_t count = tokenizer_encode_text(tokenizer, text, length, &ids);
     print_ids(ids, count);
@@ -126,7 +127,8 @@ static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, P
     for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && text[length - 1] == '\n')
             length--;
-        ok = utf8_check(_("standard input"), line, text, (size_t)length, problem);
+        ok = utf8_check(_("standard input"), line, text, (size_t)length, problem) &&
+             spaces_check(_("standard input"), line, text, 0, (size_t)length, problem);
         if (ok)
             print_ids(ids, tokenizer_encode(tokenizer, text, (size_t)length, options->seq, ids));
     }

@@ -215,8 +215,9 @@ static bool check_text(const char *path, const FileBytes *file, Problem *problem
         return problem_set(problem, path, N_("download the file itself"),
                            "the tokenizer is a web page");
     return !zero ||
-           problem_set(problem, path, N_("remove zero bytes, for example with tr -d '\\0'"),
-                       "the tokenizer has a zero byte at byte %zu",
+           problem_set(problem, path, TOKENIZER_FORMS_HINT,
+                       "the tokenizer has a zero byte at byte %zu, which only a SentencePiece "
+                       "model may have",
                        (size_t)(zero - file->bytes) + 1);
 }
 

@@ -106,4 +106,9 @@ bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, 
     N_("check the path; `make data` downloads BERT's vocabulary, `make data ONLY=stories` "        \
        "GPT-2's and LLaMA's tokenizers")
 
+/** The hint for a file that is no tokenizer, or a damaged one of a kind that is not clear. */
+#define TOKENIZER_FORMS_HINT                                                                       \
+    N_("give BERT's vocab.txt (a token on each line, and no empty lines), GPT-2's vocab.json "     \
+       "beside merges.txt, or a SentencePiece model such as LLaMA's tokenizer.model")
+
 END_C

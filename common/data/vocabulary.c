@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOCABULARY_HINT                                                                            \
-    N_("give a vocabulary like bert-base-uncased's vocab.txt: one token per line, no empty lines")
-
 const char *const special_token[SPECIAL_TOKENS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
 
 static uint64_t hash_of(const char *token, int length, bool continues)
@@ -39,7 +36,7 @@ static bool bad_line(const char *path, int64_t id, const char *sentence, Problem
 {
     char place[PLACE_SIZE];
     place_in_file(place, path, 0, id + 1);
-    return problem_set(problem, place, VOCABULARY_HINT, "%s", sentence);
+    return problem_set(problem, place, TOKENIZER_FORMS_HINT, "%s", sentence);
 }
 
 /* Adds a token's piece for decoding: nothing for begin, end and padding, and a space before a
@@ -100,7 +97,8 @@ static bool find_specials(const Vocabulary *vocabulary, Tokenizer *tokenizer, co
         int32_t id = vocabulary_find(vocabulary, hash_of(token, length, false), token, length);
         tokenizer->special[special] = id;
         if (id < 0 && special != MASK_TOKEN)
-            return problem_set(problem, path, VOCABULARY_HINT, "the vocabulary has no %s", token);
+            return problem_set(problem, path, TOKENIZER_FORMS_HINT, "the vocabulary has no %s",
+                               token);
     }
     return true;
 }
@@ -128,7 +126,8 @@ bool vocabulary_parse(Vocabulary *vocabulary, Tokenizer *tokenizer, const char *
     size_t length = file.length;
     skip_bom(&bytes, &length);
     make_slots(vocabulary, bytes, length);
-    bool ok = length > 0 || problem_set(problem, path, VOCABULARY_HINT, "the vocabulary is empty");
+    bool ok =
+        length > 0 || problem_set(problem, path, TOKENIZER_FORMS_HINT, "the vocabulary is empty");
     for (const char *end = bytes + length; ok && bytes < end;) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         const char *line_end = newline ? newline : end;

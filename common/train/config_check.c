@@ -226,7 +226,7 @@ static bool can_read(const char *path, Problem *problem)
 {
     return !path || access(path, R_OK) == 0 ||
            problem_set(problem, path, "DATA, TEST and VOCAB must name existing files",
-                       "it cannot be read: %s", strerror(errno));
+                       "the file cannot be read: %s", strerror(errno));
 }
 
 bool train_config_dry(TrainConfig *config, Problem *problem)

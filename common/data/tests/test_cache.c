@@ -319,7 +319,7 @@ START_TEST(a_cache_is_found_without_the_whole_text_in_memory)
 {
     const size_t size = 8 << 20;
     char *text = malloc(size + 1);
-    memset(text, 'b', size);
+    memset(text, ' ', size);
     memcpy(text, csv_text, strlen(csv_text));
     memcpy(text + size - 2, ",1", 3);
     csv = write_text("films.csv", text);
@@ -357,6 +357,7 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
                    "t.txt");
     assert_no_text(write_text("t.txt", "a\nb\nc\xE9t\xE9\n"), "byte 0xE9 at byte 2",
                    "t.txt: line 3");
+    assert_no_text(csv, "it has reviews with labels", "films.csv");
     assert_no_text(path_of("none.txt"), "the text cannot be opened: No such file", "none.txt");
     assert_no_text("/dev/zero", "it is not a file", "/dev/zero");
     ck_assert_int_eq(mkfifo(path_of("fifo"), 0666), 0);
@@ -366,6 +367,26 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
     assert_no_text(write_text("t.txt", "a"), "the tokenizer cannot be opened", "none");
     ck_assert_ptr_null(token_set_open_text("t", "t", 0, cache, &problem));
     ASSERT_CONTAINS(problem.what, "SEQ is 0");
+}
+END_TEST
+
+START_TEST(text_that_a_tokenizer_cannot_cut_is_a_problem)
+{
+    enum { LENGTH = 4 + STRETCH_MAX };
+    static const char *const tokenizers[] = {"data/stories/gpt2", "data/stories/llama"};
+    char *text = malloc(LENGTH + 1);
+    for (int i = 0; i < LENGTH; i++)
+        text[i] = i % 2 ? 'a' : '\n';
+    text[LENGTH] = '\0';
+    for (int i = 0; i < 2; i++) {
+        tokenizer = tokenizers[i];
+        memcpy(text, "-\nb ", 4); /* documents end at dashes, so line breaks cut nothing */
+        token_set_close(open_text(text, 2));
+        text[3] = 'a';
+        assert_no_text(write_text("t.txt", text), "has 1048578 bytes without a space",
+                       "t.txt: line 2");
+    }
+    free(text);
 }
 END_TEST
 
@@ -391,6 +412,7 @@ Suite *suite(void)
     tcase_add_test(text, windows_do_not_overlap_and_targets_are_the_next_tokens);
     tcase_add_test(text, one_cache_file_serves_every_seq_of_a_text);
     tcase_add_test(text, a_cache_is_found_without_the_whole_text_in_memory);
+    tcase_add_test(text, text_that_a_tokenizer_cannot_cut_is_a_problem);
     tcase_add_test(text, texts_that_are_empty_or_short_or_no_text_are_problems);
     suite_add_tcase(s, text);
     return s;

@@ -62,6 +62,9 @@ for ids in 1x -1 99999999999999999999 "5 $(wc -l <"$vocabulary")"; do
 done
 printf 'a\nb\351' >"$folder/latin1"
 refused "--text names the invalid byte" "byte 0xE9 at byte 2 of the line" --vocab "$vocabulary" --text <"$folder/latin1"
+awk 'BEGIN { printf "a "; for (i = 0; i < 1048577; i++) printf "b" }' >"$folder/long"
+refused "--text refuses a text without spaces" "1048577 bytes without a space" --vocab "$vocabulary" --text <"$folder/long"
+refused "a line without spaces is refused" "1048577 bytes without a space" --vocab "$vocabulary" <"$folder/long"
 
 refused "--vocab is needed" "--vocab is missing" </dev/null
 refused "an unknown option is refused" "there is no option --vocabulary-file" --vocabulary-file x </dev/null

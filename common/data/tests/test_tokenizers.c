@@ -254,10 +254,47 @@ START_TEST(merges_that_do_not_fit_the_vocabulary_are_refused)
     refuse_merges("h e\n\nh e\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\nh e r\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\n h\n", "not two symbols", "merges.txt: line 2");
-    write_text("merges.txt", "#version: 0.2\r\nh e\r\n");
-    tokenizer_free(open_good(folder));
-    write_text("merges.txt", ""); /* no merges: each byte is a token */
-    tokenizer_free(open_good(folder));
+    refuse_merges("", "the merges make 0 of the vocabulary's 400 tokens of two bytes or more",
+                  "merges.txt");
+    refuse_merges("#version: 0.2\r\nh e\r\n", "the merges make 1 of the", "merges.txt");
+    FileBytes all = bytes_of(GPT2 "/merges.txt");
+    const char *half = memchr(all.bytes + all.length / 2, '\n', all.length / 2);
+    write_bytes("merges.txt", all.bytes, (size_t)(half - all.bytes));
+    assert_refused(folder, "the merges make ", "merges.txt");
+    free(all.bytes);
+}
+END_TEST
+
+START_TEST(bytes_and_special_tokens_need_no_merges)
+{
+    FileBytes all = bytes_of(GPT2 "/vocab.json");
+    char *first = memmem(all.bytes, all.length, ", \"\u0120a\": 256", 12);
+    ck_assert_ptr_nonnull(first);
+    ck_assert_uint_gt(all.length, (size_t)(first - all.bytes) + 40);
+    strcpy(first, ", \"<|endoftext|>\": 256, \"[PAD]\": 257}");
+    write_text("vocab.json", all.bytes);
+    write_text("merges.txt", "");
+    Tokenizer *t = open_good(folder);
+    assert_ids(t, "ab", (int32_t[]){64, 65}, 2 * sizeof(int32_t));
+    tokenizer_free(t);
+    free(all.bytes);
+}
+END_TEST
+
+static void refuse_unknown(const char *bytes, size_t length, const char *what)
+{
+    assert_refused(write_bytes("vocab.json", bytes, length), what, "vocab.json");
+    ASSERT_CONTAINS(problem.hint, "vocab.txt");
+    ASSERT_CONTAINS(problem.hint, "merges.txt");
+    ASSERT_CONTAINS(problem.hint, "SentencePiece model");
+}
+
+START_TEST(hint_for_a_file_of_no_known_kind_names_all_kinds)
+{
+    refuse_unknown("", 0, "is empty");
+    refuse_unknown("[\"a\",\"b\"]", 9, "has no [UNK]");
+    refuse_unknown("null", 4, "has no [UNK]");
+    refuse_unknown("\x1B\0\0\0\0\0\x3F\xC3", 8, "a zero byte at byte 2"); /* llama2.c's */
 }
 END_TEST
 
@@ -310,6 +347,8 @@ Suite *suite(void)
     tcase_set_timeout(bad, 60);
     tcase_add_test(bad, vocabularies_with_missing_or_repeated_ids_are_refused);
     tcase_add_test(bad, merges_that_do_not_fit_the_vocabulary_are_refused);
+    tcase_add_test(bad, bytes_and_special_tokens_need_no_merges);
+    tcase_add_test(bad, hint_for_a_file_of_no_known_kind_names_all_kinds);
     tcase_add_test(bad, half_of_a_bpe_is_refused);
     tcase_add_test(bad, damaged_sentencepiece_models_are_refused_and_end_nothing);
     suite_add_tcase(s, bad);

@@ -146,6 +146,9 @@ refused("ranks that MPI does not connect are one error", ["3 ranks were started"
 dry = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "3", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(dry.returncode == 2 and "TP=2" in dry.stderr and dry.stderr.count("HINT:") == 1 and not dry.stdout,
       "a dry run refuses options that do not fit", dry.stderr)
+lost = subprocess.run([f"{BUILD}/train", "--dry", "1", "--data", "/nowhere"], cwd=ROOT, capture_output=True, text=True)
+check(lost.returncode == 2 and lost.stderr.startswith("error: the file cannot be read: No such file or directory\n  at /nowhere\n"),
+      "a dry run refuses files that do not exist", lost.stderr)
 good = subprocess.run([f"{BUILD}/train", "--dry", "1", "--ranks", "4", "--tp", "2"], cwd=ROOT, capture_output=True, text=True)
 check(good.returncode == 0 and not good.stdout + good.stderr, "a dry run prints nothing if the options fit", good.stderr + good.stdout)
 
