@@ -74,6 +74,8 @@ def check_layouts():
         first = story(1, *options)
         check(first.returncode == 0 and first.stdout.startswith("Once upon a time") and len(first.stdout) > 30,
               f"a model with {kind} writes on from the prompt", first.stdout + first.stderr)
+        mine = story(1, *options, stack="mine")
+        check(mine.stdout == first.stdout and not mine.stderr, f"with STACK=mine, only the text is printed ({kind})", mine.stdout + mine.stderr)
         for layout in ("--tp 2", "--tp 4", "--pp 2", "--pp 3", "--tp 2 --pp 2"):
             words = layout.split()
             ranks = int(words[1]) * int(words[-1]) if len(words) > 2 else int(words[1])
