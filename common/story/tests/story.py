@@ -139,6 +139,8 @@ def check_refused():
         said = done.stderr.decode()
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
+    said = story(1, "--model", good).stderr
+    check("HINT: TOKENIZER=" in said, "if no tokenizer is beside the model, the HINT names TOKENIZER=", said)
     for ranks, layout, what in ((3, ("--tp", 3), "heads that TP does not divide"), (8, ("--tp", 8), "more ranks than heads of keys and values"),
                                 (4, ("--pp", 4), "more stages than layers"), (3, ("--tp", 2), "ranks that are not a product")):
         done = story(ranks, "--model", good, "--tokenizer", TOKENIZER, *layout)
