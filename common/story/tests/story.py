@@ -88,6 +88,17 @@ def check_layouts():
               f"TOP_P=0 leaves the most probable token ({kind})")
 
 
+def check_cut_short():
+    """As with `make -s story ... | head`."""
+    command = ["common/train/launch.sh", "1", "solutions", "14", f"{BUILD}/story", "--model", model_file("long.bin", SIZE, positions=4000),
+               "--tokenizer", TOKENIZER, "--steps", "4000", "--temperature", "1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        run.stdout.read(1)
+        run.stdout.close()
+        said = run.stderr.read().decode()
+    check(run.returncode == 0 and not said, "a text that is not read to its end is no error", f"{run.returncode} {said}")
+
+
 def check_known():
     path = f"{REAL}/stories260K"
     sentence = "stories260K writes the known text letter by letter"
@@ -151,5 +162,6 @@ def check_refused():
 with tempfile.TemporaryDirectory() as work:
     SIZE = vocabulary()
     check_layouts()
+    check_cut_short()
     check_known()
     check_refused()
