@@ -89,12 +89,12 @@ typedef struct Control {
 
 /** The kinds of entries in a stream. */
 typedef enum EntryKind {
-    CASE,      /**< a case begins */
-    VALUES,    /**< numbers that every rank holds in full, unless placement_kind is SHARD */
-    PARAMETER, /**< a parameter's full shape, placement, range and initial values */
-    TRAFFIC,   /**< the elements charged to this rank, and its calls */
-    NOTE,      /**< a broken placement rule: text; `check` says what it makes wrong */
-    REFUSED,   /**< a function ended the case: text */
+    CASE,        /**< a case begins */
+    VALUES,      /**< numbers that every rank holds in full, unless placement_kind is SHARD */
+    PARAMETER,   /**< a parameter's full shape, placement, range and initial values */
+    TRAFFIC,     /**< the elements charged to this rank, and its calls */
+    NOTE,        /**< a broken placement rule: text; `check` says what it makes wrong */
+    REFUSED,     /**< a function ended the case: text */
     NOT_STARTED, /**< a TODO ended the case: its lab and function */
     LEFT_OVER, /**< requests, MPI objects or memory that a lab leaves behind: their name; how many */
     FINISHED,  /**< the case is complete */

@@ -126,6 +126,7 @@ class Stack:
         if self.early and not upto:
             print(_("not used  your labs: %s; the next stage needs labs that are not started: %s") %
                   (row(self.early), row(self.lacking)))
+        print(_("stage     after lab %s") % self.stage)
 
 
 def main(arguments):

@@ -285,8 +285,8 @@ Tokenizer *tokenizer_open(const char *path, Problem *problem)
     char *inside = is_folder ? first_of(path, strlen(path), tokenizer_files) : NULL;
     if (is_folder && !inside) {
         problem_set(problem, path,
-                    N_("name a folder with tokenizer.model, vocab.json and merges.txt, or "
-                       "vocab.txt"),
+                    N_("TOKENIZER= of make story, or VOCAB= of make train, names a folder with "
+                       "tokenizer.model, vocab.json and merges.txt, or vocab.txt"),
                     "the folder has no tokenizer");
         return NULL;
     }

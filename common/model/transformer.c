@@ -24,7 +24,7 @@ bool transformer_check(const TransformerConfig *config, int tp, Problem *problem
     if (config->heads % tp)
         return problem_set(
             problem, NULL,
-            "each rank takes the same number of heads: choose HEADS as a multiple of TP",
+            "each rank takes the same number of heads: choose a TP that divides their number",
             "%d heads cannot be split evenly over %d ranks", config->heads, tp);
     if (config->sequence_parallel && !config->architecture->sequence_block)
         return problem_set(problem, NULL,

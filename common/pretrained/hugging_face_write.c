@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/language.h"
 #include "pretrained/hugging_face.h"
@@ -228,8 +229,15 @@ bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *pr
         e.config.positions = (int)saved->index.fitting[FIT_SEQ];
     if (!output_may_replace(path_in(folder, "config.json").text, &config, problem))
         return false;
-    if (mkdir(folder, 0777) && errno != EEXIST)
+    const bool made = mkdir(folder, 0777) == 0;
+    if (!made && errno != EEXIST)
         return problem_set(problem, folder, "name a folder inside an existing, writable one",
                            "the folder cannot be created: %s", strerror(errno));
-    return write_tensors(&e, folder) && write_config(e.model, &e.config, folder, problem);
+    const bool good =
+        write_tensors(&e, folder) && write_config(e.model, &e.config, folder, problem);
+    if (!good && made) {
+        unlink(path_in(folder, "model.safetensors").text);
+        rmdir(folder);
+    }
+    return good;
 }

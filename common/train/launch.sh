@@ -74,10 +74,11 @@ without_banners() {
         }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: |ORTE_ERROR_LOG: .*\/show_help\.c /d; p' >&2
 }
 
-# Passes the output on. If it cannot be written, the run still goes on to its end.
+# Passes the output on. If it cannot be written, or its reader has gone, the run still goes on to its
+# end.
 pass_on() {
-    cat 2> /dev/null || [ $? = 141 ] || { # SIGPIPE: its reader has gone
-        : > "$session/lost"
+    cat 2> /dev/null || {
+        [ $? = 141 ] || : > "$session/lost" # 141: SIGPIPE, the reader has gone
         cat > /dev/null
     }
 }

@@ -17,7 +17,4 @@ check_ranks() {
         give_up "$(said 'at stage %s (STACK=%s) the feed-forward layers are whole on every rank: NTASKS=%s would not split the model' "$stage" "$stack" "$ranks")" \
             "$(say 'NTASKS=1 TP=1, or go on to lab 5')"
     fi
-    if [ "$stack" = mine ]; then
-        tell 'stage     after lab %s' "$stage"
-    fi
 }

@@ -2,7 +2,7 @@
 
 # NTASKS, unless given, is the product of the degrees.
 DEGREES = $(foreach name,TP DP PP,$(call quoted,$(or $($(name)),1)))
-NTASKS ?= $(or $(filter-out 0,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
+NTASKS ?= $(or $(filter-out 0 -%,$(call answer,PRODUCT,expr $(subst ' ',' \* ',$(DEGREES)) 2>/dev/null)),1)
 
 # REPORT=1 makes a page from the run's trace and metrics. TRACE= and METRICS= keep these as files.
 METRICS_FILE = $(or $(METRICS),$(if $(REPORT),$(BUILD)/report/metrics.jsonl))

@@ -93,6 +93,7 @@ with tempfile.TemporaryDirectory() as tree:
     told = asked("tell", "mine").stdout
     check("your labs: 1 2 3 4 5; the reference: none" in told and "not used  your labs: 8;" in told and "not started: 6 7" in told,
           "labs started too early are listed, with the labs that the next stage needs", told)
+    check("stage     after lab 5\n" in told, "and the stage", told)
     parts, labs = facts("mine", "7")
     check(labs == [1, 3, 4, 6, 7] and parts["author-6"] == ["solution"] and parts["author-4"] == ["student"],
           "with UPTO, the reference stands in for labs that are not started", parts)

@@ -209,6 +209,7 @@ START_TEST(sizes_that_do_not_divide_are_refused)
               transformer_check(&config, 4, &problem));
     ck_assert(!transformer_check(&config, 3, &problem));
     assert_says(&problem, (const char *const[]){"4 heads", "3 ranks", NULL});
+    ck_assert_ptr_nonnull(strstr(problem.hint, "choose a TP"));
     config.hidden = 10;
     ck_assert(!transformer_check(&config, 1, &problem));
     assert_says(&problem, (const char *const[]){"HIDDEN_DIM=10", "HEADS=4", NULL});

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pretrained/hugging_face.h"
@@ -153,12 +154,34 @@ START_TEST(a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused)
     Pretrained *from = pretrained_open(folder, &problem);
     ck_assert((from != NULL) == wrong_sizes[_i].is_possible);
     pretrained_close(from);
-    ck_assert(!hugging_face_write(saved, folder, &problem));
+    const Path out = path_in(folder, "out");
+    ck_assert(!hugging_face_write(saved, out.text, &problem));
     assert_says(&problem, (const char *const[]){"the checkpoint", NULL});
-    ck_assert_int_ne(access(path_in(folder, "model.safetensors").text, F_OK), 0);
+    ck_assert_int_ne(access(out.text, F_OK), 0);
     saved_model_close(saved);
     unlink(path_in(folder, "index.json").text);
     unlink(shard.text);
+}
+END_TEST
+
+START_TEST(the_files_of_another_model_are_not_replaced)
+{
+    const char *const names[] = {"config.json", "model.safetensors"},
+                      *const kinds[] = {"is not the config.json of a merged", "is not a merged"};
+    Problem problem = {0};
+    save_as_checkpoint("gpt2");
+    SavedModel *saved = saved_model_open(folder, &problem);
+    const Path out = path_in(folder, "out"), theirs = path_in(out.text, names[_i]);
+    ck_assert_int_eq(mkdir(out.text, 0777), 0);
+    FILE *file = fopen(theirs.text, "w");
+    ck_assert(fputs("{}", file) >= 0 && !fclose(file));
+    ck_assert(!hugging_face_write(saved, out.text, &problem));
+    assert_says(&problem, (const char *const[]){kinds[_i], NULL});
+    unlink(theirs.text);
+    ck_assert_int_eq(rmdir(out.text), 0); /* it holds nothing else */
+    unlink(path_in(folder, "index.json").text);
+    unlink(shard_path(folder, &saved->index, 0, 0).text);
+    saved_model_close(saved);
 }
 END_TEST
 
@@ -180,6 +203,7 @@ Suite *suite(void)
                         3);
     tcase_add_loop_test(cases, a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused, 0,
                         (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
+    tcase_add_loop_test(cases, the_files_of_another_model_are_not_replaced, 0, 2);
     tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
     suite_add_tcase(suite, cases);
     return suite;

@@ -87,7 +87,7 @@ PYTHON
 }
 has_topics() {
     make --silent help > "$folder/help" && grep -q 'make grade' "$folder/help" && ! grep -q 'make train' "$folder/help" &&
-        make --silent help train > "$folder/help" && grep -q 'MODEL=base' "$folder/help" && ! grep -q 'make bench' "$folder/help" &&
+        make --silent help train > "$folder/help" && grep -q 'MODEL=base' "$folder/help" && grep -q 'OUT --hf' "$folder/help" && ! grep -q 'make bench' "$folder/help" &&
         ! make --silent help nothing > "$folder/help" 2>&1 && grep -q "no help on 'nothing'" "$folder/help" && grep -q 'HINT: ' "$folder/help"
 }
 handout_says_what_labs_stand_on() { # "2, 3, 4 and 6 on 1; ...; 11 on 3, 4 and 6 to 10"

@@ -48,6 +48,7 @@ check "\$\$ is a dollar sign" an_error 'l$b.csv' make --silent train 'DATA=l$$b.
 for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
     check "make train $setting= is refused: it would silently be the default" stops "$setting is empty" make train "$setting="
 done
+check "a negative TP is named, not the NTASKS computed from it" an_error "TP cannot be '-2'" make --silent train TP=-2
 check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
 check "a stack on which no lab is graded is refused" stops "cannot be graded on STACK='serial'" make grade LAB=1 STACK=serial
 

@@ -74,6 +74,8 @@ def check_layouts():
         first = story(1, *options)
         check(first.returncode == 0 and first.stdout.startswith("Once upon a time") and len(first.stdout) > 30,
               f"a model with {kind} writes on from the prompt", first.stdout + first.stderr)
+        mine = story(1, *options, stack="mine")
+        check(mine.stdout == first.stdout and not mine.stderr, f"with STACK=mine, only the text is printed ({kind})", mine.stdout + mine.stderr)
         for layout in ("--tp 2", "--tp 4", "--pp 2", "--pp 3", "--tp 2 --pp 2"):
             words = layout.split()
             ranks = int(words[1]) * int(words[-1]) if len(words) > 2 else int(words[1])
@@ -84,6 +86,17 @@ def check_layouts():
         check(drawn[0] == drawn[1] != drawn[2] and drawn[0] != first.stdout, f"TEMPERATURE=1 draws by the seed ({kind})", str(drawn))
         check(story(1, *options, "--temperature", 1, "--top-p", 0).stdout == first.stdout,
               f"TOP_P=0 leaves the most probable token ({kind})")
+
+
+def check_cut_short():
+    """As with `make -s story ... | head`."""
+    command = ["common/train/launch.sh", "1", "solutions", "14", f"{BUILD}/story", "--model", model_file("long.bin", SIZE, positions=4000),
+               "--tokenizer", TOKENIZER, "--steps", "4000", "--temperature", "1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        run.stdout.read(1)
+        run.stdout.close()
+        said = run.stderr.read().decode()
+    check(run.returncode == 0 and not said, "a text that is not read to its end is no error", f"{run.returncode} {said}")
 
 
 def check_known():
@@ -137,6 +150,8 @@ def check_refused():
         said = done.stderr.decode()
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
+    said = story(1, "--model", good).stderr
+    check("HINT: TOKENIZER=" in said, "if no tokenizer is beside the model, the HINT names TOKENIZER=", said)
     for ranks, layout, what in ((3, ("--tp", 3), "heads that TP does not divide"), (8, ("--tp", 8), "more ranks than heads of keys and values"),
                                 (4, ("--pp", 4), "more stages than layers"), (3, ("--tp", 2), "ranks that are not a product")):
         done = story(ranks, "--model", good, "--tokenizer", TOKENIZER, *layout)
@@ -147,5 +162,6 @@ def check_refused():
 with tempfile.TemporaryDirectory() as work:
     SIZE = vocabulary()
     check_layouts()
+    check_cut_short()
     check_known()
     check_refused()
