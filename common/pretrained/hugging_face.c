@@ -112,7 +112,7 @@ __attribute__((format(printf, 2, 3))) static void add_line(Listed *listed, const
 static void note(Listed *listed, const char *what, const char *name, const char *more)
 {
     if (listed->count++ < MOST_NAMES)
-        add_line(listed, "\n    %s: %s%s", _(what), clean_name(name).text, more);
+        add_line(listed, _("\n    %s: %s%s"), _(what), clean_name(name).text, more);
 }
 
 /* Says how many tensors the list lacks. Returns it. */
@@ -142,7 +142,7 @@ static void check_name(const Pretrained *from, const HuggingFaceName *name, int 
     if (!tensor && !name->may_be_missing)
         note(&mismatch->missing, N_("missing"), text, "");
     if (tensor && !shape_equal(tensor->shape, shape)) {
-        snprintf(more, sizeof more, " %s, not %s", SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
+        snprintf(more, sizeof more, _(" %s, not %s"), SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
         note(&mismatch->misshapen, N_("of a different shape"), text, more);
     }
 }
