@@ -205,7 +205,7 @@ $(BUILD)/tokenize: $(call float,common/data/tokenize_main.c) $(BUILD)/libbalise.
 	$(CC) $(LDFLAGS) $^ -o $@ $(TEXT_LIBS) -lm $(or_full)
 
 $(BUILD)/checkpoint: $(call float,common/pretrained/checkpoint_main.c) $(BUILD)/libbalise.a
-	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lxxhash -lm $(or_full)
+	$(CC) $(LDFLAGS) $^ -o $@ -ljansson -lutf8proc -lxxhash -lm $(or_full)
 
 include common/train/train.mk
 include common/story/story.mk

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/file.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
@@ -124,7 +125,8 @@ static bool read_parameter(const char *name, const json_t *entry, int stages, Sa
 {
     p->name = strdup(name);
     p->stage = 0;
-    return json_unpack((json_t *)entry, "{s?i}", "stage", &p->stage) == 0 && p->stage >= 0 &&
+    return !strcmp(name, clean_name(name).text) &&
+           json_unpack((json_t *)entry, "{s?i}", "stage", &p->stage) == 0 && p->stage >= 0 &&
            p->stage < stages && shape_from_json(json_object_get(entry, "shape"), &p->shape) > 0 &&
            p->shape.rank > 0 && read_placement(entry, p);
 }
@@ -165,6 +167,7 @@ static bool read_model(const json_t *all, CheckpointIndex *index)
                     &tokenizer))
         return false;
     snprintf(index->architecture, sizeof index->architecture, "%s", architecture);
+    clean_line(index->architecture);
     index->tokenizer = tokenizer ? strdup(tokenizer) : NULL;
     return true;
 }
@@ -204,7 +207,9 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     index->step = step;
     index->optimizer_steps = optimizer_steps;
     snprintf(index->optimizer, sizeof index->optimizer, "%s", optimizer);
+    clean_line(index->optimizer);
     snprintf(index->data_key, sizeof index->data_key, "%s", data);
+    clean_line(index->data_key);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
            optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && index->pp >= 1 &&
            index->pp <= 1 << 10 && loss_scale >= 1 && good_steps >= 0 &&

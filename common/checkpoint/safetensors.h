@@ -74,13 +74,14 @@ void safetensors_drop(SafetensorsWriter *writer);
 
 /** An open file with a valid header. */
 typedef struct Safetensors {
-    int fd;                /**< open for reading */
-    char *path;            /**< the path of the file */
-    int64_t size, data;    /**< size of the file, and offset of the first tensor */
-    struct json_t *header; /**< owns the names */
-    int count;             /**< the number of tensors */
-    SafeTensor *tensors;   /**< [count], in the order of their data */
-    bool has_checksums;    /**< every tensor has a checksum */
+    int fd;                     /**< open for reading */
+    char *path;                 /**< the path of the file */
+    int64_t size, data;         /**< size of the file, and offset of the first tensor */
+    struct json_t *header;      /**< owns the names */
+    int count;                  /**< the number of tensors */
+    SafeTensor *tensors;        /**< [count], in the order of their data */
+    const SafeTensor **by_name; /**< [count], the same, in the order of their names */
+    bool has_checksums;         /**< every tensor has a checksum */
 } Safetensors;
 
 /** Opens a file and checks its header against the format and the file's size. Rejects truncated

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/file.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
@@ -41,7 +42,7 @@ static bool open_indexed(SafetensorsFolder *all, const char *folder, const char 
     json_object_foreach(map, name, entry)
     {
         const char *in = json_string_value(entry);
-        if (!in || !*in || strchr(in, '/'))
+        if (!in || !*in || strchr(in, '/') || strcmp(in, clean_name(in).text) != 0)
             return wrong_index(path, problem, _("weight_map gives each tensor a file's name"));
         const Safetensors *file = opened(all, path_in(folder, in).text, problem);
         if (!file)
@@ -50,7 +51,8 @@ static bool open_indexed(SafetensorsFolder *all, const char *folder, const char 
             return problem_set(problem, file->path,
                                "use another copy of the folder: the index and all files that it "
                                "names",
-                               "%.200s is missing: the index says that this file has it", name);
+                               "%s is missing: the index says that this file has it",
+                               clean_name(name).text);
     }
     return true;
 }
@@ -60,8 +62,13 @@ static bool open_all(SafetensorsFolder *all, const char *folder, Problem *proble
     const Path one = path_in(folder, one_name), path = path_in(folder, index_name);
     const char *reason;
     json_error_t error;
-    if (access(one.text, F_OK) == 0 || access(path.text, F_OK))
+    if (access(one.text, F_OK) == 0)
         return opened(all, one.text, problem);
+    if (access(path.text, F_OK))
+        return problem_set(problem, folder,
+                           N_("the kit reads only safetensors: write them with Hugging Face's "
+                              "save_pretrained(FOLDER, safe_serialization=True)"),
+                           "there is no model.safetensors in this folder");
     const int fd = file_open(path.text, &reason);
     if (fd < 0)
         return wrong_index(path.text, problem, reason);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/file.h"
 #include "base/language.h"
 
@@ -17,7 +18,7 @@ bool safetensors_damaged(const Safetensors *file, Problem *problem, const char *
 {
     return problem_set(problem, file->path,
                        "the file is damaged or is not a safetensors file: use another copy of it",
-                       "%s%s%.200s", _(what), *which ? " " : "", which);
+                       "%s%s%s", _(what), *which ? " " : "", clean_name(which).text);
 }
 
 bool safetensors_bytes(const Safetensors *file, void *bytes, int64_t count, int64_t from,
@@ -55,14 +56,14 @@ static bool read_header(Safetensors *file, Problem *problem)
     if (length > (uint64_t)file->size - 8)
         return safetensors_damaged(file, problem, N_("the file is cut short within its header"),
                                    "");
-    char *text = malloc(length + 1);
+    char *text = calloc(1, length + 1);
     json_error_t error;
     bool good = safetensors_bytes(file, text, (int64_t)length, 8, problem);
     if (good) {
         file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
         good = json_is_object(file->header) ||
                safetensors_damaged(file, problem, N_("the file's header is not a JSON object:"),
-                                   error.text);
+                                   file->header ? text : error.text);
     }
     free(text);
     file->data = 8 + (int64_t)length;
@@ -180,6 +181,20 @@ static bool check_checksums(Safetensors *file, Problem *problem)
     return !lacks || safetensors_damaged(file, problem, N_("there is no checksum of"), lacks);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const SafeTensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void sort_names(Safetensors *file)
+{
+    file->by_name = calloc((size_t)file->count + 1, sizeof *file->by_name);
+    for (int i = 0; i < file->count; i++)
+        file->by_name[i] = &file->tensors[i];
+    qsort(file->by_name, (size_t)file->count, sizeof *file->by_name, by_name);
+}
+
 static bool read_tensors(Safetensors *file, Problem *problem)
 {
     const char *name;
@@ -194,6 +209,7 @@ static bool read_tensors(Safetensors *file, Problem *problem)
         file->count++;
     }
     qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_place);
+    sort_names(file);
     return check_places(file, problem) && check_checksums(file, problem);
 }
 
@@ -218,16 +234,17 @@ void safetensors_close(Safetensors *file)
     close(file->fd);
     json_decref(file->header);
     free(file->tensors);
+    free(file->by_name);
     free(file->path);
     free(file);
 }
 
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name)
 {
-    for (int i = 0; i < file->count; i++)
-        if (!strcmp(file->tensors[i].name, name))
-            return &file->tensors[i];
-    return NULL;
+    const SafeTensor wanted = {.name = name}, *const key = &wanted;
+    const SafeTensor *const *found =
+        bsearch(&key, file->by_name, (size_t)file->count, sizeof *file->by_name, by_name);
+    return found ? *found : NULL;
 }
 
 const char *safetensors_metadata(const Safetensors *file, const char *key)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/language.h"
 #include "checkpoint/safetensors.h"
 
@@ -192,9 +193,9 @@ bool safetensors_read_box(const Safetensors *file, const SafeTensor *tensor, con
 {
     const Type *type = type_of(tensor);
     if (!type)
-        return problem_set(problem, file->path,
-                           "the kit reads numbers of type F32, F16, BF16 and F64",
-                           "%.200s is of type %.20s", tensor->name, tensor->dtype);
+        return problem_set(
+            problem, file->path, "the kit reads numbers of type F32, F16, BF16 and F64",
+            "%s is of type %s", clean_name(tensor->name).text, clean_name(tensor->dtype).text);
     if (!have_common(place, wanted))
         return true;
     char *bytes = file->has_checksums ? checked_bytes(file, tensor, problem) : NULL;

@@ -1,9 +1,11 @@
 /* A folder in Hugging Face's format: which tensor is which parameter, and this rank's part of
  * it. */
 #include <fnmatch.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/language.h"
 #include "checkpoint/safetensors.h"
 #include "pretrained/hugging_face.h"
@@ -74,11 +76,18 @@ static const HuggingFaceName *name_in_kit(const HuggingFaceModel *model, const c
 
 /* ---- do the tensors match config.json? ----------------------------------------------------------------- */
 
-/* How many tensors do not match in each way, and the first of them. */
+/* The tensors that do not match in one way: their number, and a list that begins with MOST_NAMES of
+ * them. */
+typedef struct Listed {
+    int count, length;
+    char list[1024];
+} Listed;
+
 typedef struct Mismatch {
-    int missing, left_over, misshapen;
-    char first[2 * NAME_SIZE];
+    Listed missing, misshapen, left_over;
 } Mismatch;
+
+enum { MOST_NAMES = 5 };
 
 static Shape shape_of(const TransformerConfig *config, const HuggingFaceName *name)
 {
@@ -88,11 +97,30 @@ static Shape shape_of(const TransformerConfig *config, const HuggingFaceName *na
     return shape;
 }
 
-static void note(Mismatch *mismatch, int *count, const char *name, const char *more)
+/* Adds a line to the list. */
+__attribute__((format(printf, 2, 3))) static void add_line(Listed *listed, const char *format, ...)
 {
-    ++*count;
-    if (!mismatch->first[0])
-        snprintf(mismatch->first, sizeof mismatch->first, "%.200s%s", name, more);
+    va_list args;
+    va_start(args, format);
+    const size_t room = sizeof listed->list - (size_t)listed->length;
+    const int length = vsnprintf(listed->list + listed->length, room, format, args);
+    va_end(args);
+    listed->length += length < (int)room ? length : (int)room - 1;
+}
+
+/* Counts a tensor, and lists it if it is among the first. `more` follows its name. */
+static void note(Listed *listed, const char *what, const char *name, const char *more)
+{
+    if (listed->count++ < MOST_NAMES)
+        add_line(listed, _("\n    %s: %s%s"), _(what), clean_name(name).text, more);
+}
+
+/* Says how many tensors the list lacks. Returns it. */
+static const char *ended(Listed *listed)
+{
+    if (listed->count > MOST_NAMES)
+        add_line(listed, _("\n    and %d more"), listed->count - MOST_NAMES);
+    return listed->list;
 }
 
 static bool is_needed(const TransformerConfig *config, const HuggingFaceName *name)
@@ -108,13 +136,14 @@ static void check_name(const Pretrained *from, const HuggingFaceName *name, int 
     const SafeTensor *tensor = find(from->open, name, block, &file);
     char text[NAME_SIZE], more[160];
     name_of(from->open, name, block, text);
-    if (!is_needed(&from->config, name))
+    const bool is_repeated = name->third > 0 && !strcmp(name->theirs, name[-1].theirs);
+    if (!is_needed(&from->config, name) || is_repeated)
         return;
     if (!tensor && !name->may_be_missing)
-        note(mismatch, &mismatch->missing, text, "");
+        note(&mismatch->missing, N_("missing"), text, "");
     if (tensor && !shape_equal(tensor->shape, shape)) {
-        snprintf(more, sizeof more, " %s, not %s", SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
-        note(mismatch, &mismatch->misshapen, text, more);
+        snprintf(more, sizeof more, _(" %s, not %s"), SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
+        note(&mismatch->misshapen, N_("of a different shape"), text, more);
     }
 }
 
@@ -159,13 +188,15 @@ static bool check_tensors(const Pretrained *from, Problem *problem)
     for (int i = 0; i < files->count; i++)
         for (int k = 0; k < files->file[i]->count; k++)
             if (!is_known(from, &files->file[i]->tensors[k]))
-                note(&mismatch, &mismatch.left_over, files->file[i]->tensors[k].name, "");
-    return !mismatch.first[0] ||
+                note(&mismatch.left_over, N_("left over"), files->file[i]->tensors[k].name, "");
+    return mismatch.missing.count + mismatch.misshapen.count + mismatch.left_over.count == 0 ||
            problem_set(problem, from->path,
                        "use another copy of the model: config.json belongs to its weights",
                        "the tensors do not match config.json: %d missing, %d of a different shape, "
-                       "%d left over; the first is %s",
-                       mismatch.missing, mismatch.misshapen, mismatch.left_over, mismatch.first);
+                       "%d left over%s%s%s",
+                       mismatch.missing.count, mismatch.misshapen.count, mismatch.left_over.count,
+                       ended(&mismatch.missing), ended(&mismatch.misshapen),
+                       ended(&mismatch.left_over));
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

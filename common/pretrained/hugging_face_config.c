@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/file.h"
 #include "base/language.h"
 #include "pretrained/hugging_face.h"
@@ -65,8 +66,8 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
     if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
         return true;
     return problem_set(problem, from->path, "use a model without it",
-                       "the model has %s=%.100s: the kit supports only %s", key, text ? text : "?",
-                       one);
+                       "the model has %s=%s: the kit supports only %s", key,
+                       clean_name(text ? text : "?").text, one);
 }
 
 /* Checks a key that must not be true, because the kit does not support this variant of the
@@ -147,9 +148,9 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
         if (record && (!text || strcmp(text, "default")))
             return problem_set(problem, from->path, "use a model without it",
-                               "the model has %s of type %.100s: the kit computes rotary "
+                               "the model has %s of type %s: the kit computes rotary "
                                "positions from rope_theta only",
-                               keys[i], text ? text : "?");
+                               keys[i], clean_name(text ? text : "?").text);
         const HuggingFaceConfig inner = {from->path, (json_t *)record};
         if (record && !positive(&inner, "rope_theta", c->theta, &c->theta, problem))
             return false;
@@ -211,8 +212,8 @@ static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, Transform
         if (!strcmp(type, (*model)->type))
             return read_sizes(from, *model, config, problem) ? *model : NULL;
     problem_set(problem, from->path, "use a model of type bert, gpt2 or llama",
-                "config.json has model_type %.100s, which the kit does not know",
-                type ? type : "?");
+                "config.json has model_type %s, which the kit does not know",
+                clean_name(type ? type : "?").text);
     return NULL;
 }
 

@@ -70,9 +70,10 @@ bool pretrained_load(const Pretrained *from, Model *model, Problem *problem)
         HostView view = host_view_write(reals(p->value), tensor_count(p->value));
         good = from->format->read(from, p, view.numbers, problem) &&
                (are_finite(&view) ||
-                problem_set(problem, from->path,
-                            "use another copy of the model: no training can start from NaN",
-                            "parameter %s is not finite in the model", p->name));
+                problem_set(
+                    problem, from->path,
+                    "use another copy of the model: nothing can be computed from NaN or infinity",
+                    "parameter %s is not finite in the model", p->name));
         host_view_store(&view);
     }
     model_weights_changed(model);

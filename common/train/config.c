@@ -21,7 +21,8 @@ static bool read_model(const char *value, void *target, Problem *problem)
 {
     TrainConfig *config = target;
     TransformerConfig *model = &config->model;
-    if (!strncmp(value, "hf:", 3)) {
+    config->chosen = value;
+    if (!strncmp(value, "hf:", 3) && value[3]) {
         config->pretrained = value + 3;
         return true;
     }
@@ -145,9 +146,7 @@ static bool take_task(TrainConfig *config, Problem *problem)
         return problem_set(
             problem, NULL,
             N_("leave out MODEL, or use MODEL=base or MODEL=large; or leave out TASK"),
-            "TASK=mlm trains the labs' BERT, not MODEL=%s%.200s",
-            config->pretrained ? "hf:" : model->architecture->name,
-            config->pretrained ? config->pretrained : "");
+            "TASK=mlm trains the labs' BERT, not MODEL=%.200s", config->chosen);
     if (config->masked)
         model->architecture = &architecture_masked_bert;
     return true;
@@ -163,8 +162,8 @@ static bool complete_model(TrainConfig *config, Problem *problem)
     const bool is_causal = is_language && !model->architecture->is_masked;
     if ((model->architecture == &architecture_llama && model->dropout > 0) ||
         (is_causal && !config->pretrained && model->positions > 0))
-        return problem_set(problem, NULL, "leave it out", "MODEL=%s has no %s",
-                           model->architecture->name, model->dropout > 0 ? "DROPOUT" : "POSITIONS");
+        return problem_set(problem, NULL, "leave it out", "MODEL=%.200s has no %s", config->chosen,
+                           model->dropout > 0 ? "DROPOUT" : "POSITIONS");
     if (model->dropout < 0)
         model->dropout = is_causal ? 0 : 0.1;
     model->hidden = model->hidden ? model->hidden : 128;

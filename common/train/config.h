@@ -48,6 +48,7 @@ typedef struct TrainConfig {
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
+    const char *chosen;        /**< MODEL as given, or NULL */
     const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */

@@ -36,7 +36,7 @@ END_TEST
 
 START_TEST(a_text_that_is_too_long_is_cut_and_stays_terminated)
 {
-    char longest[2000];
+    char longest[sizeof(Problem)];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     Problem problem;

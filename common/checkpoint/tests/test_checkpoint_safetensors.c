@@ -167,11 +167,12 @@ static const struct {
     const char *header, *words;
 } wrong[] = {
     {"", "not a JSON object"},
-    {"[1,2]", "not a JSON object"},
+    {"[1,2]", "not a JSON object: [1,2]"},
     {"{\"a\":", "not a JSON object"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{}}",
      "not a JSON object"},
     {"{\"a\":3}", "lacks"},
+    {"{\"a\\u001b[31m\\nb\":3}", "of a?[31m?b"},
     {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", "lacks"},
@@ -381,7 +382,7 @@ END_TEST
 static const struct {
     const char *index, *words;
 } wrong_folders[] = {
-    {NULL, "cannot be opened"},
+    {NULL, "there is no model.safetensors"},
     {"", "cannot be used"},
     {"[]", "no weight_map"},
     {"{\"weight_map\":[]}", "no weight_map"},
@@ -390,7 +391,9 @@ static const struct {
     {"{\"weight_map\":{\"one\":\"\"}}", "a file's name"},
     {"{\"weight_map\":{\"one\":\"../a.safetensors\"}}", "a file's name"},
     {"{\"weight_map\":{\"one\":\"b.safetensors\"}}", "cannot be opened"},
+    {"{\"weight_map\":{\"one\":\"a\\u001b.safetensors\"}}", "a file's name"},
     {"{\"weight_map\":{\"two\":\"a.safetensors\"}}", "two is missing"},
+    {"{\"weight_map\":{\"two\\n\\u009b\":\"a.safetensors\"}}", "two?? is missing"},
 };
 
 START_TEST(a_wrong_folder_is_refused)

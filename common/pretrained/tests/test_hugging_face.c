@@ -91,6 +91,7 @@ static const struct {
     {"bert", "{\"model_type\": \"t5\"}", "model_type t5"},
     {"bert", "{\"model_type\": null}", "model_type ?"},
     {"bert", "{\"model_type\": 3}", "model_type ?"},
+    {"bert", "{\"model_type\": \"\\u001b[2J\"}", "model_type ?[2J"},
     {"bert", "{\"hidden_size\": null}", "no hidden_size"},
     {"bert", "{\"hidden_size\": \"8\"}", "no hidden_size"},
     {"bert", "{\"hidden_size\": 0}", "no hidden_size"},
@@ -105,15 +106,16 @@ static const struct {
     {"bert", "{\"position_embedding_type\": \"relative_key\"}", "relative_key"},
     {"bert", "{\"is_decoder\": true}", "is_decoder"},
     {"bert", "{\"num_hidden_layers\": 3}", "16 missing"},
-    {"bert", "{\"num_hidden_layers\": 1}", "16 left over; the first is bert.encoder.layer.1."},
+    {"bert", "{\"num_hidden_layers\": 1}", "16 left over\n    left over: bert.encoder.layer.1."},
     {"bert", "{\"vocab_size\": 18}", "1 of a different shape"},
-    {"bert", "{\"vocab_size\": 18}", "[17,8], not [18,8]"},
+    {"bert", "{\"vocab_size\": 18}",
+     "    of a different shape: bert.embeddings.word_embeddings.weight [17,8], not [18,8]"},
     {"gpt2", "{\"activation_function\": \"gelu\"}", "activation_function=gelu"},
     {"gpt2", "{\"n_head\": 5}", "5 heads do not divide"},
     {"gpt2", "{\"n_inner\": 9}", "6 of a different shape"},
     {"gpt2", "{\"scale_attn_weights\": false}", "scale_attn_weights"},
     {"gpt2", "{\"scale_attn_by_inverse_layer_idx\": true}", "inverse_layer_idx"},
-    {"gpt2", "{\"tie_word_embeddings\": false}", "first is lm_head.weight"},
+    {"gpt2", "{\"tie_word_embeddings\": false}", "missing: lm_head.weight"},
     {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}}", "of type linear"},
     {"llama", "{\"rope_scaling\": {\"rope_type\": \"llama3\"}}", "of type llama3"},
     {"llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\"}}", "of type yarn"},
@@ -151,16 +153,44 @@ START_TEST(tensors_that_are_missing_or_renamed_are_refused)
 {
     put_config("gpt2", "{}");
     put_tensors("gpt2", "transformer.h.1.ln_1", NULL);
-    assert_refused("2 missing, 0 of a different shape, 0 left over; the first is "
-                   "transformer.h.1.ln_1");
+    assert_refused("2 missing, 0 of a different shape, 0 left over\n"
+                   "    missing: transformer.h.1.ln_1.weight\n"
+                   "    missing: transformer.h.1.ln_1.bias");
     put_tensors("gpt2", "transformer.h.1.ln_1", "transformer.h.1.norm");
     assert_refused("2 missing, 0 of a different shape, 2 left over");
+    assert_refused("transformer.h.1.ln_1.bias\n    left over: transformer.h.1.norm");
+    put_tensors("gpt2", "transformer.h.1.ln_1", "transformer.h.1.norm\n\x1b[31m");
+    assert_refused("    left over: transformer.h.1.norm??[31m.");
+    put_tensors("gpt2", "transformer.h.1.", NULL);
+    assert_refused("    missing: transformer.h.1.attn.c_proj.weight\n    and 7 more");
     put_tensors("gpt2", "transformer.", "model.");
     assert_refused("missing");
     unlink(path_in(folder, "model.safetensors").text);
-    assert_refused("cannot be opened");
+    assert_refused("there is no model.safetensors");
     put_text("model.safetensors", "12345678{}");
     assert_refused("header");
+}
+END_TEST
+
+START_TEST(many_tensors_are_checked_in_seconds)
+{
+    enum { COUNT = 200000 };
+    uint64_t length;
+    FILE *file = fopen(path_in(folder, "model.safetensors").text, "w");
+    fwrite((char[8]){0}, 8, 1, file);
+    for (int i = 0; i < COUNT; i++)
+        fprintf(file,
+                "%c\"transformer.h.%d.x%d\":{\"dtype\":\"F32\",\"shape\":[0],"
+                "\"data_offsets\":[0,0]}",
+                i ? ',' : '{', i % 2, i);
+    fputc('}', file);
+    length = (uint64_t)ftell(file) - 8;
+    rewind(file);
+    fwrite(&length, sizeof length, 1, file);
+    fclose(file);
+    put_config("gpt2", "{}");
+    assert_refused("200000 left over");
+    assert_refused("\n    and 199995 more");
 }
 END_TEST
 
@@ -193,6 +223,7 @@ Suite *suite(void)
                         (int)(sizeof wrong_configs / sizeof *wrong_configs));
     tcase_add_test(cases, a_config_that_is_no_json_is_refused);
     tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
+    tcase_add_test(cases, many_tensors_are_checked_in_seconds);
     tcase_add_test(cases, names_without_the_prefix_or_of_older_versions_are_accepted);
     suite_add_tcase(suite, cases);
     return suite;

@@ -89,9 +89,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         file.write(struct.pack("<f", math.nan))
     file_with(nan, "vocab.txt", "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijkl"]).encode())
     done = run(2, "--tp", 2, "--model", f"hf:{nan}", "--batch-size", 4, "--seq", 8, "--steps", 1, "--test", "", "--save", saved)
-    check(done.returncode == 2 and " is not finite in the model" in done.stderr and done.stderr.count("HINT:") == 1,
+    check(done.returncode == 2 and " is not finite in the model" in done.stderr and "nothing can be computed from NaN" in done.stderr and done.stderr.count("HINT:") == 1,
           "a model with a weight that is NaN is refused", done.stderr)
     check(not os.path.exists(saved), "a run that was refused leaves no SAVE folder", str(os.listdir(folder)))
+    refused("MODEL=hf: without a folder is refused", ["MODEL cannot be 'hf:'", "hf:FOLDER"], 1, "--model", "hf:")
+    refused("a LLaMA with dropout is refused by the name that was given", ["MODEL=llama has no DROPOUT"], 1, "--model", "llama", "--dropout", 0.1)
     rows = "review,label\na film,1\n"
     for name, content, hint in ("utf16.csv", rows.encode("utf-16"), "iconv -f utf-16"), ("rows.csv.gz", gzip.compress(rows.encode() * 9), "gunzip"):
         refused(f"{name} is refused with a hint that helps", [name, hint], 1, "--data", file_with(folder, name, content))

@@ -129,6 +129,8 @@ def damages(good):
             lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].update(shape=[969, 64])))
     damaged(good, "an index without a parameter's placement", ["index.json"],
             lambda case: case.edit_index(lambda index: index["parameters"]["embedding.weight"].pop("placement")))
+    damaged(good, "a name with control characters", ["index.json"],
+            lambda case: case.edit_index(lambda index: index["parameters"].update({"a\n\x1b[31m": index["parameters"]["embedding.weight"]})))
     damaged(good, "an index whose optimiser has done more steps than the run", ["index.json"],
             lambda case: case.edit_index(lambda index: index["optimizer"].update(steps=2**63 - 1)))
     for name in ("index", "shard"):

@@ -81,7 +81,7 @@ def check_refused(folder):
     unmasked = f"{folder}/vocab.txt"
     with open(f"{ROOT}/data/reviews/vocab.txt", encoding="utf-8") as file, open(unmasked, "w", encoding="utf-8") as copy:
         copy.write(file.read().replace("[MASK]", "[mask]"))
-    bad = {"MODEL=llama": (["--model", "llama"], "LLaMA"), "MODEL=gpt2": (["--model", "gpt2"], "GPT-2"),
+    bad = {"MODEL=llama": (["--model", "llama"], "not MODEL=llama"), "MODEL=gpt2": (["--model", "gpt2"], "not MODEL=gpt2"),
            "MODEL=hf:": (["--model", f"hf:{folder}"], "hf:"), "another task": (["--task", "other"], "other"),
            "a vocabulary without [MASK]": (["--vocab", unmasked], "[MASK]"),
            "another model's tokenizer": (["--vocab", "data/stories/gpt2"], "[MASK]")}

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/compare/expected.h"
-#include "grader/judge/launch/clean.h"
+#include "base/clean.h"
 #include "grader/judge/launch/processes.h"
 #include "grader/judge/launch/watch.h"
 

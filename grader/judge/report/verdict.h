@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "grader/judge/diagnose/result.h"
-#include "grader/judge/launch/clean.h"
+#include "base/clean.h"
 #include "grader/judge/mpi/recorded.h"
 
 enum { ISOLATION_SIZE = 320 }; /**< bytes of the sentence that tell_isolation() writes */

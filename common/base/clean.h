@@ -1,5 +1,5 @@
 /** @file
- * Makes what students' programs print and name printable.
+ * Makes texts of others printable: what students' programs print and name, and names in files.
  */
 #pragma once
 
@@ -10,3 +10,12 @@ void clean_text(char *text);
 
 /** Like clean_text(), for a text within a line: newlines and tabs become '?' too. */
 void clean_line(char *text);
+
+/** The beginning of a name, printable. */
+typedef struct CleanName {
+    char text[128];
+} CleanName;
+
+/** A name from someone else's file, for a message: cut if it is long, and cleaned as by
+ *  clean_line(). */
+CleanName clean_name(const char *name);

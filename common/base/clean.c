@@ -1,7 +1,8 @@
-/* Makes what students' programs print and name printable. */
-#include "grader/judge/launch/clean.h"
+/* Makes texts of others printable: what students' programs print and name, and names in files. */
+#include "base/clean.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -51,4 +52,12 @@ void clean_text(char *text)
 void clean_line(char *text)
 {
     clean(text, is_printable_in_line);
+}
+
+CleanName clean_name(const char *name)
+{
+    CleanName clean;
+    snprintf(clean.text, sizeof clean.text, "%s", name);
+    clean_line(clean.text);
+    return clean;
 }
