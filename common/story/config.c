@@ -5,7 +5,6 @@
 static const StoryConfig defaults = {
     .run = {.threads = 1, .seed = 1, .micro = 1, .dp = 1},
     .prompt = "",
-    .steps = 200,
     .temperature = 0,
     .top_p = 1,
 };

@@ -10,6 +10,8 @@
 #include "base/language.h"
 #include "train/trainer.h"
 
+enum { STEPS = 200 }; /* unless the model has fewer positions */
+
 /* A text that is being generated. */
 typedef struct Story {
     const StoryConfig *config;
@@ -21,6 +23,7 @@ typedef struct Story {
     Pool *pool;
     Model *model;
     Stage *stage;
+    int64_t steps;   /* tokens of the text, including those of the prompt */
     int32_t *tokens; /* [steps+1] */
     int64_t count;   /* of tokens so far, including the begin token */
     int64_t most;    /* the largest count */
@@ -32,14 +35,15 @@ static bool check_sizes(Story *s, Problem *problem)
 {
     const TransformerConfig *c = pretrained_config(s->weights);
     s->sizes = *c;
-    s->sizes.cached = (int)s->config->steps;
     if (!c->architecture->is_language || c->architecture->is_masked)
         return problem_set(problem, s->config->model, N_("use a GPT-2 or LLaMA model"),
                            "%s is not a language model", c->architecture->name);
-    if (s->config->steps > c->positions)
+    s->steps = s->config->steps ? s->config->steps : c->positions < STEPS ? c->positions : STEPS;
+    s->sizes.cached = (int)s->steps;
+    if (s->steps > c->positions)
         return problem_set(problem, s->config->model, N_("choose a smaller STEPS"),
-                           "STEPS=%lld, but the model has %d positions",
-                           (long long)s->config->steps, c->positions);
+                           "STEPS=%lld, but the model has %d positions", (long long)s->steps,
+                           c->positions);
     if (tokenizer_size(s->tokenizer) != c->vocabulary)
         return problem_set(problem, s->config->model,
                            N_("TOKENIZER= names the tokenizer that the model was trained with"),
@@ -95,11 +99,11 @@ static bool begin_text(Story *s, Problem *problem)
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN);
     int32_t *ids = NULL;
     const int64_t length = tokenizer_encode_text(s->tokenizer, s->config->prompt, bytes, &ids);
-    const bool fits = length < s->config->steps;
-    s->tokens = malloc((size_t)(s->config->steps + 1) * sizeof *s->tokens);
+    const bool fits = length < s->steps;
+    s->tokens = malloc((size_t)(s->steps + 1) * sizeof *s->tokens);
     if (begin >= 0)
         s->tokens[s->count++] = begin;
-    s->most = s->config->steps + s->count;
+    s->most = s->steps + s->count;
     if (fits)
         memcpy(s->tokens + s->count, ids, (size_t)length * sizeof *ids);
     s->count += length;
@@ -107,7 +111,7 @@ static bool begin_text(Story *s, Problem *problem)
     return (fits && s->count > 0) ||
            problem_set(problem, NULL, N_("choose a larger STEPS, or a PROMPT of a few words"),
                        "a PROMPT of %lld tokens does not fit into STEPS=%lld", (long long)length,
-                       (long long)s->config->steps);
+                       (long long)s->steps);
 }
 
 static void close_all(Story *s)

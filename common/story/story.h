@@ -14,7 +14,7 @@ typedef struct StoryConfig {
     const char *model;     /**< file or folder of the weights; see pretrained.h */
     const char *tokenizer; /**< file or folder, or NULL: beside the weights */
     const char *prompt;    /**< how the text begins; may be "" */
-    int64_t steps;         /**< tokens of the text, including those of the prompt */
+    int64_t steps;         /**< tokens of the text, including those of the prompt; 0: the default */
     double temperature;    /**< divides the logits; 0: always the most probable token */
     double top_p;          /**< samples from the fewest tokens with at least this probability */
 } StoryConfig;

@@ -150,6 +150,8 @@ def check_refused():
         said = done.stderr.decode()
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
+    done = story(1, "--model", good, "--tokenizer", TOKENIZER)
+    check(done.returncode == 0 and done.stdout, "without STEPS, a model with fewer positions than 200 fills them", done.stderr)
     said = story(1, "--model", good).stderr
     check("HINT: TOKENIZER=" in said, "if no tokenizer is beside the model, the HINT names TOKENIZER=", said)
     for ranks, layout, what in ((3, ("--tp", 3), "heads that TP does not divide"), (8, ("--tp", 8), "more ranks than heads of keys and values"),
