@@ -11,9 +11,9 @@ void clean_text(char *text);
 /** Like clean_text(), for a text within a line: newlines and tabs become '?' too. */
 void clean_line(char *text);
 
-/** The beginning of a name, printable. */
+/** A name in a form that can be printed. */
 typedef struct CleanName {
-    char text[128];
+    char text[128]; /**< its beginning, ends with a zero byte */
 } CleanName;
 
 /** A name from someone else's file, for a message: cut if it is long, and cleaned as by
