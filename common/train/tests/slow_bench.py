@@ -165,10 +165,10 @@ asked = []
 with unittest.mock.patch.object(steps, "run_kit", lambda *given: asked.append(given[2:])):
     steps.measure(BUILD, work, 1, found, steps.wanted("6x256 dp2"))
 with open(found["2.99-fake"] + ".calls", encoding="utf-8") as file:
-    told = [line.split()[1:] for line in file][-2:]
+    told = [line.split()[1:] for line in file][-4:]
 sizes = [str(size) for size in (2, 1, *steps.MODELS["6x256"], 1, steps.VOCABULARY)]
 check("the kit and PyTorch get the same layout, sizes and AMP", asked == [("6x256", "dp2", amp) for amp in steps.AMPS]
-      and told == [[*sizes, amp, "cpu"] for amp in steps.AMPS], (asked, told))
+      and told == [[*sizes, amp, f"cpu-{how}"] for amp in steps.AMPS for how in ("eager", "compiled")], (asked, told))
 
 ran = []
 
