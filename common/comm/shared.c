@@ -186,6 +186,7 @@ static void shared_leave(Group *group)
     *place = shared->next;
     MPI_Win_free(&shared->window);
     free(shared->slot);
+    free(shared->from);
     free(shared->begin);
     free(shared);
 }
@@ -239,6 +240,7 @@ bool shared_join(Group *group)
     const size_t size = (size_t)group->size;
     Shared *shared = calloc(1, sizeof *shared + size * sizeof *shared->board);
     shared->slot = malloc(size * sizeof *shared->slot);
+    shared->from = malloc(size * sizeof *shared->from);
     shared->begin = malloc((size + 1) * sizeof *shared->begin);
     void *memory;
     MPI_Win_allocate_shared((MPI_Aint)sizeof(Board) + LINE, 1, MPI_INFO_NULL, group->comm, &memory,

@@ -2,10 +2,10 @@
  * Collectives in memory that the ranks of a node share. Private to this folder.
  *
  * A collective goes through its array in pieces. Each rank has a ring of slots in the shared memory.
- * It copies its numbers of a piece into its next slot. Once all ranks have done so, each takes what
- * it needs out of all slots: the sum, which it adds up in the order of the ranks, or the others'
- * numbers. So no number is sent: each rank copies its numbers once, and the others read them there.
- * All ranks get the same bits.
+ * Of each piece, it copies into its next slot the numbers that other ranks need. Once all ranks have
+ * done so, each takes what it needs out of the others' slots: terms, which it adds up in the order of
+ * the ranks, or their parts. So no number is sent: each rank copies its numbers once, and the others
+ * read them there. All ranks get the same bits.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ typedef struct SharedSlot {
     Operation operation;        /**< which collective */
     ReduceOp how;               /**< of an all-reduce */
     int64_t width;              /**< numbers in a row; 0 in an all-reduce */
-    real numbers[SLOT_NUMBERS]; /**< those of the piece, at their offsets in it */
+    real numbers[SLOT_NUMBERS]; /**< those that other ranks need, at their offsets in the piece */
 } SharedSlot;
 
 /** A rank's slots: it writes them, all ranks read them. */
@@ -65,6 +65,7 @@ typedef struct Shared {
     Collective *to_fill;     /**< the first one with pieces that are not in this rank's slots yet */
     struct Shared *next;     /**< in the list of all groups */
     const SharedSlot **slot; /**< [size] each rank's slot of the piece that is being taken */
+    const real **from;       /**< [size] each rank's numbers that are being added up */
     int64_t *begin;          /**< [size+1] of a collective on equal parts */
     Board *board[];          /**< of each rank */
 } Shared;

@@ -61,13 +61,20 @@ static void fill_piece(const Collective *c, const Group *group, SharedSlot *slot
     slot->operation = c->request.operation;
     slot->how = c->how;
     slot->width = c->width;
-    if (c->request.operation != ALL_GATHER) {
+    if (c->request.operation == ALL_REDUCE) {
         copy(c->from + begin, end - begin, slot->numbers);
         return;
     }
-    Stretch s = stretch_of(c, group->rank, begin, end);
-    for (; s.count > 0; s = stretch_of(c, group->rank, s.at + s.count, end))
-        copy(c->from + packed_index(c, group, s.at), s.count, slot->numbers + (s.at - begin));
+    /* The other ranks need this rank's part of a gather, and its terms of their parts of a sum. */
+    const bool gathers = c->request.operation == ALL_GATHER;
+    for (int k = 0; k < group->size; k++) {
+        if (gathers != (k == group->rank))
+            continue;
+        Stretch s = stretch_of(c, k, begin, end);
+        for (; s.count > 0; s = stretch_of(c, k, s.at + s.count, end))
+            copy(c->from + (gathers ? packed_index(c, group, s.at) : s.at), s.count,
+                 slot->numbers + (s.at - begin));
+    }
 }
 
 static void combine(ReduceOp how, int64_t count, const real *x, const real *y, real *result)
@@ -80,31 +87,50 @@ static void combine(ReduceOp how, int64_t count, const real *x, const real *y, r
             result[i] = x[i] + y[i];
 }
 
-static void reduce(ReduceOp how, const SharedSlot *const *slot, int size, int64_t first,
-                   int64_t count, real *result)
+/* Combines the ranks' numbers in the order of the ranks. `result` may be one rank's numbers: it gets
+ * a block when all terms of the block have been read. */
+static void reduce(ReduceOp how, const real *const *from, int size, int64_t count, real *result)
 {
-    for (int r = 1; r < size; r++)
-        combine(how, count, r == 1 ? slot[0]->numbers + first : result, slot[r]->numbers + first,
-                result);
+    enum { BLOCK = 1 << 11 }; /* stays in the cache */
+    real block[BLOCK];
+    for (int64_t at = 0; at < count; at += BLOCK) {
+        const int64_t n = count - at < BLOCK ? count - at : BLOCK;
+        for (int r = 1; r < size; r++)
+            combine(how, n, r == 1 ? from[0] + at : block, from[r] + at,
+                    r + 1 < size ? block : result + at);
+    }
 }
 
-static void take_piece(const Collective *c, const Group *group, const SharedSlot *const *slot)
+/* Combines `count` numbers from `at` on, in a piece that begins at `begin`: this rank's from its
+ * array, the others' from their slots. */
+static void reduce_at(const Collective *c, const Shared *shared, int64_t at, int64_t begin,
+                      int64_t count, real *result)
+{
+    for (int r = 0; r < shared->group->size; r++)
+        shared->from[r] = shared->slot[r]->numbers + (at - begin);
+    shared->from[shared->group->rank] = c->from + at;
+    reduce(c->how, shared->from, shared->group->size, count, result);
+}
+
+static void take_piece(const Collective *c, const Shared *shared)
 {
     const int64_t begin = c->taken * SLOT_NUMBERS, end = end_of_piece(c, c->taken);
+    const Group *group = shared->group;
     const int n = group->size, me = group->rank;
     if (c->request.operation == ALL_REDUCE) {
-        reduce(c->how, slot, n, 0, end - begin, c->to + begin);
+        reduce_at(c, shared, begin, begin, end - begin, c->to + begin);
         return;
     }
-    const bool gathers = c->request.operation == ALL_GATHER; /* otherwise takes only its own part */
-    for (int r = gathers ? 0 : me; r < (gathers ? n : me + 1); r++) {
-        Stretch s = stretch_of(c, r, begin, end);
-        for (; s.count > 0; s = stretch_of(c, r, s.at + s.count, end))
+    const bool gathers = c->request.operation == ALL_GATHER;
+    for (int k = 0; k < n; k++) {
+        if (gathers ? k == me && !c->packed : k != me)
+            continue; /* already in its place, or another rank's part of the sum */
+        Stretch s = stretch_of(c, k, begin, end);
+        for (; s.count > 0; s = stretch_of(c, k, s.at + s.count, end))
             if (gathers)
-                copy(slot[r]->numbers + (s.at - begin), s.count, c->to + s.at);
+                copy(shared->slot[k]->numbers + (s.at - begin), s.count, c->to + s.at);
             else
-                reduce(c->how, slot, n, s.at - begin, s.count,
-                       c->to + packed_index(c, group, s.at));
+                reduce_at(c, shared, s.at, begin, s.count, c->to + packed_index(c, group, s.at));
     }
 }
 
@@ -175,7 +201,7 @@ static bool take_next(Shared *shared)
         shared->slot[r] = &shared->board[r]->slot[turn % SLOTS];
         must_match(c, shared->slot[r], shared->group, r);
     }
-    take_piece(c, shared->group, shared->slot);
+    take_piece(c, shared);
     atomic_store_explicit(&mine->taken, turn + 1, memory_order_release);
     if (++c->taken == c->pieces)
         shared->first = c->next;
