@@ -54,7 +54,7 @@ void group_sum(Group *group, double *values, int count); /**< sums the values ov
 
 /* ---- Labs 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
-Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; its gradient is a partial sum */
+Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; the copy's gradient is a partial sum */
 Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the whole tensor, on every rank */
 
@@ -209,7 +209,7 @@ Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh)
 
 /* ---- Labs 8 and 10: the grid ------------------------------------------------------------------------ */
 
-void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the world */
+void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the size of the world */
 void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after mesh_init_tp */
 
 /* ---- Lab 11: data parallelism ----------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /** @file
- * Makes texts of others printable: what students' programs print and name, and names in files.
+ * Makes untrusted text printable: output of students' programs, and names from code or files.
  */
 #pragma once
 

@@ -62,7 +62,7 @@ struct Tensor {
     /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
      *  the terms of its own positions */
     bool is_by_positions;
-    bool gradient_zeros; /**< of a parameter: nothing was added to its zero gradient */
+    bool gradient_zeros; /**< of a parameter: its gradient is zeros, nothing added yet */
     bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */

@@ -1,4 +1,4 @@
-/* Parameters start from the same numbers at every layout. */
+/* Parameters start from the same numbers in every layout. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
