@@ -236,7 +236,7 @@ void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /*
 
 typedef struct Pending Pending; /**< a started sum or send that has not been waited for yet */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
- *  has a bucket of its own, which holds only the rows that some replica has used. */
+ *  can have a bucket of its own, which may hold only the rows that some replica has used. */
 typedef struct Bucket {
     Tensor *gradients; /**< this rank's; the optimiser reads the result from the same memory */
     /** For you, NULL at the beginning of a step: bucket_ready() stores it, buckets_finish() waits for it. */
@@ -556,8 +556,8 @@ typedef struct Op {
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
     Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
-/** `op` must outlive the step: make it static. With several ranks, the kit does not know the placement of the result;
- *  placed() can declare it. */
+/** `op` must outlive the step: make it static. With several tp ranks, the kit does not know the placement of the
+ *  result; placed() can declare it. */
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh);
 
 /** x's numbers, row by row, to read and write until you next pass x to a function of the kit. The kit

@@ -40,7 +40,7 @@ class Cluster:
     activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
 
     def rounds(self):
-        """Do products multiply copies in 16 bits of numbers in 32?"""
+        """Do products multiply 16-bit copies of 32-bit numbers?"""
         return self.width == 4 and self.state == 18
 
 

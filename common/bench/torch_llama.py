@@ -6,7 +6,7 @@
 WEIGHTS is a file of `build/checkpoint merge`. WINDOWS has a line of SEQ + 1 tokens per window; each
 step takes the next BATCH of them; the first window follows the last. The learning rate rises to
 RATE over WARMUP steps. Gradients are clipped to a norm of CLIP, on one rank only; CLIP=0 leaves
-them as they are. Prints one JSON object as torch_twin.py does, and the loss of each step. The
+them as they are. Prints one JSON object like that of torch_twin.py, with the loss of each step. The
 layers are split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
 """
 import json

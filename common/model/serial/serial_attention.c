@@ -1,5 +1,5 @@
-/* Attention with every head on every rank: for the slot `attention` before lab 4, and for the
- * serial stack. */
+/* Attention with every head on every rank: stands in for lab 4 before that lab, and in the serial
+ * stack. */
 #include <math.h>
 
 #include "balise.h"

@@ -1,5 +1,5 @@
-/* An embedding with the full table on every rank: for the slot `embedding` before lab 3, and for
- * the serial stack. */
+/* An embedding with the full table on every rank: stands in for lab 3 before that lab, and in the
+ * serial stack. */
 #include "balise.h"
 
 struct Embedding {
