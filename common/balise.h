@@ -217,7 +217,7 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 /** The treatment of rows that do not fill a round over the replicas. */
 typedef enum Tail {
     EVERY_ROW_ONCE, /**< keep them */
-    PAD,            /**< repeat the first ones */
+    PAD,            /**< repeat the first rows of the epoch's order */
     DROP            /**< drop them */
 } Tail;
 
