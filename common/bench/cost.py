@@ -256,9 +256,10 @@ class Model:
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
-        all positions. If its attention is recomputed, the last block needs more in the backward
-        pass: with all positions, the gathered tensor, the partial sum, their gradients, and the
-        output; split over the heads, q, k, v and their gradients, instead of the inner layer."""
+        all positions. If its attention is also recomputed, the last block needs more in the
+        backward pass: with all positions, the gathered tensor, the partial sum, their gradients,
+        and the output; split over the heads, q, k, v and their gradients, instead of the inner
+        layer."""
         again = self.recompute == "attention"
         if tp > 1 and self.sequence_parallel:
             return 5 + 3 / tp if again else 4 + 5 / tp
