@@ -181,7 +181,7 @@ def tokenizer_rows(build, work, rounds, name, text, path, library, program):
 
 
 def verdicts(rounds):
-    """Touches a lab's solution and grades it: compiles, links, launches, judges."""
+    """Touches each lab's solution and grades it: compiles, links, launches, judges."""
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
     everything = []

@@ -7,7 +7,7 @@ forward and one backward pass per micro-batch, in 1F1B order (Narayanan et al. 2
 import math
 from dataclasses import dataclass, replace
 
-VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
+VOCABULARY, CLASSES = 30522, 2  # of BERT, and of the kit's reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
 TILE, CAUSAL_TILE, LEAST_PER_NUMBER = 256, 64, 30  # of attention in bf16 (common/backend/cpu/kernel_attention.c)
 LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
