@@ -13,7 +13,7 @@ void clean_line(char *text);
 
 /** A name in a form that can be printed. */
 typedef struct CleanName {
-    char text[128]; /**< its beginning, ends with a zero byte */
+    char text[128]; /**< its beginning, with a zero byte at the end */
 } CleanName;
 
 /** A name from someone else's file, for a message: cut if it is long, and cleaned as by
