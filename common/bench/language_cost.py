@@ -112,7 +112,7 @@ class LanguageModel(cost.Model):
         return max(4 + 5 / tp, 5 if self.recompute == "attention" else 0)
 
     def after_products(self, tp):
-        return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
+        return super().after_products(tp) + self.of_kind(0, 1, 0)  # in a GPT-2, the sum with the bias
 
     def working_in_backward(self, tp, dp, pp, stage):
         """On the last stage, the larger of what the head holds and what the last feed-forward layer

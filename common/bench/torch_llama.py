@@ -148,7 +148,7 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
     group, replicas = None, ranks // tp
     if ranks > 1:
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        group = dist.group.WORLD  # the grid has a dimension of size 1
+        group = dist.group.WORLD  # tp or dp is 1, so one group of all ranks is enough
     model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
     windows, rows = read_windows(windows, seq), batch // replicas
     optimiser = adamw(model.parameters())
