@@ -54,7 +54,7 @@ void group_sum(Group *group, double *values, int count); /**< sums the values ov
 
 /* ---- Labs 1 and 9: f, g and the gather. You write the pairs; the runtime puts them on the tape. ----- */
 
-Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; its gradient is a partial sum */
+Tensor *duplication(Tensor *x, const Mesh *mesh); /**< f: a copy of x; the copy's gradient is a partial sum */
 Tensor *all_reduce(Tensor *x, const Mesh *mesh);  /**< g: partial sums -> the sum, whole on every rank */
 Tensor *all_gather(Tensor *x, int dim, const Mesh *mesh); /**< shards -> the whole tensor, on every rank */
 
@@ -209,7 +209,7 @@ Tensor *classifier_forward(const Classifier *layer, Tensor *x, const Mesh *mesh)
 
 /* ---- Labs 8 and 10: the grid ------------------------------------------------------------------------ */
 
-void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the world */
+void mesh_init_tp(Mesh *mesh, int tp); /**< sets tp, tp_rank, tp_degree; tp divides the size of the world */
 void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after mesh_init_tp */
 
 /* ---- Lab 11: data parallelism ----------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ void mesh_init_dp(Mesh *mesh); /**< sets dp, dp_rank, dp_degree; called after me
 /** The treatment of rows that do not fill a round over the replicas. */
 typedef enum Tail {
     EVERY_ROW_ONCE, /**< keep them */
-    PAD,            /**< repeat the first ones */
+    PAD,            /**< repeat the first rows of the epoch's order */
     DROP            /**< drop them */
 } Tail;
 
@@ -236,7 +236,7 @@ void permutation(int64_t *order, int64_t rows, uint64_t seed, int64_t epoch); /*
 
 typedef struct Pending Pending; /**< a started sum or send that has not been waited for yet */
 /** The gradients of a few neighbouring parameters, contiguous in memory. A large embedding table
- *  has a bucket of its own, which holds only the rows that some replica has used. */
+ *  can have a bucket of its own, which may hold only the rows that some replica has used. */
 typedef struct Bucket {
     Tensor *gradients; /**< this rank's; the optimiser reads the result from the same memory */
     /** For you, NULL at the beginning of a step: bucket_ready() stores it, buckets_finish() waits for it. */
@@ -556,8 +556,8 @@ typedef struct Op {
     Tensor *(*forward)(Tensor *x, const Mesh *mesh);   /**< returns the result, perhaps x itself */
     Tensor *(*backward)(Tensor *dy, const Mesh *mesh); /**< returns the gradient of x, of x's shape */
 } Op;
-/** `op` must outlive the step: make it static. With several ranks, the kit does not know the placement of the result;
- *  placed() can declare it. */
+/** `op` must outlive the step: make it static. With several tp ranks, the kit does not know the placement of the
+ *  result; placed() can declare it. */
 Tensor *apply(const Op *op, Tensor *x, const Mesh *mesh);
 
 /** x's numbers, row by row, to read and write until you next pass x to a function of the kit. The kit

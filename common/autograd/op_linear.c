@@ -96,7 +96,7 @@ static void linear_backward(Node *node, Tensor *dy)
 {
     Tensor *x = node->input[0], *weight = node->input[1], *bias = node->input[2];
     int64_t in = shape_last(weight->shape), out = outputs_of(weight);
-    Tensor *multiplied = ready(node->saved[0]); /* first, so a profile shows its time separately */
+    Tensor *multiplied = ready(node->saved[0]); /* first: a recomputation is a span of its own */
     RowsInUse use = rows_in_use(dy, out);
     Tape *tape = dy->tape;
     Tensor *rows = taken(&use, dy, out, tape);

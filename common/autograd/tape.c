@@ -337,7 +337,7 @@ Tensor *rounded_copy(Tape *tape, Tensor *x)
     return copy;
 }
 
-void unshare(Tensor *x) /* gradients hold reals */
+void unshare(Tensor *x) /* of reals */
 {
     if (x->buffer->references == 1)
         return;

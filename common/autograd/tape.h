@@ -24,8 +24,8 @@ typedef struct TapeBatch {
     bool training;          /**< dropout drops only if this is set */
     int64_t
         past; /**< positions before the first one of this pass: their keys and values are cached */
-    /** the divisor of the losses: the tokens of a replica's step; 0 stands for the tokens of this
-     * batch */
+    /** the divisor of the sum of losses: the number of targets in a replica's step, on average over
+     * the replicas; 0 stands for the number in this batch */
     double tokens;
     int64_t draw; /**< selects the masks that dropout draws; see segment_run() */
 } TapeBatch;
@@ -169,8 +169,8 @@ struct Tape {
     Node *floor;          /**< in recompute_backward(): the last operation before it; or NULL */
     const RecomputeCall *call; /**< in recompute_forward() and recompute_backward(); or NULL */
     bool went_back;            /**< recompute_backward() has called segment_backward() */
-    int64_t first_rounded;     /**< release_rounded() has seen the tensors before it */
-    bool recomputes_attention; /**< whether the running blocks do: see attention_segment() */
+    int64_t first_rounded;     /**< index of the first tensor that release_rounded() must check */
+    bool recomputes_attention; /**< blocks recompute their attention: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
     void (*between)(
         const Mesh *mesh); /**< called after each operation of either pass; may be NULL */
@@ -204,7 +204,7 @@ void tape_release_all(Tape *tape, const Tensor *a, const Tensor *b);
 Tensor *tape_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor whose numbers the host sets at once, before any kernel reads them. All ids,
- *  labels and masks are such tensors, so the host can read them without waiting. */
+ *  labels and attention masks are such tensors, so the host can read them without waiting. */
 Tensor *tape_host_tensor(Tape *tape, DType dtype, Shape shape, Placement placement);
 
 /** Returns a new tensor that shares x's buffer. It needs no gradient and has no producer. */

@@ -1,4 +1,4 @@
-/* Makes texts of others printable: what students' programs print and name, and names in files. */
+/* Makes untrusted text printable: output of students' programs, and names from code or files. */
 #include "base/clean.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /** @file
- * Makes texts of others printable: what students' programs print and name, and names in files.
+ * Makes untrusted text printable: output of students' programs, and names from code or files.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ void clean_line(char *text);
 
 /** A name in a form that can be printed. */
 typedef struct CleanName {
-    char text[128]; /**< its beginning, ends with a zero byte */
+    char text[128]; /**< its beginning, with a zero byte at the end */
 } CleanName;
 
 /** A name from someone else's file, for a message: cut if it is long, and cleaned as by

@@ -11,8 +11,8 @@
 BEGIN_C
 
 enum {
-    MOST_CORES = 8192,            /**< the most cores of a machine under Linux */
-    CORE_WORDS = MOST_CORES / 64, /**< words of a set */
+    MOST_CORES = 8192,            /**< the most cores that Linux supports */
+    CORE_WORDS = MOST_CORES / 64, /**< the number of words in a set */
 };
 
 /** A set of cores, one bit each: the union of two sets is the bitwise OR of their words. */

@@ -54,4 +54,4 @@ class Output(io.TextIOWrapper):
 
 if isinstance(sys.stdout, io.TextIOWrapper):  # not in a test that reads the output
     form = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors, "line_buffering": sys.stdout.line_buffering}
-    sys.stdout = sys.__stdout__ = Output(sys.stdout.detach(), **form)  # the second, for shutil.get_terminal_size()
+    sys.stdout = sys.__stdout__ = Output(sys.stdout.detach(), **form)  # shutil.get_terminal_size() reads __stdout__

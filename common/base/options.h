@@ -32,6 +32,6 @@ typedef struct Option {
  *  Returns false with `problem` on an unknown option or an invalid value. */
 bool options_read(const Option *known, int argc, char **argv, Problem *problem);
 
-/** Sets a problem, and returns false: "LAYERS cannot be 'x'", with the hint that it takes
- *  `expected`, which the caller has translated. */
+/** Sets a problem such as "LAYERS cannot be 'x'", and returns false. The hint says that the option
+ *  takes `expected`, which the caller has translated. */
 bool option_refused(Problem *problem, const char *name, const char *value, const char *expected);

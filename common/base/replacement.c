@@ -140,8 +140,8 @@ void replacement_put(Replacement *file, const void *bytes, size_t count)
         file->error = errno;
 }
 
-/* Links the nameless file: to `path`, or beside it if that exists, because no system call links
- * over a file. */
+/* Links the nameless file to `path` or, if `path` exists, to a new name beside it, because no
+ * system call links over a file. */
 static bool give_name(Replacement *file)
 {
     char nameless[32];
@@ -160,8 +160,8 @@ static bool give_name(Replacement *file)
     return false;
 }
 
-/* Names the file only when all of it is on disk. A temporary name exists only until the next system
- * call, which renames the file. */
+/* Names the file only when all of it is on disk. If give_name() had to use a name beside `path`,
+ * the next system call renames the file. */
 static bool put_in_place(Replacement *file)
 {
     return !fflush(file->stream) && !ferror(file->stream) && !fsync(fileno(file->stream)) &&

@@ -21,8 +21,8 @@ typedef struct Search {
     void *found; /* the address in a lab */
 } Search;
 
-/* Looks at one frame, from the innermost on. Unless the outermost is wanted, ends at the first
- * frame in a lab, because each frame takes longer than many operations on small tensors. */
+/* Called for each frame, the innermost first. Unless the outermost is wanted, the search ends at
+ * the first frame in a lab, because a frame takes longer than many operations on small tensors. */
 static _Unwind_Reason_Code look_at(struct _Unwind_Context *frame, void *context)
 {
     Search *search = context;

@@ -105,7 +105,7 @@ def collectives_on_gpu(bench):
     found = []
     for ranks, layout, through in ((2, "tp2", "MPI"), (1, "one rank nccl", "NCCL"), (gpu.count_of(), "tp2 nccl", "NCCL")):
         if layout in bench.layouts:
-            # On the emulated GPU, large sizes would take seconds, so the largest is small.
+            # On the emulated GPU, large sizes would take seconds, so only 4 KiB is measured.
             program = bench.program(layout).replace("/train-", "/bench-collectives-")
             found += collective_rows(program, ranks, f" through {through}", *(["4096"] if bench.backend == "emulated" else []))
     show(f"collectives on {bench.description}", found)
@@ -181,7 +181,7 @@ def tokenizer_rows(build, work, rounds, name, text, path, library, program):
 
 
 def verdicts(rounds):
-    """Touches a lab's solution and grades it: compiles, links, launches, judges."""
+    """Touches each lab's solution and grades it: compiles, links, launches, judges."""
     labs = [(int(name[:2]), name) for name in sorted(os.listdir("solutions")) if name[:2].isdigit()]
     times = {number: [] for number, _ in labs}
     everything = []

@@ -7,7 +7,7 @@ forward and one backward pass per micro-batch, in 1F1B order (Narayanan et al. 2
 import math
 from dataclasses import dataclass, replace
 
-VOCABULARY, CLASSES = 30522, 2  # of BERT, and of its reviews
+VOCABULARY, CLASSES = 30522, 2  # of BERT, and of the kit's reviews
 MOMENTS = 8  # bytes per parameter of AdamW's two moments, in single precision
 TILE, CAUSAL_TILE, LEAST_PER_NUMBER = 256, 64, 30  # of attention in bf16 (common/backend/cpu/kernel_attention.c)
 LARGE_TABLE = 1 << 20  # numbers; of a table at least this large, replicas sum only the used rows (common/train/buckets.c)
@@ -25,9 +25,9 @@ class Model:
     zero: bool = False  # is the optimiser's state sharded over the replicas (ZERO=1)?
     average: int = 0  # steps between averages of the replicas' weights; 0: they average gradients
     sequence_parallel: bool = False  # norms, dropouts and residual sums on a rank's positions (SP=1)
-    # True: a model that classifies the first position. Other positions of the last block have no
-    # gradient, and neither have table rows that are not looked up. False: a language model, which
-    # multiplies every position by the whole table.
+    # True: a model that classifies the first position. Other positions of the last block get no
+    # gradient, nor do table rows that are not looked up. False: a language model, which multiplies
+    # every position by the whole table.
     classifies: bool = False
     # Does the kit skip rows without a gradient in products, and in sums over the replicas? True on
     # the CPU, False on a GPU.
@@ -87,8 +87,8 @@ class Model:
 
     def summed(self, tp, pp, stage):
         """Numbers of a stage that the replicas sum in a step: its gradients. If they average
-        weights instead, the mean per step: its weights and, as one number in double precision, the
-        rows of the replica, which are its weight in the average."""
+        weights instead, the mean per step: its weights and, as one number in double precision, how
+        many rows the replica has, which is its weight in the average."""
         if self.average:
             return (self.held(tp, pp, stage) + 2) / self.average
         return self.held(tp, pp, stage) - (self.left_out(tp, pp) if stage == 0 else 0)
@@ -107,9 +107,10 @@ class Model:
         return self.held(tp, pp, stage) - idle, idle
 
     def beside_sums(self, tp, dp, pp, stage):
-        """Numbers that a rank reads or writes in memory for the sums over the replicas, without the
-        sums: it divides its sums by dp; and it reads a table's gradient to find the used rows. With
-        ZERO=1, it sets this gradient to zero before each step instead (a write also reads)."""
+        """Numbers that a rank reads or writes in memory for the sums over the replicas, besides the
+        sums themselves: it divides its sums by dp; and it reads a table's gradient to find the used
+        rows. With ZERO=1, it instead sets this gradient to zero before each step (a write also
+        reads)."""
         if dp == 1 or self.average:
             return 0
         table = self.vocabulary * self.hidden / tp if stage == 0 and self.classifies and self.unused(tp) else 0
@@ -137,7 +138,7 @@ class Model:
         return 1 / tp if self.sequence_parallel else 1
 
     def norms(self, pp, stage):
-        """Numbers of a stage whose gradients the tp ranks sum."""
+        """Parameters of a stage whose gradients the tp ranks sum."""
         return 4 * self.hidden * self.blocks_of(pp, stage) if self.sequence_parallel else 0
 
     def products(self, pp=1, stage=0):
@@ -166,8 +167,8 @@ class Model:
         return 2 * linear * tokens * self.weights() + head, 4 * attention * tokens * self.keys() * self.hidden
 
     def work(self):
-        """The operations of all stages. Unless the kit skips rows (leaves_out), the sum equals
-        equation 2 of Narayanan et al. 2021."""
+        """The operations of all stages. With classifies=False and recompute="block", a Model's sum
+        equals equation 3 of Narayanan et al. 2021."""
         return self.work_of_stage(1, 0)
 
     layers_in = 1  # layers of a block that read the input of its feed-forward part
@@ -185,9 +186,9 @@ class Model:
     def useful(self):
         """Floating-point operations that the model needs in a step, by PaLM's formula
         (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is multiplied by,
-        and 12 S H for the attention of each block, causal or not. Recomputation does not count. In
-        the last block of a classifier, which reads only the first position, only keys and values
-        count in the backward pass. In the C program, transformer_work() returns the same."""
+        and 12 S H for the attention of each block, causal or not. Recomputation does not count. A
+        classifier reads only the first position, so in the backward pass of its last block, only
+        keys and values count. In the C program, transformer_work() returns the same."""
         return sum(replace(self, recompute="", leaves_out=True).work())
 
     def streamed(self, tp, pp, stage):
@@ -235,10 +236,10 @@ class Model:
 
     def working(self, tp, dp):
         """Numbers held in addition when the forward pass leaves the last block, because a block
-        releases its tensors only at its end. They are the results of two norms; the outputs of both
-        layers, whole, before and after the all-reduce (on one rank, these are the same); the inner
-        layer after GELU, split; and the input of the first block. A recomputed attention has
-        already released its output before the all-reduce."""
+        releases its tensors only at its end. They are the results of two norms; the outputs of the
+        attention and of the feed-forward layers, whole, before and after the all-reduce (on one
+        rank, these are the same); the inner layer after GELU, split; and the input of the first
+        block. A recomputed attention has already released its output before the all-reduce."""
         return self.batch / dp * self.seq * (self.beside(tp) * self.hidden + 4 * self.hidden / tp + self.for_products(tp))
 
     def for_products(self, tp):
@@ -255,20 +256,21 @@ class Model:
 
     def beside(self, tp):
         """Tensors of x's size in working(). With SP=1, only gathered tensors and partial sums hold
-        all positions. If its attention is recomputed, the last block needs more in the backward
-        pass: with all positions, the gathered tensor, the partial sum, their gradients, and the
-        output; split over the heads, q, k, v and their gradients, instead of the inner layer."""
+        all positions. If its attention is also recomputed, the last block needs more in the
+        backward pass: with all positions, the gathered tensor, the partial sum, their gradients,
+        and the output; split over the heads, q, k, v and their gradients, instead of the inner
+        layer."""
         again = self.recompute == "attention"
         if tp > 1 and self.sequence_parallel:
             return 5 + 3 / tp if again else 4 + 5 / tp
         return 5 if tp == 1 else 6 if again else 7
 
     def working_again(self, tp, dp):
-        """Numbers held in addition to the inputs of the blocks when the last block has run again.
-        These are the numbers that its backward pass reads, the gradient of its result (with SP=1,
-        also the gathered result, which the head reads), and those of working(). Later, these are
-        the inner layer and its gradient, split, and four tensors of x's size. The larger sum
-        counts."""
+        """Numbers held in addition to the inputs of the blocks when the last block has run again:
+        those that its backward pass reads, and the larger of two sums. When the pass begins: the
+        gradient of its result (with SP=1, also the gathered result, which the head reads), and
+        the numbers of working(). Later: the inner layer and its gradient, split, and four tensors
+        of x's size."""
         gradient = (1 + 1 / tp if tp > 1 and self.sequence_parallel else 1) * self.hidden
         pass_begins, inner = self.working(tp, dp) / (self.batch / dp * self.seq) + gradient, 4 * self.hidden + 2 * self.inner() / tp
         return self.batch / dp * self.seq * (self.read(tp) + max(pass_begins, inner)) if self.recompute == "block" else 0
@@ -328,7 +330,7 @@ def sent(cluster, model, tp, dp, pp=1, stage=0):
 
 
 def layouts(ranks, model):
-    """The (tp, dp, pp) of these ranks, such that the layers can be split over tp ranks, dp divides
+    """The (tp, dp, pp) of `ranks` ranks such that the layers can be split over tp ranks, dp divides
     the batch, and each of the pp stages has a block."""
     return [(tp, ranks // (tp * pp), pp) for pp in range(1, min(ranks, model.layers) + 1) for tp in range(1, min(ranks // pp, model.heads) + 1)
             if ranks % (tp * pp) == 0 and model.splits(tp) and model.batch % (ranks // (tp * pp)) == 0]

@@ -25,7 +25,7 @@ LAYOUTS = {"one rank": (1, 1, "solutions", 11, "train-{}"), "serial stack": (1, 
            "tp2": (2, 2, "solutions", 11, "train-{}"), "dp2": (2, 1, "solutions", 11, "train-{}"),
            "one rank nccl": (1, 1, "solutions", 11, "train-{}-nccl"), "tp2 nccl": (2, 2, "solutions", 11, "train-{}-nccl"),
            "dp2 nccl": (2, 1, "solutions", 11, "train-{}-nccl")}
-SHARED = "bf16"  # the AMP setting in which all layouts except one rank are measured
+SHARED = "bf16"  # the AMP setting of all layouts; in other settings, only "one rank" is measured
 
 # TFLOP/s of dense products in fp32, tf32 and 16 bits, from NVIDIA's data sheets, which also list
 # figures with sparsity, twice as high.
@@ -74,8 +74,7 @@ def peak(description, given):
 
 
 def count_of():
-    """The number of GPUs, one for each rank. It is at least 1, because the bench has already run on
-    one."""
+    """The number of GPUs. It is at least 1, because the bench has already run on one."""
     if os.environ.get("EMULATED_GPUS"):
         return int(os.environ["EMULATED_GPUS"])
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -92,7 +91,7 @@ class Bench:
         self.models = models(given("MODELS") or "", given("STEPS") or "")
         self.description = ""
         self.given_peak = given("PEAK") or ""
-        self.peak = peak("", self.given_peak)  # reports errors in it at once
+        self.peak = peak("", self.given_peak)  # reports an invalid PEAK at once
         self.layouts = {name: one for name, one in LAYOUTS.items() if not transport or ("nccl" in one[4]) == (transport == "nccl")}
 
     def find(self, description):

@@ -1,7 +1,7 @@
 """make bench ONLY=transformers: steps of a GPT-2 and of the course's LLaMA on one rank, alternating
 with steps of Hugging Face's transformers, eager and compiled. make bench ONLY=story: the tokens per
-second of make story, alternating with the library's generate. Both start from the same weights, so
-losses and texts must agree."""
+second of make story, alternating with the library's generate. The kit and the library start from
+the same weights, so losses and texts must agree."""
 import os
 import shutil
 import subprocess
@@ -110,7 +110,7 @@ def of_kit(build, folder, total):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, OMP_NUM_THREADS="1")) as story:
         arrived, text = [], b""
         while some := os.read(story.stdout.fileno(), 1 << 16):
-            if some != b"\n":  # which ends the text, once the ranks have ended
+            if some != b"\n":  # a newline ends the text, once the ranks have ended
                 arrived.append(time.perf_counter())
             text += some
         trouble = story.stderr.read().decode().strip()

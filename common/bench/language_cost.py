@@ -101,26 +101,26 @@ class LanguageModel(cost.Model):
         return self.batch / dp * self.seq * (whole + (inside + self.inner()) / tp + self.for_products(tp))
 
     def beside(self, tp):
-        """With SP=1 (of these models, only BERT's pretraining takes it), an attention that runs again leaves its
-        partial sum, so the forward pass holds as much as without recomputation. When the last
-        block's attention has run backward, the linear layer of v holds five tensors with all
-        positions: the gathered tensor, the partial sum, their gradients, and the output. No row is
-        padding, so it copies none. The shards beside them, such as the gradients of q, k and v, are
-        as large as what working() counts and the feed-forward part has released."""
+        """With SP=1 (of these models, only BERT's pretraining takes it), an attention that runs
+        again leaves its partial sum, so the forward pass holds as much as without recomputation.
+        When the last block's attention has run backward, the linear layer of v holds five tensors
+        with all positions: the gathered tensor, the partial sum, their gradients, and the output.
+        No row is padding, so it copies none. The shards beside them, such as the gradients of q, k
+        and v, are as large as what working() counts and the feed-forward part has released."""
         if tp == 1 or not self.sequence_parallel:
             return super().beside(tp)
         return max(4 + 5 / tp, 5 if self.recompute == "attention" else 0)
 
     def after_products(self, tp):
-        return super().after_products(tp) + self.of_kind(0, 1, 0)  # with its bias
+        return super().after_products(tp) + self.of_kind(0, 1, 0)  # in a GPT-2, the sum with the bias
 
     def working_in_backward(self, tp, dp, pp, stage):
-        """On the last stage, the larger of two needs. In the head, these are the logits, which
-        their gradient overwrites; the head's input before and after its norm, and its gradient; and
-        the numbers that the loss keeps per token. In BERT's pretraining, the head has only the rows
-        of hidden tokens, and the output of the blocks and its gradient are held too. In the last
-        feed-forward layer, these rows of two tensors are copied, because the gradient of all other
-        rows is zero; and once more in 16 bits."""
+        """On the last stage, the larger of what the head holds and what the last feed-forward layer
+        holds. The head: the logits, which their gradient overwrites; the head's input before and
+        after its norm, and its gradient; and the numbers that the loss keeps per token. In BERT's
+        pretraining, the head has only the rows of hidden tokens, and the output of the blocks and
+        its gradient are held too. The last feed-forward layer then copies these rows of two
+        tensors, because the gradient of all other rows is zero; and once more in 16 bits."""
         if stage < pp - 1:
             return super().working_in_backward(tp, dp, pp, stage)
         hidden, rows, inner, hidden_rows = self.hidden, self.rows(tp), self.inner() / tp, self.in_head()

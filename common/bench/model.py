@@ -74,7 +74,7 @@ def named(tp, dp, pp, micro):
 
 def run(build, work, model, tp=1, dp=1, pp=1, micro=1):
     """Trains, and returns the figures of steps.measured(). If the replicas average weights, they do
-    so after every second step. On a GPU, takes the profile from another run, because profiling
+    so at least every second step. On a GPU, takes the profile from another run, because profiling
     makes each call wait for its kernel."""
     os.makedirs(work, exist_ok=True)
     sizes = (*model.sizes(), 14 if model.hidden <= 256 else 6 if model.average else 5)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 class Link:
     latency: float  # seconds
     bandwidth: float  # bytes per second that a rank sends
-    # In memory that ranks share, gathers and reduce-scatters have other rates than sums; 0: the same.
+    # Gathers and reduce-scatters in memory that ranks share: rates that differ from that of sums; 0:
+    # the same.
     gathers: float = 0.0
     scatters: float = 0.0
 
@@ -40,7 +41,7 @@ class Cluster:
     activation: float = 0.0  # bytes per second of GELU and dropout; 0: that of `stream`
 
     def rounds(self):
-        """Do products multiply copies in 16 bits of numbers in 32?"""
+        """Do products multiply 16-bit copies of 32-bit numbers?"""
         return self.width == 4 and self.state == 18
 
 

@@ -30,7 +30,7 @@ def profile_of_one_rank(build, work):
 
 def predicted(profiles, micro, schedule):
     """The milliseconds of a step without messages, as make model predicts it, from the profiles of
-    one rank. Of each kind of work, the least time counts."""
+    one rank. For each kind of work, the least time counts."""
     turns = [steps.seconds_of(profile) for profile in profiles]
     rates = steps.rates(MODEL, {kind: min(turn[kind] for turn in turns) for kind in turns[0]})
     cluster = pace.Cluster(**rates, near=pace.ALONE, far=pace.ALONE, cores=steps.cores())

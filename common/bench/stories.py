@@ -1,7 +1,7 @@
 """make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's; or, with
-STEPS=300, its curve in several layouts and in PyTorch. Provides the text and the vocabularies of
-language models for make model, too. All measurements use the kit's stories, so anybody can repeat
-them. For a curve, DATA and VOCAB can name others."""
+STEPS=300, its loss curve in several layouts and in PyTorch. Provides the text and the vocabularies
+of language models for make model, too. All measurements use the kit's stories, so anybody can
+repeat them. For a curve, DATA can name another text, and VOCAB another vocabulary."""
 import glob
 import json
 import os

@@ -6,7 +6,7 @@
 WEIGHTS is a file of `build/checkpoint merge`. WINDOWS has a line of SEQ + 1 tokens per window; each
 step takes the next BATCH of them; the first window follows the last. The learning rate rises to
 RATE over WARMUP steps. Gradients are clipped to a norm of CLIP, on one rank only; CLIP=0 leaves
-them as they are. Prints one JSON object as torch_twin.py does, and the loss of each step. The
+them as they are. Prints one JSON object like that of torch_twin.py, with the loss of each step. The
 layers are split over the tp ranks as in Megatron-LM, the table and the loss along the vocabulary.
 """
 import json
@@ -148,7 +148,7 @@ def run(rank, weights, windows, rate, warmup, clip, ranks, tp, layers, heads, se
     group, replicas = None, ranks // tp
     if ranks > 1:
         dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-        group = dist.group.WORLD  # the grid has a dimension of size 1
+        group = dist.group.WORLD  # tp or dp is 1, so one group of all ranks is enough
     model = Llama(Split(tp, group), rank % tp, layers, heads, seq, read_weights(weights))
     windows, rows = read_windows(windows, seq), batch // replicas
     optimiser = adamw(model.parameters())

@@ -5,7 +5,7 @@ ONLY=transformers and ONLY=story.
     torch_transformers.py FOLDER step WINDOWS RATE SEQ BATCH STEPS eager|compiled
     torch_transformers.py FOLDER story COUNT ID...
 
-FOLDER has a model of `build/checkpoint merge --hf`. WINDOWS and the steps come from torch_llama.py.
+FOLDER has a model of `build/checkpoint merge --hf`. WINDOWS is as for torch_llama.py.
 `story` continues the ids of a prompt by COUNT tokens, each the most probable one, with the
 library's cache of keys and values. Prints one JSON object: the seconds and the loss of each step,
 or the seconds and the ids of the text; and the largest resident memory. The library chooses the

@@ -5,10 +5,10 @@
  *     SAVE/step-000120/index.json                what was saved, and how it is split
  *                                                (CheckpointIndex)
  *                      rank-0-of-2.safetensors   the shards of tp rank 0: weight/NAME, and AdamW's
- *                                                m/NAME and v/NAME. The file of rank 0 also has the
- *                                                tensors that are whole on every rank. With stages,
- *                                                the first number is stage·tp + tp rank, and the
- *                                                second is pp·tp
+ *                                                m/NAME and v/NAME; only here, also the tensors
+ *                                                that are whole on every tp rank. With stages, the
+ *                                                first number is stage·tp + tp rank, and the second
+ *                                                is pp·tp
  *         /.step-000130.partial/                 being written, or left by a run that was killed
  *         /.lock                                 held by the run that saves here
  */

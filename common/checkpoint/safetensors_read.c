@@ -15,8 +15,8 @@ static real real_of(uint32_t bits)
     return (real)number;
 }
 
-/* Moves the bits to their positions in a float, then multiplies by 2^112, the difference of the
- * exponents' biases. */
+/* Moves the bits to their positions in a float, then multiplies by 2^112: the exponents' biases
+ * differ by 112. */
 static real from_f16(const void *bytes)
 {
     uint16_t bits;
@@ -144,7 +144,7 @@ static bool is_same_from(const Copy *copy, int dim)
     return true;
 }
 
-/* Copies the intersection of the boxes, from dimension i on; x and y are the offsets there. */
+/* Copies the intersection of the boxes, from dimension i on: from offset x of `from` to y of `to`. */
 static bool copy_common(const Copy *copy, int64_t x, int64_t y, int i)
 {
     const Range a = copy->from->range[i], b = copy->to->range[i];

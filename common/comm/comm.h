@@ -95,8 +95,8 @@ void comm_receive(Group *group, real *x, int64_t count, int from);
 typedef struct CommRequest CommRequest;
 /** Starts the sum of x [count] in place, on every rank. Until comm_wait(), x belongs to the
  *  transport. In shared memory, a rank continues a sum inside comm_wait(), comm_poke(),
- *  comm_receive() and all sums, gathers and reduce-scatters, but not while it waits in other calls.
- *  Collective. */
+ *  comm_receive() and collectives in shared memory, but not while it waits in other calls, such as
+ *  group_sum(). Collective. */
 CommRequest *comm_all_reduce_start(Group *group, real *x, int64_t count);
 /** Starts sending x [count] to a rank of the group, which must receive the same count, and returns
  *  at once. Until comm_wait(), x must not change. Never buffered: the send is complete when the
@@ -107,6 +107,6 @@ CommRequest *comm_send_start(Group *group, const real *x, int64_t count, int to)
  *  for each start. */
 void comm_wait(CommRequest *request);
 
-/** Advances the group's started sums and messages; they advance only inside calls. Returns false if
- *  there are none. */
+/** Advances the group's started sums and messages; except over NCCL, they advance only inside
+ *  calls. Returns false if there are none. */
 bool comm_poke(Group *group);

@@ -1,6 +1,6 @@
 /** @file
- * The grid of ranks: tp ranks split a layer, dp replicas of the model share the data, pp stages
- * share the blocks of a replica.
+ * The grid of ranks: tp ranks split a layer, dp replicas of the model split the data, pp stages
+ * split the blocks of a replica.
  */
 #pragma once
 

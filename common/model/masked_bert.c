@@ -16,8 +16,8 @@ typedef struct MaskedHead {
     Tensor *table;   /* [V,H] the embedding's */
 } MaskedHead;
 
-/* Makes the initial vectors of the tokens longer than BERT's N(0, 0.02). At first, a token's logit
-   at its own position is about the norm of its vector times sqrt(H). With BERT's 768 columns, that
+/* Makes the initial vectors of tokens and positions longer than BERT's N(0, 0.02): a token's logit
+   at its own position starts at about its vector's norm times sqrt(H). With BERT's 768 columns, that
    is large enough for the head to recognise a visible token, or one whose vector attention has
    copied. In a narrow model, it is not. */
 static Tensor *begin_long(Tensor *table, const TransformerConfig *c)

@@ -45,8 +45,8 @@ typedef struct Model {
     Parameter **last;            /**< where to link the next one */
     void *names;                 /**< of the parameters; see names.h */
     Buffer *weights, *gradients; /**< the arenas, from model_finish() on; same layout */
-    /** numbers in each arena: the parameters one after the other, each padded to 64 bytes with
-     *  zeros */
+    /** numbers in each arena: the parameters one after the other, each padded with zeros to a
+     *  multiple of 16 numbers */
     int64_t arena_size;
     Buffer *rounded;      /**< see model_keep_rounded(); or NULL */
     State *states;        /**< see model_state(), newest first */

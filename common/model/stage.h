@@ -68,8 +68,8 @@ struct Stage {
 Range own_stage_blocks(int blocks, const Mesh *mesh);
 /** Makes this rank's stage: its layers of a transformer, made with the model's builder, and room
  *  for `micros` micro-batches, numbered from 0. The layers are the blocks of own_stage_blocks(),
- *  and the embedding on the first stage, the head on the last one. Ends the run if the blocks are
- *  not within 0..layers-1. The caller frees it with stage_free(), before the model. */
+ *  with the embedding on the first stage and the head on the last one. Ends the run if the blocks
+ *  are not within 0..layers-1. The caller frees it with stage_free(), before the model. */
 Stage *stage_new(Model *model, const TransformerConfig *config, int micros);
 /** Frees the stage with its tapes. */
 void stage_free(Stage *stage);

@@ -102,9 +102,9 @@ TransformerPart transformer_whole(const TransformerConfig *config);
 
 /** The floating-point operations that a step on `rows` rows of `seq` positions needs, by the
  *  formula of PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is
- *  multiplied by, and 12 S H for the attention of each block, causal or not. In the last block of a
- *  classifier, which reads only the first position, only keys and values count in the backward
- *  pass. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions.
+ *  multiplied by, and 12 S H for the attention of each block, causal or not. A classifier
+ *  reads only the first position, so in the backward pass of its last block, only keys and values
+ *  count. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions.
  *  Recomputation does not count. useful() in cost.py and language_cost.py (common/bench) returns
  *  the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);

@@ -71,7 +71,7 @@ double model_gradient_norm(Model *model)
 }
 
 /* On different tp ranks, the replicas' parts may begin at different offsets, so their sums may
-   round differently. Then the norms of tp ranks would differ in the last bit, and so would the
+   round differently. The norms of tp ranks could then differ in the last bit, and so could the
    weights that every tp rank holds whole. Therefore all ranks take the norm of rank 0. */
 double sharded_gradient_norm(const Optimizer *optimizer)
 {

@@ -39,7 +39,7 @@ typedef struct PoolUse {
  *         handed out is filled with NaN, which reveals reads of unset memory, and lies between
  *         guards, which reveal writes outside it */
 Pool *pool_new(int64_t limit, bool watched);
-/** Frees the pool and its free buffers. No buffer of it may be in use. */
+/** Frees the pool and its free buffers. None of its buffers may be in use. */
 void pool_free(Pool *pool);
 /** Returns the requested size of a watched buffer with a damaged guard: something was written
  *  before or after its bytes. Returns 0 if there is none. */

@@ -1,6 +1,6 @@
 /** @file
- * A tensor: numbers in a buffer, a shape, and a placement, which describes how the ranks of a
- * tensor-parallel group share it.
+ * A tensor: numbers in a buffer, a shape, and a placement, which describes how the tensor is
+ * distributed over the ranks of a tensor-parallel group.
  *
  * A Tensor is a small record in an arena of its tape or its model. It holds one reference to its
  * buffer; several tensors may share a buffer (views).
@@ -40,7 +40,7 @@ struct Tensor {
     void *data;                  /**< the first number, within `buffer`; NULL if there are none */
     DType dtype;                 /**< of its numbers */
     Shape shape;                 /**< of this rank's part */
-    Placement placement;         /**< how the ranks of the tp group share it */
+    Placement placement;         /**< how it is distributed over the tp ranks */
     struct Tape *tape;           /**< NULL for a parameter */
     struct Node *producer;       /**< the operation on the tape that computes it, or NULL */
     struct Parameter *parameter; /**< the parameter whose value it is, or NULL */
@@ -62,7 +62,7 @@ struct Tensor {
     /** of a parameter: it was applied to a shard of the positions, so a rank's gradient has only
      *  the terms of its own positions */
     bool is_by_positions;
-    bool gradient_zeros; /**< of a parameter: nothing was added to its zero gradient */
+    bool gradient_zeros; /**< of a parameter: its gradient is zeros, nothing added yet */
     bool may_be_shared;  /**< its buffer may belong to another tensor too; copy it before writing */
     bool
         reached; /**< tensor_data() has returned a pointer to its numbers, or a slice shares them */

@@ -122,7 +122,7 @@ START_TEST(a_maximum_is_a_new_tensor)
 }
 END_TEST
 
-/* Also in a group of one, where sum and argument share a buffer at first. */
+/* This also holds in a group of one, where sum and argument share a buffer at first. */
 START_TEST(a_sum_and_its_argument_may_each_be_written_without_changing_the_other)
 {
     group_up(_i);

@@ -59,7 +59,7 @@ START_TEST(a_cache_of_keys_and_values_gives_the_rows_of_the_whole)
 }
 END_TEST
 
-/* The product of a query and a key depends only on the distance of their positions. */
+/* The product of a query and a key depends only on the distance between their positions. */
 START_TEST(rotated_scores_depend_on_distances_alone)
 {
     Tensor *q = normal("q", SHAPE(1, 1, D), whole()), *k = normal("k", SHAPE(1, 1, D), whole());

@@ -118,7 +118,7 @@ START_TEST(logits_of_a_split_table_know_their_columns)
     Tensor *x = normal("x", SHAPE(B, S, H), (Placement){COPIED, 0}), *logits = linear(x, table);
     static const int32_t own[] = {NO_ID, 0, NO_ID, 2, NO_ID, 1};
     ck_assert_mem_eq(ints(own_ids(ids, logits)), own, sizeof own);
-    ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* whole */
+    ck_assert_mem_eq(ints(own_ids(own_ids(ids, logits), x)), own, sizeof own); /* x is not split */
     ASSERT_MISUSE(own_ids(ids, normal("y", SHAPE(B, S, 3), shard(2))), "own_ids",
                   "[2,3,3] shard(2)", "not known");
     ASSERT_MISUSE(own_ids(ids, linear(x, uneven)), "own_ids", "id 5", "5 columns");

@@ -74,7 +74,7 @@ __attribute__((section("balise_labs"), noinline)) static void *
 line_of_a_lab(void *(*function)(void))
 {
     void *address = function(); /* the line to be found */
-    __asm__ volatile("" ::);    /* prevents a tail call, because labs are compiled without them */
+    __asm__ volatile("" ::);    /* prevents a tail call: labs have none */
     return address;
 }
 enum { LINE_LOOKED_FOR = __LINE__ - 4 };

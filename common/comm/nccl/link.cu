@@ -109,7 +109,7 @@ static void note_inside(const Link *link)
     inside.since = std::chrono::steady_clock::now();
 }
 
-/* Starts to watch, once per process. */
+/* Starts watching, once per process. */
 static void begin(void)
 {
     static bool begun;

@@ -164,8 +164,8 @@ typedef struct NcclRequest {
 } NcclRequest;
 
 /* Runs the queued send, if there is one, and `message`, if it is not null, as one group of
- * operations. NCCL runs a communicator's operations one after the other. So if two ranks begin to
- * send to each other, both would wait, unless each send is in a group with a receive. */
+ * operations. NCCL runs a communicator's operations one after the other. So two ranks that
+ * send to each other would both wait, unless each send is in a group with a receive. */
 static void exchange(Link *link, const std::function<ncclResult_t()> &message)
 {
     const NcclRequest *send = link->queued;
@@ -259,8 +259,8 @@ static CommRequest *nccl_all_reduce_start(Group *group, real *x, int64_t count)
     return &mine->request;
 }
 
-/* Runs the send that was queued before, because the next stage waits for it while this one
- * computes. Queues the new send, to run in one group with the next message. */
+/* Runs the send that was queued before, because its receiver may be waiting for it. Queues the new
+ * send, to run in one group with the next message. */
 static CommRequest *nccl_send_start(Group *group, const real *x, int64_t count, int to)
 {
     Link *link = link_called(group, "send");

@@ -150,7 +150,7 @@ START_TEST(a_group_is_poked_only_while_something_is_under_way)
 }
 END_TEST
 
-/* The other ranks send only after their sum, which needs this rank. */
+/* The other ranks send to rank 0 only after their sum, which needs rank 0. */
 START_TEST(a_sum_continues_while_a_rank_waits_for_a_message)
 {
     Group *group = group_of_first(_i);
@@ -168,8 +168,8 @@ START_TEST(a_sum_continues_while_a_rank_waits_for_a_message)
 }
 END_TEST
 
-/* A gather and a reduce-scatter while a sum is in progress. The other ranks receive only after their
- * sum, which needs this rank. */
+/* A gather while a sum is in progress, then sends by rank 0. The other ranks receive only after
+ * their sum, which needs rank 0. */
 START_TEST(a_sum_continues_in_other_calls)
 {
     Group *group = group_of_first(_i);
@@ -196,7 +196,7 @@ START_TEST(a_sum_continues_in_other_calls)
 }
 END_TEST
 
-/* The other ranks have gone on to a sum that this one has not begun. */
+/* Rank 3 leaves out the all-reduce and goes on to group_sum(), in which it waits for the others. */
 START_TEST(a_rank_that_leaves_out_a_sum_is_reported)
 {
     comm_share_memory(true);

@@ -1,5 +1,4 @@
-/* Attention with every head on every rank: for the slot `attention` before lab 4, and for the
- * serial stack. */
+/* Attention with every head on every rank: used until lab 4, and in the serial stack. */
 #include <math.h>
 
 #include "balise.h"

@@ -1,5 +1,4 @@
-/* An embedding with the full table on every rank: for the slot `embedding` before lab 3, and for
- * the serial stack. */
+/* An embedding with the full table on every rank: used until lab 3, and in the serial stack. */
 #include "balise.h"
 
 struct Embedding {

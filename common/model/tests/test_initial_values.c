@@ -1,4 +1,4 @@
-/* Parameters start from the same numbers at every layout. */
+/* Parameters start from the same numbers in every layout. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ START_TEST(an_embedding_is_normal_as_in_bert)
     moments(w, &mean, &variance, &largest);
     ck_assert_double_eq_tol(mean, 0, 5 * 0.02 / sqrt(count));
     ck_assert_double_eq_tol(variance, 0.0004, 5 * 0.0004 * sqrt(2 / count));
-    ck_assert_double_gt(largest, 3.5 * 0.02); /* 14 of 30000 normal numbers are expected beyond */
+    ck_assert_double_gt(largest, 3.5 * 0.02); /* 14 of 30000 normal numbers should exceed it */
     model_free(model);
 }
 END_TEST
