@@ -33,7 +33,7 @@ typedef struct Order {
     bool fused; /**< a product is added with one rounding, as by fma() */
 } Order;
 
-/** Returns 0, 1, 2, ... in exact mode; otherwise a new permutation for each call, fused or not. */
+/** Returns 0, 1, 2, ... in exact mode. Otherwise, each call draws a permutation and `fused`. */
 Order reference_order(int64_t count);
 
 /** The index after `i`, as in
