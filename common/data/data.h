@@ -166,7 +166,7 @@ void batch_free(Batch *batch);
  *  count: 0..batch->capacity. */
 void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
-/** The share of the tokens that batch_mask_tokens() chooses. */
+/** The probability with which batch_mask_tokens() chooses a token. */
 #define MASKED_SHARE 0.15
 
 /** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section

@@ -54,7 +54,7 @@ class Board:
         return loss is not None and right is not None and abs(loss - right) <= ROUNDING * abs(right)
 
     def list_of(self, submissions, among):
-        """The names of these submissions, or of the first few; "all n" if there are `among`."""
+        """The names of the submissions, or of the first few; "all n" for all `among` of them."""
         shown = 3
         if len(submissions) == among > shown:
             return _("all {n}").format(n=among)

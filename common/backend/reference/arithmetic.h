@@ -56,7 +56,7 @@ real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, 
 /** Rows of numbers to multiply: number i of row r is at[r * next + i * step]. */
 typedef struct Factor {
     const real *at;           /**< number 0 of row 0 */
-    int64_t rows, next, step; /**< number of rows; distance of rows; distance of numbers */
+    int64_t rows, next, step; /**< number of rows; distance between rows; between numbers */
 } Factor;
 
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a
