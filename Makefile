@@ -77,7 +77,7 @@ include grader/labs.mk
 include common/slurm/slurm.mk
 include common/po/words.mk
 
-# A student's handout has no solutions; labs build on the student's own.
+# A student's handout has no solutions; there, labs build on the student's own earlier labs.
 HANDOUT := $(if $(wildcard solutions),,yes)
 STACK ?= $(if $(HANDOUT),mine)
 

@@ -18,7 +18,7 @@ import unicodedata
 
 SEED = 1909_08053
 TRAIN_ROWS, TEST_ROWS = 2000, 400
-RARE = 4  # words that occur less often in the training reviews are spelled with pieces
+RARE = 4  # words that occur fewer times in the training reviews are spelled with pieces
 
 ADJECTIVES = {
     1: """wonderful brilliant moving superb charming gripping delightful touching clever beautiful funny honest

@@ -108,7 +108,7 @@ def seen_bytes():
 
 
 def write_gpt2(folder, text):
-    """The pattern of GPT-2, for letters and digits of Python's re."""
+    """Writes the BPE. Splits by GPT-2's pattern, with the letters and digits of Python's re."""
     split = re.findall(r"'s|'t|'re|'ve|'m|'ll|'d| ?[^\W\d_]+| ?\d+| ?[^\s\w]+|\s+(?!\S)|\s+", text)
     alphabet = seen_bytes()
     words = collections.Counter(tuple(alphabet[byte] for byte in word.encode()) for word in split)
@@ -134,7 +134,7 @@ def field(number, value):
 
 
 def write_llama(folder, text):
-    """sentencepiece_model.proto: pieces, then how to train and how to normalise."""
+    """Writes a sentencepiece_model.proto: pieces, then how to train and how to normalise."""
     normal, unknown, control, byte = 1, 2, 3, 6
     words = collections.Counter(tuple(word) for word in re.findall("▁?[^▁\n]+", "▁" + text.replace(" ", "▁")))
     merges = merges_of(words, MERGES)

@@ -8,7 +8,8 @@ RUNNER := $(filter-out grader/runner/idle.c,$(wildcard grader/runner/*.c))
 nn = $(if $(filter 1 2 3 4 5 6 7 8 9,$(1)),0)$(1)
 
 START_FILES := $(wildcard grader/start/*/*.c)
-# The objects of labs' start files, in single or double precision: they stand in for unsolved labs.
+# The objects of labs' start files, in single or double precision: they stand in for labs that must
+# be linked.
 start_objects = $(foreach n,$(2),$(call $(1),grader/start/$(call lab_file,$(n))))
 
 # What grader/stack.py reports about the requested stack, such as whose labs it uses. Runs once,
@@ -163,8 +164,8 @@ BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LA
 .PHONY: grade runners checked-runners as-handed-out
 runners: $(RUNNERS)/idle
 runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
-# SAN=1: lab, kit and runner with sanitizers, built separately. A report does not end a rank; the
-# runner does.
+# SAN=1: lab, kit and runner with sanitizers, built separately. A sanitizer's report does not end a
+# rank; the runner does.
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
 as-handed-out:

@@ -90,7 +90,7 @@ def of_pair():
 
 def of_sync_points():
     """What a feed-forward block of lab 20's layers sends, in units of (n-1)N: a gather sends a
-    tensor once, a sum sends it twice. Backward, f sums and a scatter gathers."""
+    tensor once, a sum sends it twice. In the backward pass, f sums and a scatter gathers."""
     ways = {"none": (2, 2), "gather": (4 + 2, 4 + 2), "sum": (2 * 4 + 1, 2 * 4 + 1)}
     found = {f"sync.{name}.{key}": sent for name, way in ways.items() for key, sent in zip(("forward", "backward"), way)}
     return {**found, **{f"sync.{name}.both": sum(way) for name, way in ways.items()}}

@@ -65,9 +65,9 @@ void kernel_attention_backward(const AttentionShape *shape, const real *q, const
                                const real *sums, const real *dy, real *dq, real *dk, real *dv,
                                real *work);
 
-/** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. The
- *  shape alone decides, so the answer is the same in both passes and in every layout. The reference
- *  backend is exact: it does not have these kernels. */
+/** Does attention of this shape multiply in 16 bits? If so, call the kernels below instead. Only
+ *  the precision of products and the shape decide, so the answer is the same in both passes and in
+ *  every layout. The reference backend is exact: it does not have these kernels. */
 #ifdef BALISE_DOUBLE
 #define kernel_attention_is_in_16_bits(shape) false
 #else
@@ -80,7 +80,7 @@ bool kernel_attention_is_in_16_bits(const AttentionShape *shape);
 void kernel_attention_forward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
                                  const uint16_t *v, const int32_t *mask, real *y, real *highest,
                                  real *sums, real *work);
-/** Its backward pass: see kernel_attention_forward_16(). */
+/** The backward pass of kernel_attention_forward_16(). */
 void kernel_attention_backward_16(const AttentionShape *shape, const uint16_t *q, const uint16_t *k,
                                   const uint16_t *v, const int32_t *mask, const real *highest,
                                   const real *sums, const uint16_t *dy, real *dq, real *dk,

@@ -383,8 +383,8 @@ void kernel_vector_scale(int64_t count, double factor, real *x);              /*
 /** Returns the sum of squares of x, summed in double precision. */
 double kernel_vector_square_sum(int64_t count, const real *x);
 
-/** Copies a block of `rows` rows of `columns` numbers; the strides are the distances of consecutive
- *  rows, in numbers. */
+/** Copies a block of `rows` rows of `columns` numbers; the strides are the distances between
+ *  consecutive rows, in numbers. */
 void kernel_copy_rows(int64_t rows, int64_t columns, const real *x, int64_t x_stride, real *y,
                       int64_t y_stride);
 

@@ -35,7 +35,7 @@ typedef enum SpecialToken {
 } SpecialToken;
 
 /** Opens a tokenizer. `path` is one of these files, recognised by its contents whatever its name,
- *  or a folder with them under the names of Hugging Face:
+ *  or a folder that has them under these names:
  *    WordPiece      vocab.txt: UTF-8, one token per line; the line's number, from 0, is the id
  *    BPE            vocab.json (encoder.json) and merges.txt (vocab.bpe), in one folder; `path` names
  *                   one of them
@@ -88,9 +88,9 @@ const char *hint_to_convert(const char *text, size_t length);
 bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);
 
 enum { STRETCH_MAX = 1 << 20 }; /**< the most bytes of a text without a space */
-/** Has `text`, which begins on this line of `path`, a space at least every STRETCH_MAX bytes from
- *  `begin` to `end`? If not, returns false with `problem`. Tokenizers cut texts at spaces; a part
- *  takes hundreds of times its size in memory. */
+/** Does `text`, which begins on this line of `path`, have a space at least every STRETCH_MAX bytes
+ *  from `begin` to `end`? If not, returns false with `problem`. Tokenizers cut texts at spaces; a
+ *  part takes hundreds of times its size in memory. */
 bool spaces_check(const char *path, int64_t line, const char *text, size_t begin, size_t end,
                   Problem *problem);
 
@@ -148,7 +148,7 @@ typedef struct Batch {
     int64_t count;    /**< B, the number of rows filled */
     int64_t capacity; /**< the number of rows that fit */
     int64_t seq;      /**< S */
-    int32_t *ids;     /**< [B,S] padded with [PAD] */
+    int32_t *ids;     /**< [B,S] padded with TokenSet.pad */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
     int32_t
         *targets; /**< [B,S] for a text: the token after each of `ids`; see batch_mask_tokens() */
@@ -166,7 +166,7 @@ void batch_free(Batch *batch);
  *  count: 0..batch->capacity. */
 void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *batch);
 
-/** The share of the tokens that batch_mask_tokens() chooses. */
+/** The probability with which batch_mask_tokens() chooses a token. */
 #define MASKED_SHARE 0.15
 
 /** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section

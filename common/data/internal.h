@@ -23,7 +23,7 @@ enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< bytes of a location, with
  *  out if it is 0. `place` has room for [PLACE_SIZE]. */
 void place_in_file(char *place, const char *path, int64_t row, int64_t line);
 
-/** Creates a folder and those above it. Returns false with `problem` if it cannot. */
+/** Creates a folder and those above it. Returns false with `problem` if that fails. */
 bool folder_make(const char *folder, Problem *problem);
 
 /* ---- csv.c ---- */

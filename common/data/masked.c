@@ -8,8 +8,8 @@ static bool can_be_chosen(const TokenSet *set, int32_t id)
     return id != special[BEGIN_TOKEN] && id != special[END_TOKEN] && id != set->pad;
 }
 
-/* The token that the model sees in place of a chosen one. Some stay or become others, because
- * inputs have no mask token after pretraining. */
+/* The token that the model sees in place of a chosen one. Some chosen tokens stay or become other
+ * tokens, because inputs have no mask token after pretraining. */
 static int32_t hidden(const TokenSet *set, int32_t id, uint32_t which, uint32_t other)
 {
     const double uniform = philox_uniform(which);

@@ -2,7 +2,8 @@
 #include "balise.h"
 #include "base/philox.h"
 
-/* An unbiased number in [0, count): draws again above the last whole multiple of count. */
+/* An unbiased number in [0, count): draws again if a draw is not below the largest multiple of
+ * count that is at most 2^64. */
 static uint64_t draw_below(PhiloxKey key, uint64_t index, uint64_t count)
 {
     uint64_t reject = (UINT64_MAX % count + 1) % count; /* 2^64 mod count */

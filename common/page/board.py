@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -EsB
-"""board.py begin OUT: can the page be written there?  board.py BOARD OUT: makes the page of a class
-from the output of build/gradebook --board, and prints who has solved which lab in 80 columns. With
-NAMES=1 in the environment, both show the students' names."""
+"""board.py begin OUT: checks that the page can be written to OUT.  board.py BOARD OUT: makes the
+page of a class from the output of build/gradebook --board, and prints who has solved which lab, in
+80 columns. With NAMES=1 in the environment, both show the students' names."""
 import os
 import sys
 import textwrap
@@ -41,7 +41,7 @@ class Board:
         self.submissions = sorted(found["submissions"], key=lambda one: (one["student"].casefold(), one["alias"]) if names else one["alias"])
 
     def name_of(self, submission, most=None):
-        """Its name in at most `most` characters."""
+        """The submission's name, in at most `most` characters."""
         alias = str(submission["alias"])
         return f"{submission['student'][:most and most - len(alias) - 3]} ({alias})" if self.names else alias
 
@@ -54,7 +54,7 @@ class Board:
         return loss is not None and right is not None and abs(loss - right) <= ROUNDING * abs(right)
 
     def list_of(self, submissions, among):
-        """The names of submissions with this figure: all of them, or the first few."""
+        """The names of the submissions, or of the first few; "all n" for all `among` of them."""
         shown = 3
         if len(submissions) == among > shown:
             return _("all {n}").format(n=among)

@@ -58,7 +58,7 @@ const loss = (holder, data) => () => {
         const around = points.slice(Math.max(0, i - reach), i + reach + 1);
         return [p[0], around.reduce((sum, q) => sum + q[1], 0) / around.length];
     });
-    const side = clamp(300 / points.length, 3, 6); // fewer points are drawn larger
+    const side = clamp(300 / points.length, 3, 6); // the fewer points, the larger they are drawn
     for (const [s, v] of points) f.svg.append(make("rect", {class: "point", x: x(s) - side / 2, y: y(v) - side / 2, width: side, height: side, fill: "var(--sky)"}));
     f.svg.append(make("path", {class: "curve", d: mean.map(([s, v], i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join(""), fill: "none", stroke: "var(--blue)", "stroke-width": 2}));
     for (const [s, v] of data.evaluations)

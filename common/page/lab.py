@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -EsB
-"""lab.py begin OUT: checks that the page can be written there. lab.py PICTURE OUT: makes the page
-of one case of a lab from the output of build/grade --report."""
+"""lab.py begin OUT: checks that the page can be written to OUT. lab.py PICTURE OUT: makes the page
+for one case of a lab from the output of build/grade --report."""
 import os
 import shlex
 import sys

@@ -63,7 +63,7 @@ def ranks_text(ranks):
 
 
 def is_sound(part):
-    """Can these parts be drawn? A rank may have declared another shape, or a part that does not
+    """Can this part be drawn? A rank may have declared another shape, or a part that does not
     exist."""
     return part["there"] and part["fits"]
 
@@ -92,7 +92,7 @@ def dimension_words(part):
 
 
 def held_text(part):
-    """A sentence about the part that a rank holds."""
+    """A text about the part that a rank holds."""
     if not part["there"]:
         return _("nothing: the rank did not reach it")
     if not part["fits"]:
@@ -154,8 +154,9 @@ def held_by_whom(parts):
 
 
 def elements_text(one):
-    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, what reaches
-    the gradient of a layer's input past the layer, and their sum, which is the expected number."""
+    """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, the part of
+    the gradient that does not come through the layer (if the case uses x past the layer too), and
+    their sum, which is the expected number."""
     added = next((part for part in one["parts"] if part.get("addend") and part["first"]), None)
     if added:
         past = len(added["first"][0]["terms"]) > len(added["addend"])

@@ -1,5 +1,5 @@
 /* build/checkpoint: shows the contents of a checkpoint and checks it (info), writes its full
- * weights to one file (merge), and measures the difference of two checkpoints (compare). Runs
+ * weights to one file (merge), and measures the difference between two checkpoints (compare). Runs
  * without MPI. Exit status: 0, or 2 on bad input. */
 #include <inttypes.h>
 #include <math.h>
@@ -165,8 +165,8 @@ static bool merge_hf(const char *folder, const char *out, Problem *problem)
 
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
-/* The largest difference between two states of one parameter; -1 with `problem` if they cannot be
- * compared. */
+/* The largest difference between a parameter's numbers in two checkpoints; -1 with `problem` if
+ * they cannot be compared. */
 static double apart(const SavedModel *a, const SavedModel *b, const SavedParameter *p,
                     Problem *problem)
 {

@@ -115,7 +115,7 @@ static void note(Listed *listed, const char *what, const char *name, const char 
         add_line(listed, _("\n    %s: %s%s"), _(what), clean_name(name).text, more);
 }
 
-/* Says how many tensors the list lacks. Returns it. */
+/* Adds a line that says how many tensors the list lacks. Returns the list. */
 static const char *ended(Listed *listed)
 {
     if (listed->count > MOST_NAMES)

@@ -3,8 +3,8 @@
 # necessary)
 #
 # Each package is a name or name/alternative/...: the script installs the first one that apt knows.
-# It fetches package lists only if a required package is unknown or there are no lists. It never
-# fails because of optional packages.
+# It fetches package lists only if there are none, a required package is unknown, or an installation
+# fails. It never fails because of optional packages.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 

@@ -2,7 +2,7 @@
 # doctor.sh   (make doctor)
 #
 # Shows which of Balise's requirements this machine meets, whether MPI really starts, and what would
-# slow things down: on one screen, or with ALL=1 with a row for each package and what it is for.
+# slow things down: on one screen or, with ALL=1, with a row for each package and what it is for.
 # Exit status: 0 if the labs can be done here, 2 if not.
 set -euo pipefail
 

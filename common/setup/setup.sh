@@ -4,7 +4,7 @@
 # Installs the missing packages of these groups of `packages`, with apt: as root, or through sudo,
 # which asks for a password at most once. On other systems, prints the missing packages and how to
 # load them on a cluster. If groups are named and nothing is missing, prints nothing.
-# Exit status: 0 if everything is installed, 2 if something is still missing.
+# Exit status: 0 if all required packages are installed, 2 if one is still missing.
 set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"

@@ -31,8 +31,8 @@ choose_start() {
     esac
 }
 
-# Determines NODES and the ranks per node from the given settings. Each rank uses one GPU, so GPUS
-# is the number of ranks per node.
+# Determines NODES and the ranks per node from the given settings. Each rank uses one GPU, so a node
+# runs at most GPUS ranks.
 choose_layout() {
     local tasks=$1
     if [[ $PROGRAM == *-cuda* ]] && [ -z "$JOB_GPUS" ]; then

@@ -110,7 +110,7 @@ show_output() {
     shown=$size
 }
 
-# Reports that the job's node does not see the folder, so the job could not write its output there.
+# Reports that the node does not see the job's folder, so the job could not write its output there.
 never_began() {
     give_up "$(said 'node %s does not see %s: the job could not write its output there' "$(field BatchHost)" "$(field WorkDir)")" \
         "$(say 'keep the kit in a folder that all nodes share')"

@@ -55,8 +55,8 @@ static bool check_sizes(Story *s, Problem *problem)
     return transformer_check(&s->sizes, s->mesh.tp_degree, problem);
 }
 
-/* The path of the tokenizer: TOKENIZER, or the tokenizer beside the weights. The caller frees
- * it. */
+/* The path of the tokenizer: TOKENIZER, the one that a checkpoint of the kit records, or the one
+ * beside the weights. The caller frees it. */
 static char *path_of_tokenizer(const StoryConfig *config, const Pretrained *weights)
 {
     const char *slash = strrchr(config->model, '/');

@@ -12,11 +12,11 @@
 typedef struct StoryConfig {
     TrainConfig run;       /**< the ranks, the grid, threads and the seed; the rest is unused */
     const char *model;     /**< file or folder of the weights; see pretrained.h */
-    const char *tokenizer; /**< file or folder, or NULL: beside the weights */
+    const char *tokenizer; /**< file or folder; NULL: the recorded one, or beside the weights */
     const char *prompt;    /**< how the text begins; may be "" */
     int64_t steps;         /**< tokens of the text, including those of the prompt; 0: the default */
     double temperature;    /**< divides the logits; 0: always the most probable token */
-    double top_p;          /**< samples from the fewest tokens with at least this probability */
+    double top_p;          /**< samples from the fewest tokens that sum to this probability */
 } StoryConfig;
 
 /** Fills `config` from the arguments. Returns false with `problem` on an invalid option. */

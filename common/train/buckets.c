@@ -10,7 +10,7 @@
 /* ---- used rows of a table ----------------------------------------------------------------------------- */
 
 /* The kit looks for the used rows of a table only if it has at least this many elements. In a
- * smaller table, that takes as long as sending all rows. */
+ * smaller table, looking takes as long as sending all rows. */
 enum { WORTH_IT = 1 << 20 };
 
 struct TableRows {

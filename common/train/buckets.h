@@ -39,8 +39,8 @@ void bucket_hold(Bucket *bucket, Tensor *gradients);
  *  sum is the same, because all other rows are zero everywhere. */
 typedef struct TableRows TableRows;
 
-/** Is it worthwhile to send only some rows of this parameter's gradient? True for large tables in
- *  which rows are looked up. */
+/** Is it worthwhile to send only some rows of this parameter's gradient? True for a large table
+ *  whose rows are only looked up, if the backend looks for zeros. */
 bool has_table_rows(const Tensor *parameter);
 
 /** Makes a TableRows for a parameter that has_table_rows(). The parameter must outlive it; free it

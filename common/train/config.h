@@ -64,8 +64,8 @@ bool train_config_grid(TrainConfig *config, int ranks, Problem *problem);
 
 /** Computes the degrees that were left out. If LAYERS and BATCH_SIZE are not given, chooses them so
  *  that each stage has at least one layer, and all micro-batches have the same number of rows.
- *  Checks that ranks, labs, model and batch fit together, and that the metrics can be written.
- *  Returns false with `problem` if not. */
+ *  Checks that ranks, labs, model and batch fit together, and that METRICS and TRACE can be
+ *  written. Returns false with `problem` if not. */
 bool train_config_check(TrainConfig *config, int ranks, Problem *problem);
 
 /** Checks the same as train_config_check(), for config->ranks ranks, before any of them starts.

@@ -117,8 +117,8 @@ static bool stages_fit(const Trainer *t, Problem *problem)
                        (long long)mine.end, layers);
 }
 
-/* Sets the size of the vocabulary. A pretrained model and its tokenizer must have equally many
- * tokens. */
+/* Sets the size of the vocabulary. A pretrained model and its tokenizer must have the same number
+ * of tokens. */
 static bool take_vocabulary(const Trainer *t, TrainConfig *config, Problem *problem)
 {
     const int of_data = t->train->vocabulary, of_model = config->model.vocabulary;

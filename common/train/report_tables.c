@@ -106,7 +106,7 @@ static void print_stages(const RankReport *ranks, int count)
     }
 }
 
-/* Digits after the point for a table: three figures, or more. */
+/* Digits after the point, so that at least three digits are printed. */
 static int decimals(double rate)
 {
     return rate < 10 ? 2 : rate < 100 ? 1 : 0;

@@ -58,7 +58,7 @@ typedef enum SpanKind {
 /** A span with its time. */
 typedef struct Span {
     const char *what;      /**< its name, a string that stays valid */
-    SpanKind kind;         /**< the row of the rank in which it is drawn */
+    SpanKind kind;         /**< its category in the file */
     int micro;             /**< the micro-batch that its pass computes, or NO_MICRO */
     bool backward;         /**< of a backward pass, which may run operations forward again */
     double begin, seconds; /**< seconds since the clocks were set; duration */

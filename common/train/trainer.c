@@ -83,8 +83,8 @@ static void report_one(Trainer *t, StepReport *step, int epoch, double seconds, 
         report_step(t->report, step);
 }
 
-/* Trains the rest of an epoch. Returns false with `problem` if the run diverges or a checkpoint
- * cannot be written. */
+/* Trains the rest of an epoch. Returns false with `problem` if the run diverges, weights that
+ * should be equal differ, or a checkpoint cannot be written. */
 static bool train_epoch(Trainer *t, int epoch, Problem *problem)
 {
     int64_t first = epoch * t->steps_an_epoch;

@@ -84,15 +84,15 @@ bool trainer_open_report(Trainer *t, Problem *problem);
 
 /** Makes one step on `rows` [local_batch]: forward and backward in micro-batches, reduction,
  *  clipping, optimiser.
- *  @return the report of the step, without epoch, times and metrics (for the last, see
- *  trainer_take_metrics()) */
+ *  @return the report of the step, with only rate, wait_seconds, gradient_norm, scale and left_out
+ *  set */
 StepReport trainer_step(Trainer *t, const int64_t *rows);
 
 /** Call this after a step, or a batch of an evaluation: see stall_moved(). */
 void trainer_moved(const Trainer *t);
 
 /** Writes to `text` [HINT_SIZE] the hint for a run whose numbers are no longer finite; the hint
- *  names the last checkpoint. @return text */
+ *  names the last checkpoint, if there is one. @return text */
 const char *hint_on_divergence(const Trainer *t, char *text);
 enum { HINT_SIZE = sizeof((Problem){0}.hint) }; /**< of a hint, with its terminator */
 

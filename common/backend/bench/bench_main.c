@@ -202,7 +202,7 @@ static void measure_vectors(const Bench *b)
             kernel_adamw_step(count, x[0], x[1], x[2], b->squares, &step));
 }
 
-/* Products in each precision that the backend has. */
+/* Measures products in each precision that the backend has, then the other kernels. */
 static void measure_all(Bench *b)
 {
     Problem problem;

@@ -69,7 +69,7 @@ void kernel_swiglu_backward(int64_t count, const real *dy, const real *gate, con
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
 enum { COLUMNS_AT_ONCE = 256 }; /**< numbers drawn in advance, in the L1 cache */
-enum { BLOCKS_AT_ONCE = 16 };   /**< counters processed together, of four numbers each */
+enum { BLOCKS_AT_ONCE = 16 };   /**< blocks of four numbers, drawn together */
 
 /** Philox's counter for a row and its first block of four columns. */
 typedef struct Counter {

@@ -59,7 +59,7 @@ void bf16_multiply_parts(Product product, real factor, MatrixPart a, MatrixPart 
 
 /** The machine for which OpenBLAS has chosen its kernels: "SkylakeX". Belongs to OpenBLAS. */
 extern char *openblas_get_corename(void) __attribute__((weak));
-/** Its version and how it was built. Belongs to OpenBLAS. */
+/** OpenBLAS's version and how it was built. Belongs to OpenBLAS. */
 extern char *openblas_get_config(void) __attribute__((weak));
 /** Sets the number of threads that products use. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));

@@ -74,7 +74,7 @@ static int64_t numbers_of_tiles(int tile, int64_t size, int tiles, int squares)
     return tiles * tile * (size + 1) + squares * tile * (tile + 1);
 }
 
-/* Requests the shared memory if it is more than 48 KiB; not every GPU has so much. */
+/* Requests the shared memory if it is more than 48 KiB; not every GPU has that much. */
 template <typename... P, typename... A>
 static void launch_tiles(const char *name, void (*kernel)(P...), const AttentionShape *shape,
                          int tile, int tiles, int squares, A... arguments)

@@ -123,7 +123,7 @@ static void free_layouts(Layout layout[MATRICES])
             free_layout(layout[i]);
 }
 
-/** NULL if this processor cannot multiply bf16. */
+/** NULL if this processor cannot multiply in bf16. */
 static dnnl_primitive_t prepare(const Product *kind)
 {
     Layout layout[MATRICES];
@@ -156,7 +156,7 @@ static int64_t rows_in_advance(const Product *product)
                : 0;
 }
 
-/** NULL if this processor cannot multiply bf16. */
+/** NULL if this processor cannot multiply in bf16. */
 static dnnl_primitive_t prepared_for(const Product *product)
 {
     Product kind = *product;

@@ -38,8 +38,8 @@ typedef struct OneDnn {
      *  kind of product on this thread. */
     void (*multiply)(const Product *product, const uint16_t *a, const uint16_t *b,
                      const float *bias, float *c);
-    /** Does this processor have AVX-512? With it, oneDNN multiplies in single precision
-     *  faster than OpenBLAS. */
+    /** Does this processor have AVX-512? With it, oneDNN multiplies most large matrices in
+     *  single precision faster than OpenBLAS (see backend/cpu/products.c). */
     bool (*has_avx512)(void);
     SingleMultiply *multiply_single; /**< products in single precision */
 } OneDnn;

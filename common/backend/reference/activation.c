@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "backend/reference/arithmetic.h"
 
-/** Φ(x), the distribution function of the standard normal. */
+/** Φ(x), the cumulative distribution function of the standard normal distribution. */
 static real normal_below(real x)
 {
     real erf_x = reference_inexact(erf(rounded(x * rounded(M_SQRT1_2))));

@@ -33,7 +33,7 @@ typedef struct Order {
     bool fused; /**< a product is added with one rounding, as by fma() */
 } Order;
 
-/** Returns 0, 1, 2, ... in exact mode; otherwise a new permutation for each call, fused or not. */
+/** Returns 0, 1, 2, ... in exact mode. Otherwise, each call draws a permutation and `fused`. */
 Order reference_order(int64_t count);
 
 /** The index after `i`, as in
@@ -56,7 +56,7 @@ real reference_dot(Order order, const real *a, int64_t a_stride, const real *b, 
 /** Rows of numbers to multiply: number i of row r is at[r * next + i * step]. */
 typedef struct Factor {
     const real *at;           /**< number 0 of row 0 */
-    int64_t rows, next, step; /**< number of rows; distance of rows; distance of numbers */
+    int64_t rows, next, step; /**< number of rows; distance between rows; between numbers */
 } Factor;
 
 /** y[r * y_next + c] = sum over i of a[r, i] * b[c, i], each sum in `order`. y must not overlap a

@@ -139,7 +139,7 @@ def odd_texts(draw):
     texts += [" ".join("a" + c + "a1" + c + "1 ." + c + "'" + c + "  " + c for c in every[at:at + 64])
               for at in range(0, len(every), 64)]
     wrong = []
-    # The others split a text in the same way, and know fewer pieces.
+    # The other tokenizers of each kind split a text in the same way, and know fewer pieces.
     for path, peer in list(peers())[-2:]:
         for text, ids in zip(texts, lines_of(texts, path)):
             expected, _ = peer(text)

@@ -1,5 +1,6 @@
-/* Prints how far a model in Hugging Face's format is from the results in its folder (comparison.h):
- * over all ranks, the largest difference of a result, of a gradient, and of a weight after a step.
+/* Prints how far the results of a model in Hugging Face's format are from those in its folder
+ * (comparison.h): over all ranks, the largest difference of a result, of a gradient, and of a
+ * weight after a step.
  *
  * mpirun -n TP hugging-face FOLDER */
 #include <mpi.h>

@@ -40,8 +40,8 @@ headers() {
 
 # Prints the sources that Doxygen reads for call graphs only. If several sources define a function,
 # prints the one that a training run uses (the kernels of the cpu backend). Leaves out layers that
-# stand in for labs, because students write the labs' functions, and the gradebook, because some of
-# its functions have the same names as functions of the judge.
+# stand in for labs, because students write the labs' functions; sources about wrong answers; and
+# the gradebook, because some of its functions have the same names as functions of the judge.
 sources() {
     find common grader/{judge,labs,runner} -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' \
         -not -path 'common/backend/reference/*' -not -path 'common/model/serial/*' -not -path '*/suspects.c' -not -path '*/wrong_operations.c' -not -path '*/evidence*.c' | sort

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make story: the same text at every layout, the known text of a trained model (REAL_DATA), and one
+"""make story: the same text in every layout, the known text of a trained model (REAL_DATA), and one
 error with a HINT for invalid options."""
 import os
 import random
@@ -89,7 +89,7 @@ def check_layouts():
 
 
 def check_cut_short():
-    """As with `make -s story ... | head`."""
+    """Tests a run whose reader goes away, as with `make -s story ... | head`."""
     command = ["common/train/launch.sh", "1", "solutions", "14", f"{BUILD}/story", "--model", model_file("long.bin", SIZE, positions=4000),
                "--tokenizer", TOKENIZER, "--steps", "4000", "--temperature", "1"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""AMP=bf16 learns like AMP=off at every layout, and rounds only the matrices of products. The
+"""AMP=bf16 learns like AMP=off in every layout, and rounds only the matrices of products. The
 tolerance of losses is measured: 8 times the largest deviation of bf16 runs whose initial weights
 are moved by one unit in the last place, so that some numbers round the other way."""
 import os
@@ -10,7 +10,7 @@ import tempfile
 from checkpoints import newest, undivided
 from runs import BUILD, check, losses_of, metrics_of, run
 
-# Every product of the layers is large enough for bf16, at each layout below; in WIDE, so is attention's tile.
+# Every product of the layers is large enough for bf16, in each layout below; in WIDE, so is attention's tile.
 COMMON = ["--samples", 320, "--test", "", "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
 SMALL = ["--layers", 2, "--hidden-dim", 48, "--heads", 12, "--batch-size", 24, "--seq", 48, *COMMON]
 WIDE = ["--layers", 1, "--hidden-dim", 256, "--heads", 2, "--batch-size", 4, "--seq", 128, *COMMON, "--steps", 6]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A run that resumes from a checkpoint continues as if it had never stopped: bit for bit at the
-same layout, up to rounding at another (within the limits of layouts.py)."""
+"""A run that resumes from a checkpoint continues as if it had never stopped: bit for bit in the
+same layout, up to rounding in another (within the limits of layouts.py)."""
 import os
 import signal
 import subprocess
@@ -16,7 +16,7 @@ PIPELINES = [(2, 1, 2), (4, 2, 2), (2, 1, 1), (4, 1, 2)]
 
 
 def in_pieces(folder, metrics, layouts, *options):
-    """Trains to step 4, 8, ..., each piece at the next layout."""
+    """Trains to step 4, 8, ..., each piece in the next layout."""
     for piece, (ranks, tp, pp) in enumerate(layouts):
         succeed(ranks, "--tp", tp, "--pp", pp, "--test", "", *options, "--steps", 4 * (piece + 1), "--save", folder, "--resume", folder,
                 "--metrics", metrics)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""make train MODEL=llama: the same loss at every layout, on the CPU and on emulated GPUs;
-checkpoints at another layout; a story by the trained model."""
+"""make train MODEL=llama: the same loss in every layout, on the CPU and on emulated GPUs;
+checkpoints in another layout; a story by the trained model."""
 import math
 import os
 import subprocess

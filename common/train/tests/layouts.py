@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""One model, every layout: the loss of each step and the final weights at every tp x dp x pp equal
+"""One model, every layout: the loss of each step and the final weights for every tp x dp x pp equal
 those of one rank, up to rounding. The tolerance is measured: 8 times the largest deviation of
 serial runs whose initial weights are moved by one unit in the last place."""
 import math

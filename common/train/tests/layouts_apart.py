@@ -1,4 +1,4 @@
-"""Runs one model at every layout, and measures how far two runs are apart."""
+"""Runs one model in every layout, and measures how far two runs are apart."""
 import math
 import shutil
 import subprocess
@@ -35,7 +35,7 @@ def weights_apart(one, other):
 
 
 def at_every_layout(name):
-    """Tests one model with this optimiser: losses and weights at every layout equal those of one
+    """Tests one model with this optimiser: losses and weights in every layout equal those of one
     rank, up to rounding."""
     options = OPTIMISERS[name]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss at every
+"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss in every
 layout."""
 import math
 import os

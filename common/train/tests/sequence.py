@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """SP: norms, dropouts and residual sums on the positions of each tp rank. Losses and weights are
-the same at all layouts; bytes and memory are the predicted ones; other settings are rejected."""
+the same in all layouts; bytes and memory are the predicted ones; other settings are rejected."""
 import os
 import shutil
 import sys

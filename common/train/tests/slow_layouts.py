@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""One model at every layout, as in layouts.py, with the other optimisers; and make layouts with
+"""One model in every layout, as in layouts.py, with the other optimisers; and make layouts with
 language models."""
 import os
 import shlex
