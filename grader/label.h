@@ -42,7 +42,7 @@ typedef enum Thing {
     NOTHING,      /**< no label */
     A_NAME,       /**< a parameter or a function: name */
     A_LAYER,      /**< index 0 or 1; step: evaluations are numbered from STEPS on; or NO_STEP */
-    AN_OPERATION, /**< index: a part of labs/f_and_g.h; step: which call, or NO_STEP: once more */
+    AN_OPERATION, /**< index: a part of labs/f_and_g.h; step: which call, or NO_STEP: extra calls */
     A_PARAMETER,  /**< name; step */
     A_GROUP,      /**< index: a GroupName of labs/groups.h */
     THE_GROUPS,   /**< all groups */

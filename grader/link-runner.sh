@@ -64,7 +64,7 @@ variables() {
 }
 
 # labs: fields of grader/labs.mk, one line per lab: number, labs that it builds on, functions. With
-# an argument, also a line "lent", and what that lab may call of others.
+# an argument, also a line "lent": the functions of other labs that this lab may call.
 labs() {
     sed -nE -e ':joined' -e '/\\$/{N; s/\\\n *//; b joined' -e '}' -e "s/^LENT_${1:-none} = /lent /p" \
         -e 's/^..call add_lab,([0-9]+),[^,]*,([^,]*),[^,]*,(.*)\)$/\1,\2, \3 /p' "${0%/*}/labs.mk"

@@ -52,7 +52,7 @@ typedef struct Case {
     int32_t exponent;    /**< inputs are between -2^exponent and 2^exponent */
     int32_t dy_exponent; /**< the gradient that enters a backward pass is scaled by 2^dy_exponent */
     int32_t reverse;     /**< backward passes in the reverse order of the forward passes */
-    int32_t delay;       /**< one rank comes late to each pass */
+    int32_t delay;       /**< one rank comes late to most passes */
     int32_t more_B;      /**< how many more samples a layer's second step has; may be negative */
     int32_t apart;       /**< the ranks of a tp group are not neighbours: {0 2} {1 3} */
     int32_t idle;        /**< in step 2, the last rank's weights and its part of sums are zero */

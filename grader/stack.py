@@ -8,8 +8,8 @@
     stack.py start LAB             prints the path of its start file
 
 STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
-to n that defines it, or from a stand-in of the kit. Without UPTO, the stage is the last one or, with
-mine, the last one whose labs are all started.
+to n that defines it, or from a stand-in of the kit. With serial, the stage is 0. Otherwise, without
+UPTO, it is the last one or, with mine, the last one whose labs are all started.
 """
 import os
 import platform

@@ -110,7 +110,7 @@ void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* One gradebook at a time: the lock ends with the process. */
+/* Only one process at a time may use an OUT. The lock ends with the process. */
 static void take_lock(const Book *book)
 {
     char place[PLACE_SIZE];

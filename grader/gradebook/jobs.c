@@ -151,7 +151,7 @@ static Job start(const Book *book, int number)
     return job;
 }
 
-/* Reads the first error that the grader printed; without one, tells how it ended. */
+/* Reads the first error that the grader printed; without one, says how the grader ended. */
 static void read_trouble(const Book *book, const Job *job, int status)
 {
     char place[PLACE_SIZE], line[256];

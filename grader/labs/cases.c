@@ -82,7 +82,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     if (lab->any_width)
         c.H = any_width(d, &c, world);
     c.reverse = 1;
-    if (has_heads(lab)) /* for large x, softmax becomes a maximum, so scale dy instead */
+    if (has_heads(lab)) /* for large x, softmax becomes one-hot, so scale dy instead */
         c.dy_exponent = world % 2 ? -24 : 20;
     else
         c.exponent = world % 2 ? -12 : 20;

@@ -13,9 +13,8 @@ enum {
 };
 
 enum {
-    SUMS_TIMES = 3, /**< how often a case of SUMS calls each function */
-    DIVERGED_SUM =
-        SUMS_TIMES - 1 /**< in this call, a replica's loss and a rank's squares are NaN */
+    SUMS_TIMES = 3,               /**< how often a case of SUMS calls each function */
+    DIVERGED_SUM = SUMS_TIMES - 1 /**< the call in which a loss and some squares are NaN */
 };
 
 /** The stage that a rank is in. */

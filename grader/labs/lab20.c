@@ -218,7 +218,7 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.reverse = 1;
     if (kind == SCATTER)
         c.exponent = tp % 2 ? -12 : 20;
-    else /* x stays as large as a bias */
+    else /* x keeps the order of magnitude of a bias */
         c.dy_exponent = tp % 2 ? -24 : 20;
     c.apart = world > tp && tp > 1;
     c.delay = world == tp;

@@ -211,8 +211,8 @@ static bool is_of_last_rank(const Parameter *p, int ranks, int64_t index)
            index % columns >= chunk(columns, ranks - 1, ranks).begin;
 }
 
-/* Weights differ from initial values, so that a norm is not the identity. Each step has its own
- * weights, so that an error in one step does not appear as a wrong forward pass in the next. */
+/* Weights differ from initial values, so that a norm's scale and shift matter. Each step has its
+ * own weights, so that an error in one step does not appear as a wrong forward pass in the next. */
 static double any_weight(void *context, const Parameter *p, int64_t index)
 {
     const Weights *weights = context;

@@ -112,7 +112,7 @@ typedef enum Mistake {
     OWN_SUM,
     OWN_TARGETS,
     SUM_OF_REPLICAS,
-    TARGETS_OF_REPLICAS, /* equals the next one if dp == tp; is right without dp, so it precedes it */
+    TARGETS_OF_REPLICAS, /* equals the next one if dp == tp; first, because right without dp */
     TARGETS_TIMES_RANKS,
     SUM_TIMES_RANKS, /* after SUM_OF_REPLICAS, for the same reason */
     NOTHING_EXCHANGED,

@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -EsB
-"""For make trace, tape, report and debug: prints the seed and the case that failed when the lab was
-last graded, as "SEED CASE"; nothing if none failed."""
+"""For make trace, tape, report and debug: prints the seed and the case of the first check that
+failed when the lab was last graded, as "SEED CASE"; nothing if no check failed, or if the failure
+did not recur when the case ran alone."""
 from labs import the_lab
 
 lab = the_lab("debug")

@@ -22,7 +22,8 @@ predict:
 	$(in_loop) IS=$(call quoted,$(IS)) grader/loop/predict.py
 measure:
 	$(in_loop) MEASURING=$(call quoted,$(call judge,$(RUNNERS)) --measure) AUTHOR=$(AUTHOR) grader/loop/measure.py
-# reset restores the start file and forgets hints and verdicts. A copy of the work is kept.
+# reset restores the start file, and forgets the lab's hints, predictions and verdict. A copy of the
+# work is kept.
 reset: start
 	$(in_loop) grader/loop/forget.py
 

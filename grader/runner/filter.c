@@ -156,7 +156,7 @@ static const CallWith forbidden_with[] = {
     {SYS_prctl, {{0, WHOLE, PR_SCHED_CORE}}, 1}, /* it delays the processes that it separates */
 };
 
-/* Of a process's many settings, only the names of threads and of memory. */
+/* Of prctl's many settings, a rank may use only the names of threads and of memory. */
 static const CallWith allowed_with[] = {
     {SYS_prctl, {{0, WHOLE, PR_SET_NAME}}, 1},
     {SYS_prctl, {{0, WHOLE, PR_GET_NAME}}, 1},

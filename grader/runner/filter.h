@@ -2,8 +2,8 @@
  * A filter of system calls. It allows what a rank needs after MPI_Init. No lab needs other
  * processes (to make, signal, trace, read or slow them down), threads, files to write, sockets,
  * namespaces, or pages that become executable: an attempt to get at these ends the case, and the
- * report names the line. Calls that are neither allowed nor refused so fail with ENOSYS, as on a
- * kernel that does not have them: a library that tries one can do without. The sandbox
+ * report names the line. All other calls that are not allowed fail with ENOSYS, as on a kernel
+ * that does not have them: a library that tries one can do without. The sandbox
  * (grader/judge/launch/sandbox.h) also prevents most of these attempts, but the filter works
  * without a sandbox too.
  */

@@ -1,4 +1,5 @@
-/* Memory in flight: withheld from the lab until an operation is complete, and compared then. */
+/* Memory in flight: received data are withheld until an operation is complete; sent data are
+ * compared then. */
 #include "grader/runner/flight.h"
 
 #include <stdlib.h>

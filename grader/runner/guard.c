@@ -81,8 +81,8 @@ static void wait_for_others(void)
     }
 }
 
-/* Some signals mean that a call by the lab failed, without damage: they end the case. The others
- * end the rank. */
+/* A forbidden system call, an index far out of bounds and a stack overflow do no damage, so they
+ * end only the case. Other errors end the rank. */
 static void caught(int number, siginfo_t *info, void *context)
 {
     if (number == SIGSYS && !recorder_active()) {

@@ -174,8 +174,8 @@ typedef enum ObjectKind {
 
 /** Forgets all objects. Call this when a case begins. */
 void objects_begin(void);
-/** Records that the code at `maker` created an object. Tracks only objects that the lab itself
- *  creates. */
+/** Records that the code at `maker` created an object. Tracks only what the lab itself creates, and
+ *  the communicators of the groups that it makes. */
 void object_made(ObjectKind kind, const void *handle, const void *maker);
 /** Records that an object was freed. Ignores a handle that no object of this kind has. */
 void object_freed(ObjectKind kind, const void *handle);

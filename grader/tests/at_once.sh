@@ -58,7 +58,7 @@ killed_at_once() {
 }
 check "a make that is killed as it begins to build keeps no other from building" killed_at_once
 
-# A make that builds until the file `on` exists, and is stopped.
+# A make whose compiler waits until the file `on` exists, and which is stopped meanwhile.
 printf '#!/bin/sh\nwhile [ ! -e on ]; do sleep 0.05; done\nexec gcc "$@"\n' > slow-cc
 chmod +x slow-cc
 begin_stopped() {

@@ -118,7 +118,7 @@ in_order() {
 }
 trace LAB=11 SOLUTION=1 CLUSTER=dgx-2h
 check "a trace on a cluster says what the overlap of lab 11 is worth" in_order "$(takes 2)" "$(takes 1)" "$(takes 3)"
-draws_overlap() { # messages lengthen the step by what the busiest rank is exposed to
+draws_overlap() { # the sums lengthen the step by what they exceed the busiest rank's work
     [ "$(below 'on dgx-2h' | grep -cE '^  rank [01]   [#.]+$')" = 2 ] && has '^  sums     [.0-9-]+$' && [ "$(below 'on dgx-2h' | wc -L)" -le 80 ] &&
         sed -nE 's/.*take ([0-9.]+) ms: ([0-9.]+) ms while rank . works, ([0-9.]+) us exposed/\1 \2 \3/p; s/.*step takes ([0-9.]+) ms; it would take ([0-9.]+) ms.*/\1 \2/p' out |
         awk 'function near(a, b) { return a - b < .011 && b - a < .011 }

@@ -13,7 +13,7 @@ void reduce_scatter_gradients(Tensor *gradients, const Mesh *mesh)
     TODO(17); /* the sum of each part goes to one replica only; then the mean */
 }
 
-/* For clipping: the squares of the gradients of this replica's part -> those of all parts. */
+/* For clipping: the sums of squares over this replica's part -> those over all parts. */
 void squares_over_parts(double *shards, double *whole, const Mesh *mesh)
 {
     TODO(17); /* who has the squares of the other parts? */

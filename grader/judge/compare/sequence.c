@@ -188,7 +188,8 @@ Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *ma
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */
 
-/* The norm's weights lose the gradients of the other ranks' positions, which input 1 subtracts. */
+/* Input 1 gets the negative gradients at all positions but the first rank's, so that the norm's
+ * weights keep only the gradients at the first rank's positions. */
 static void gradients_of_first(Node *node, Tensor *dy)
 {
     Tensor *others = like(dy);

@@ -23,5 +23,5 @@ static inline const double *numbers_of(const Entry *entry)
 {
     return (const double *)(entry + 1);
 }
-/** The text of a NOTE or REFUSED entry; NULL without an entry, or if it is too short for one. */
+/** The text of a NOTE or REFUSED entry; NULL without an entry, or if the entry is too short. */
 const Problem *problem_of(const Entry *entry);

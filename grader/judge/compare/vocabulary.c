@@ -1,5 +1,5 @@
-/* Computes lab 21 on one rank, with the whole vocabulary. For a suspect, it makes the mistake as
- * the first rank would. */
+/* Computes lab 21 on one rank, with the whole vocabulary. For a suspect, makes the mistake as the
+ * first rank would. */
 #include <math.h>
 #include <stdlib.h>
 

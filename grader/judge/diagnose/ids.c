@@ -155,8 +155,8 @@ static bool another_has(const Evidence *e, const Lookup *l)
     return true;
 }
 
-/* Are all wrong rows sums of table rows? Reports one that is a sum of as many as possible, because
- * it says most. */
+/* Are all wrong rows sums of table rows? Reports one that sums the most table rows, because it says
+ * the most. */
 static bool other_rows(const Evidence *e, const Lookup *l)
 {
     int count = 0, most = -1, id = 0, found[2], shown[2] = {0, 0};

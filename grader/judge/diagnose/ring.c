@@ -60,8 +60,8 @@ static bool uses_collective(const Exchange *x)
     return false;
 }
 
-/* What a rank has sent to its right (0) and left (1) neighbours. With only two ranks, both are one
- * rank, which counts as the right neighbour. */
+/* What a rank has sent to its right (0) and left (1) neighbours. With only two ranks, both are the
+ * same rank, which counts as the right neighbour. */
 typedef struct Sent {
     int messages[2];
     int64_t numbers;

@@ -33,7 +33,7 @@ static bool are_no_parts(int64_t count, int n, const double *numbers, char why[3
     return end != count;
 }
 
-/* Does the longest part save less than half of the memory that it should? */
+/* Does a replica with the longest part save less than half of the memory that it should? */
 static bool one_has_nearly_all(int64_t count, int n, const double *numbers)
 {
     const double each = ceil((double)count / n);

@@ -1,4 +1,4 @@
-/* Which mistake of mistakes.h gives the rank's numbers? Also explains a wrong gradient of a right
+/* Which mistake of mistakes.h gives the rank's numbers? Also explains a wrong gradient after a right
  * forward pass. */
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/work.h"

@@ -144,7 +144,7 @@ static unsigned needless(const Expense *of, int count, double excess)
     return found;
 }
 
-/* Reports which of its calls make this pass send more than suffices. */
+/* Reports which calls make this pass send more than suffices. */
 static void tell_expense(const Trial *t, const Entry *want, double sent, double enough,
                          char text[240])
 {

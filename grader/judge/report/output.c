@@ -1,4 +1,4 @@
-/* Writes a verdict's file. */
+/* Writes a result to a file. */
 #include "grader/judge/report/output.h"
 
 #include <errno.h>

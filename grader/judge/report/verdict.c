@@ -99,7 +99,7 @@ static size_t number_at(const char *text, size_t i)
 
 /* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
  * of different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
- * except lines may differ. */
+ * except line numbers may differ. */
 static size_t common_lines(const char *a, const char *b, bool numbers_differ)
 {
     size_t common = 0, i = 0, k = 0;

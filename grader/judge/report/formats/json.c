@@ -1,5 +1,4 @@
-/* The json format has everything that the grader knows; build/gradebook reads it. grader/README.md
- * describes it. */
+/* The json format, which build/gradebook reads and grader/README.md describes. */
 #include <math.h>
 
 #include "grader/judge/report/formats/formats.h"
