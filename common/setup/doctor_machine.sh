@@ -59,7 +59,7 @@ shared_memory_row() {
         row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks on one machine share it')"
     else
         row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB of writable space')"
-        hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
+        hint "$(say 'in a container: docker run --shm-size=1g; otherwise, as root: mount -o remount,size=1g /dev/shm')"
     fi
 }
 

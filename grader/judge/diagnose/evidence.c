@@ -253,7 +253,8 @@ bool scaled(const Evidence *e)
         return says(e, _("it is zero everywhere"));
     e->trial->only_factor = true;
     return says(
-        e, _("every number is %.4g times the expected one: a constant factor is wrong or missing"),
+        e,
+        _("every number is %.4g times its expected value: a constant factor is wrong or missing"),
         factor);
 }
 
