@@ -39,7 +39,7 @@ resume() { # url, file
             "$(say 'run it again: it starts from the beginning')" "$1"
         ;;
     *) give_up "$(say 'the download failed')" \
-        "$(say 'check the network and run it again: it resumes where it stopped')" "$1" ;;
+        "$(say 'check the network and run the command again: the download resumes where it stopped')" "$1" ;;
     esac
 }
 
