@@ -34,7 +34,7 @@ def run(program):
     if done.returncode:
         said = _("gnuplot ended with status {status}: {words}")
         give_up(said.format(status=done.returncode, words=done.stderr.decode(errors="replace").strip()[:300]),
-                _("is gnuplot installed completely? make setup installs it"))
+                _("is gnuplot fully installed? make setup installs it"))
     return done.stdout
 
 
