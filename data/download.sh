@@ -39,7 +39,7 @@ resume() { # url, file
             "$(say 'run it again: it starts from the beginning')" "$1"
         ;;
     *) give_up "$(say 'the download failed')" \
-        "$(say 'check the network and run it again: it resumes where it stopped')" "$1" ;;
+        "$(say 'check the network and run the command again: the download resumes where it stopped')" "$1" ;;
     esac
 }
 
@@ -49,7 +49,7 @@ fetch() { # url, file, program, sum
         return
     fi
     command -v curl >/dev/null || give_up "$(say 'curl is not installed')" \
-        "$(said 'install it (apt install curl), or fetch the file as %s' "$2")" "$1"
+        "$(said 'install it (apt install curl), or save the file as %s' "$2")" "$1"
     mkdir -p "$(dirname "$2")" || give_up "$(say 'the folder cannot be created')" \
         "$(say 'name a writable folder')" "$(dirname "$2")"
     tell 'downloading %s' "$1"

@@ -106,7 +106,8 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
     if (!node)
         return y;
     if (shape->past)
-        misuse("a cache of keys and values is for inference: call it where no gradient is needed",
+        misuse("a cache of keys and values is for inference: call this function where no gradient "
+               "is needed",
                "%s: a gradient is needed, but q %s has fewer positions than k %s", function,
                TENSOR_TEXT(q), TENSOR_TEXT(k));
     node->with.attention = *shape;

@@ -168,7 +168,7 @@ static void check_linear(const Tensor *x, const Tensor *weight, const Tensor *bi
                TENSOR_TEXT(weight));
     if (bias && is_split_by_inputs(weight))
         misuse(
-            "add it after the sum, on every rank: a rank that does not add it gets no gradient of it",
+            "add the bias after the sum, on every rank: a rank that does not add it gets no gradient for it",
             "linear_with_bias: the weight is split along its inputs, so the result is one rank's "
             "term of a sum, and the bias belongs after that sum");
 }

@@ -93,7 +93,7 @@ bool options_read(const Option *known, int argc, char **argv, Problem *problem)
                                "make help lists the variables of make train and make story",
                                "unknown option '%.100s'", argv[i]);
         if (i + 1 == argc)
-            return problem_set(problem, NULL, "write it after the option", "%s takes a value",
+            return problem_set(problem, NULL, "write it after the option", "%s needs a value",
                                argv[i]);
         if (!read_option(option, argv[i + 1], problem))
             return false;

@@ -122,8 +122,8 @@ static bool open_file(SavedModel *saved, const char *folder, int file, Problem *
     if (access(path.text, F_OK))
         return problem_set(problem, path.text, hint,
                            files_of(&saved->index) > 1
-                               ? N_("a shard is missing: the checkpoint has %d of them")
-                               : N_("a shard is missing: the checkpoint has only %d"),
+                               ? N_("a shard is missing: the checkpoint should have %d of them")
+                               : N_("a shard is missing: the checkpoint should have only %d"),
                            files_of(&saved->index));
     saved->file[file] = safetensors_open(path.text, problem);
     return saved->file[file] && belongs(saved, file, hint, problem);

@@ -38,7 +38,7 @@ FeedForwardLayers feed_forward_layers_new(Builder *b, const TransformerConfig *c
 bool feed_forward_layers_check(const TransformerConfig *c, int tp, Problem *problem)
 {
     return c->inner % tp == 0 ||
-           problem_set(problem, NULL, "choose a TP that divides it",
+           problem_set(problem, NULL, "choose a TP that divides their number",
                        "the %d columns of the feed-forward layers cannot be split evenly over "
                        "%d ranks",
                        c->inner, tp);

@@ -104,14 +104,16 @@ static bool llama_check(const TransformerConfig *c, int tp, Problem *problem)
                            "%d heads cannot share %d key-value heads", c->heads, c->kv_heads);
     if (c->kv_heads % tp)
         return problem_set(
-            problem, NULL, "each rank takes the same number of them: choose a TP that divides it",
+            problem, NULL,
+            "each rank takes the same number of key-value heads: choose a TP that divides their "
+            "number",
             "%d key-value heads cannot be split evenly over %d ranks", c->kv_heads, tp);
     if (c->hidden / c->heads % 2)
         return problem_set(
             problem, NULL, "choose HIDDEN_DIM and HEADS so that HIDDEN_DIM / HEADS is even",
             "rotary positions rotate pairs of numbers, but a head has %d", c->hidden / c->heads);
     if (c->inner % tp)
-        return problem_set(problem, NULL, "choose a TP that divides it",
+        return problem_set(problem, NULL, "choose a TP that divides their number",
                            "the %d columns of the feed-forward layers cannot be split evenly over "
                            "%d ranks",
                            c->inner, tp);

@@ -129,7 +129,7 @@ def speed_table(board):
              "The grader records its calls meanwhile, so make train is faster.").format(labs=ranges_of(trained))
     timed = [one for one in board.submissions if one["training"]]
     if not timed:
-        return paragraph(told) + paragraph(_("None has full marks in all of them yet."))
+        return paragraph(told) + paragraph(_("No submission has full marks in all of these labs yet."))
     right = sorted((one for one in timed if board.trusted(one)), key=lambda one: -one["training"]["tokens_per_second"])
     rows = [[board.name_of(one), f"{one['training']['tokens_per_second']:,.0f}"] for one in right]
     if has_figure(board.reference):

@@ -70,7 +70,7 @@ def command_of(found):
 
 def body_of(found, line, schedule):
     diagnosis = "\n".join(filter(None, (_("The case stops at {todo}; the rest of it was not run.").format(todo=found["todo"]) if found["todo"] else "", found["diagnosis"] if found["ending"] != "complete" and not any("cause" in check for check in found["checks"]) else "")))
-    of = {"solution": _("It is the reference solution, {file}."), "mine": _("It is your lab, {file}, built on your own earlier ones.")}.get(found["author"], _("It is your lab, {file}."))
+    of = {"solution": _("The code is the reference solution, {file}."), "mine": _("The code is your lab, {file}, built on your own earlier labs.")}.get(found["author"], _("The code is your lab, {file}."))
     file = found["file"].replace("labs/", "solutions/", 1) if found["author"] == "solution" else found["file"]
     groups = found["world"] // found["tp"]
     ranks = counted("{n} rank", "{n} ranks", found["world"])
@@ -81,7 +81,7 @@ def body_of(found, line, schedule):
     what_is_held = _("Matrices as the ranks hold them. The number in a block is the rank that holds it. In a tensor of more than two dimensions, all dimensions but the last are rows.")
     copies = _("A matrix that is not split is copied on every rank, and all copies must be equal.") if found["alike"] else _("Each rank has its own copy of a matrix that is not split; the copies need not be equal.")
     heading = _("Lab {lab} {title}: one case on {layout}").format(lab=found["lab"], title=_(found["title"]), layout=layout)
-    amount = _("Bytes of this case.")
+    amount = _("Bytes sent in this case.")
     to_whom = _("Each part of an exchange is listed with its receiver. A reduction defines how much each rank contributes, but not who receives it: the "
                 "least that must be sent is split evenly over the other ranks of the group. Calls that did not return are not counted.")
     return f"""<h1>{escape(heading)}</h1>

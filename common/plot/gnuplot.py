@@ -32,9 +32,9 @@ def run(program):
         give_up(_("gnuplot is not installed"), _("make setup installs it"))
     done = subprocess.run(["gnuplot"], input=program.encode(), capture_output=True, check=False)
     if done.returncode:
-        said = _("gnuplot ended with {status}: {words}")
+        said = _("gnuplot ended with status {status}: {words}")
         give_up(said.format(status=done.returncode, words=done.stderr.decode(errors="replace").strip()[:300]),
-                _("is gnuplot installed completely? make setup installs it"))
+                _("is gnuplot fully installed? make setup installs it"))
     return done.stdout
 
 

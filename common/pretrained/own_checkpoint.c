@@ -42,6 +42,6 @@ bool own_checkpoint_open(Pretrained *from, Problem *problem)
         if (!strcmp(known[i]->name, saved->index.architecture))
             from->config.architecture = known[i];
     return from->config.architecture ||
-           problem_set(problem, from->path, N_("a newer kit wrote it"),
+           problem_set(problem, from->path, N_("a newer kit wrote this checkpoint: use that kit"),
                        "there is no architecture %s", saved->index.architecture);
 }

@@ -321,7 +321,7 @@ check_backend() {
     esac
     [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace measure runners test test-slow ||
         stop_make "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
-            "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu needs none')"
+            "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu does not need it')"
     case $TRANSPORT in
     mpi) return ;;
     nccl) ;;

@@ -59,7 +59,7 @@ shared_memory_row() {
         row good /dev/shm "$(gib "$kib")" "$(say 'free; ranks on one machine share it')"
     else
         row note /dev/shm "$([[ -z $kib ]] || gib "$kib")" "$(say 'less than 256 MiB of writable space')"
-        hint "$(say 'in a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm as root')"
+        hint "$(say 'in a container: docker run --shm-size=1g; otherwise, as root: mount -o remount,size=1g /dev/shm')"
     fi
 }
 
@@ -113,7 +113,7 @@ environment_table() {
     local name
     if [[ -n ${OPENBLAS_CORETYPE:-} ]]; then
         row note "$(say 'environment')" "" "OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:0:18}"
-        under "$(say "It makes OpenBLAS use that processor's matrix product, which can be half as fast as this one's.")"
+        under "$(say "This variable makes OpenBLAS use that processor's matrix product, which can be half as fast as this one's.")"
         hint "$(say 'unset OPENBLAS_CORETYPE')"
     fi
     for name in OMP_NUM_THREADS OPENBLAS_NUM_THREADS; do too_many_threads "$name"; done

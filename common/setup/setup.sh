@@ -96,7 +96,7 @@ hint_on_cluster() {
     local line
     line=$(cluster_line "${required[@]}")
     if [[ -n $line ]]; then hint "$(said 'on a cluster: %s (names vary: module avail)' "$line")"; fi
-    hint "$(say "build what no module provides with --prefix=\$HOME/.local; then export CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and PKG_CONFIG_PATH")"
+    hint "$(say "packages that no module provides: build them with --prefix=\$HOME/.local; then export CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and PKG_CONFIG_PATH")"
 }
 
 say_why_not() {

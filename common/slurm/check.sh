@@ -18,7 +18,7 @@ check_name() {
         give_up "$(said "NAME cannot be '%s'" "$JOB_NAME")" "$(say "it names a file: use only letters, digits, '.', '_' and '-'")"
     other=$(squeue --noheader --user "$(id -u)" --name "$JOB_NAME" --format '%i %Z' | awk -v here="$ROOT" '$2 == here { print $1; exit }')
     [ -z "$other" ] || give_up "$(said 'job %s in the queue is also called %s' "$other" "$JOB_NAME")" \
-        "$(said 'choose another NAME; make sbatch JOB=%s waits for that one; scancel %s ends it' "$other" "$other")"
+        "$(said 'choose another NAME; make sbatch JOB=%s waits for that job; scancel %s ends it' "$other" "$other")"
 }
 
 check_number() {

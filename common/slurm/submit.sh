@@ -41,7 +41,7 @@ choose_layout() {
     if [ -n "$JOB_GPUS" ] && [ -z "$JOB_NODES" ]; then JOB_NODES=$(((tasks + JOB_GPUS - 1) / JOB_GPUS)); fi
     [ -n "$JOB_NODES" ] || return 0
     ((tasks % JOB_NODES == 0)) || give_up "$(said 'NTASKS=%s cannot be split evenly over NODES=%s' "$tasks" "$JOB_NODES")" \
-        "$(say 'choose NODES (or GPUS, the GPUS of a node) so that every node has the same number of ranks')"
+        "$(say 'choose NODES (or GPUS, the GPUs per node) so that every node has the same number of ranks')"
     JOB_TASKS_A_NODE=$((tasks / JOB_NODES))
     [ -z "$JOB_GPUS" ] || ((JOB_TASKS_A_NODE <= JOB_GPUS)) || give_up \
         "$(said '%s ranks per node, but GPUS=%s: each rank needs a GPU of its own' "$JOB_TASKS_A_NODE" "$JOB_GPUS")" "$(say 'choose more NODES, or more GPUS per node')"

@@ -32,8 +32,9 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem)
     if (!options_read(known, argc, argv, problem))
         return false;
     return config->model ||
-           problem_set(problem, NULL,
-                       "MODEL= names a folder with config.json and model.safetensors, or a file of "
-                       "llama2.c such as stories260K.bin",
-                       "no model is given");
+           problem_set(
+               problem, NULL,
+               "MODEL= names a folder with config.json and model.safetensors, a SAVE folder, or "
+               "a file of llama2.c such as stories260K.bin",
+               "no model is given");
 }

@@ -137,9 +137,10 @@ static bool check_positions(const TrainConfig *config, Problem *problem)
 static bool check_average(const TrainConfig *config, Problem *problem)
 {
     return !config->average || config->dp > 1 ||
-           problem_set(problem, NULL, "choose NTASKS larger than TP times PP, or leave out AVERAGE",
-                       "AVERAGE=%lld, but there is one replica, and nothing to average",
-                       (long long)config->average);
+           problem_set(
+               problem, NULL, "choose NTASKS larger than TP times PP, or leave out AVERAGE",
+               "AVERAGE=%lld, but there is only one replica, so there is nothing to average",
+               (long long)config->average);
 }
 
 /* ZeRO stage 1 needs replicas that reduce their gradients in each step, part by part. */
@@ -150,7 +151,7 @@ static bool check_zero(const TrainConfig *config, Problem *problem)
     if (config->dp == 1)
         return problem_set(problem, NULL,
                            "choose NTASKS larger than TP times PP, or leave out ZERO",
-                           "ZERO=1, but there is one replica, and no other to share the "
+                           "ZERO=1, but there is only one replica, and no other to share the "
                            "optimiser's state with");
     if (config->average)
         return problem_set(

@@ -137,8 +137,8 @@ table "$(say 'AdamW, rate 1e-3, eps 1e-4')" --lr 1e-3 --eps 1e-4
 table "$(say 'AdamW, rate 1e-3, eps 1e-8')" --lr 1e-3
 echo
 if [ "$apart" = 0 ]; then
-    tell 'At all %s layouts, losses and weights equal those of one rank, up to rounding.' "$trained"
+    tell 'In all %s layouts, losses and weights equal those of one rank, up to rounding.' "$trained"
 else
-    tell 'At %s of %s layouts, marked ✗, losses or weights differ from those of one rank by more than rounding explains.' "$apart" "$trained"
+    tell 'In %s of %s layouts, marked ✗, losses or weights differ from those of one rank by more than rounding explains.' "$apart" "$trained"
 fi | fold -s -w 80
 [ "$apart" = 0 ]

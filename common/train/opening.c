@@ -153,12 +153,12 @@ static bool take_ring(const Trainer *t, Problem *problem)
         return problem_set(problem, NULL,
                            N_("choose NTASKS larger than TP times PP: the ring sums gradients over "
                               "replicas"),
-                           "ALLREDUCE=ring, but there is one replica");
+                           "ALLREDUCE=ring, but there is only one replica");
     if (!group_is_over_mpi(replicas))
         return problem_set(problem, NULL,
                            N_("leave out ALLREDUCE, or start more ranks than there are GPUs"),
                            "ALLREDUCE=ring: lab 15 sends messages through MPI, but the replicas "
-                           "communicate by NCCL");
+                           "communicate through NCCL");
     group_sum_by(replicas, sum_around_ring);
     return true;
 }

@@ -14,7 +14,7 @@ check_ranks() {
     local ranks=$1 stack=$2 stage=$3
     must_be_ranks "$ranks"
     if [ "$stage" -lt 5 ] && [ "$ranks" -gt 1 ]; then
-        give_up "$(said 'at stage %s (STACK=%s) the feed-forward layers are whole on every rank: NTASKS=%s would not split the model' "$stage" "$stack" "$ranks")" \
+        give_up "$(said 'before lab 5 the feed-forward layers are whole on every rank: NTASKS=%s would not split the model (STACK=%s)' "$ranks" "$stack")" \
             "$(say 'NTASKS=1 TP=1, or go on to lab 5')"
     fi
 }

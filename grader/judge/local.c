@@ -195,10 +195,10 @@ static bool check_shape(Reader *r, const LocalShape *shape)
         Case c = lab_case_with(lab, 0, 0, world, tp, &shape->sizes);
         const char *why = lab->misfit(&c);
         if (!why && (int64_t)c.B * c.S * c.H > 1 << 17)
-            why = _("B times S times H may be up to 131072");
+            why = _("B times S times H can be at most 131072");
         if (why)
-            return refuse(r, _("choose other sizes, or one layout with AT="), _("at tp %d: %s"), tp,
-                          why);
+            return refuse(r, _("choose other sizes, or one layout with AT="), _("with tp = %d: %s"),
+                          tp, why);
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)

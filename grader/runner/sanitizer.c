@@ -58,8 +58,8 @@ static const char
     free_hint[] = N_("free only what malloc() gave, and once; tensors belong to the tape"),
     freed[] = N_(
         "free() is called for a pointer that malloc() did not return, or that was already freed"),
-    life_hint[] =
-        N_("declare it in a scope that covers all its uses; the tape owns what a function returns");
+    life_hint[] = N_("declare the variable in a scope that covers all its uses; the tape "
+                     "owns what a function returns");
 
 /* Reports of the address sanitizer: where bytes are read or written, or what is done. */
 static const Kind kinds[] = {

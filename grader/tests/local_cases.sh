@@ -73,7 +73,7 @@ refused "a size that is too large is refused with the allowed range" "H is a who
 refused "a tensor length that is too large is refused with the allowed range" "N is a whole number from 1 to 100000" 1 'shape 15 N=100001'
 refused "too much work is refused" "B times S times H" 1 'shape 2 B=16 S=64 H=512'
 refused "a size not divisible by tp is refused" "tp must divide OUT" 2 '\nshape 2 OUT=50'
-refused "heads not divisible by tp of a layout on a later line are refused" "at tp 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'
+refused "heads not divisible by tp of a layout on a later line are refused" "with tp = 8: tp must divide A" 1 'shape 7 A=12 H=48\nlayout 7 8'
 refused "a layout that the lab is not graded at is refused" "lab 2 is not graded at '6'" 1 'shape 2 AT=6'
 refused "a world larger than tp is refused before lab 8" "lab 2 has no layout '4x2'" 1 'layout 2 4x2'
 refused "a layout whose world is not divisible by tp is refused" "lab 8 has no layout '6x4'" 1 'layout 8 6x4'

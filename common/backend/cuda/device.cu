@@ -85,8 +85,8 @@ bool backend_ready(Problem *problem)
     device.open = opened == cudaSuccess;
     return device.open ||
            problem_set(problem, NULL,
-                       "is it full, or reserved by another process? nvidia-smi shows this; "
-                       "CUDA_VISIBLE_DEVICES=1 selects another one; BACKEND=cpu uses none",
+                       "is the GPU full, or reserved by another process? nvidia-smi shows this; "
+                       "CUDA_VISIBLE_DEVICES=1 selects another GPU; BACKEND=cpu uses none",
                        "local rank %d cannot open GPU %d: %s", local_rank(), device.number,
                        cudaGetErrorString(opened));
 }

@@ -39,7 +39,8 @@ static double patience(void)
     while (said.test_and_set())
         pause();
     misuse(
-        "did each rank of the group call it, in this order? BALISE_NCCL_TIMEOUT=seconds waits longer",
+        "does each rank of the group make the same calls, in the same order? "
+        "BALISE_NCCL_TIMEOUT=seconds waits longer",
         "rank %d has waited %.0f seconds%s; its last call was %s #%lld of group %s",
         link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }

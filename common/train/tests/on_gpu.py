@@ -40,7 +40,7 @@ def as_on_the_cpu(folder):
             check(far[0] <= allowed[0] and far[1] <= allowed[1], f"tp {tp}, dp {dp} with ZERO=1 on GPUs, {name}, gives the CPU's losses and weights",
                   f"{far} apart, {allowed} allowed")
         ring = run(2, *MODEL, "--tp", 1, "--allreduce", "ring")
-        refused = ring.returncode == 2 and "communicate by NCCL" in ring.stderr
+        refused = ring.returncode == 2 and "communicate through NCCL" in ring.stderr
         check(refused == (name == "over NCCL" and have_a_gpu_each()),
               f"the ring of lab 15 sums over MPI, and is refused over NCCL: {name}", ring.stderr)
         if not refused:

@@ -116,9 +116,9 @@ bool nothing_flowed_back(const Evidence *e)
             e, _("it is zero everywhere: a quotient such as 1 / mesh->dp_degree is 0 when both are "
                  "integers"));
     if (e->trial->result->lab->over_stages)
-        return says(e,
-                    _("it is zero everywhere: no gradient reached this stage, or it did not call "
-                      "stage_run_backward"));
+        return says(
+            e, _("it is zero everywhere: no gradient reached this stage, or the stage did not call "
+                 "stage_run_backward"));
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is already wrong, so look there first"));
@@ -253,7 +253,8 @@ bool scaled(const Evidence *e)
         return says(e, _("it is zero everywhere"));
     e->trial->only_factor = true;
     return says(
-        e, _("every number is %.4g times the expected one: a constant factor is wrong or missing"),
+        e,
+        _("every number is %.4g times its expected value: a constant factor is wrong or missing"),
         factor);
 }
 

@@ -206,7 +206,7 @@ bool metrics_are_wrong(const Evidence *e)
             "count")},
         {0,
          {all.own[0], all.own[1], all.own[2]},
-         N_("%s covers this replica only: all three must be summed over the replicas")},
+         N_("%s covers this replica only: all three numbers must be summed over the replicas")},
         {0,
          {e->right[0] / n, e->right[1] / n, 1},
          N_("%s is divided by the count: the caller does that, once for all batches")},

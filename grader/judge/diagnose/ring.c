@@ -244,12 +244,12 @@ static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double 
     if (send) {
         const char *line = line_of(send->address);
         append(text, size,
-               _(": rank %d spends %.0f of them in blocking sends%s%s, while it receives nothing: "
-                 "start the send, receive, then wait"),
+               _(": rank %d spends %.0f of these rounds in blocking sends%s%s, while it receives "
+                 "nothing: start the send, receive, then wait"),
                sender, most, line[0] ? _(" at ") : "", line);
     } else if (s->waited_in[worst] && ceil(s->waited[worst]) > 1) {
         call_at_line(x, s->waited_in[worst], one, sizeof one);
-        append(text, size, _(": rank %d waits for %.0f of them in the %s"), worst,
+        append(text, size, _(": rank %d waits for %.0f of these rounds in the %s"), worst,
                ceil(s->waited[worst]), one);
     }
 }

@@ -276,7 +276,7 @@ static bool says_instead(Ring *r, int k, Range chunk)
             _("chunk %d of x on rank %d is still what was there before: the finished chunk has not arrived in x"),
             k, e->trial->rank);
     if (was_added(r, k, chunk, 1) || was_added(r, k, chunk, -1))
-        return says(e, _("chunk %d was added to what x held: a gather replaces it"), k);
+        return says(e, _("chunk %d was added to what x held: an all-gather replaces it"), k);
     for (int j = 0; j < r->group.count; j++) {
         Range other;
         before = reals(r->rest[j]) + chunk.begin;

@@ -339,7 +339,7 @@ void compare_traffic(Trial *t, const Entry *want)
              entry_text(want), calls, t->sizes);
     } else if (!(calls <= 2 * usual + 2)) {
         fail(t, COMMUNICATION, EXPLAINED,
-             _("%s: %.0f calls where %.0f would do: send it in one piece (%s)"), entry_text(want),
-             calls, usual, t->sizes);
+             _("%s: %.0f calls where %.0f would do: send each tensor in one piece (%s)"),
+             entry_text(want), calls, usual, t->sizes);
     }
 }

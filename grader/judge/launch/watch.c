@@ -292,7 +292,8 @@ void watch_overdue(const Watch *watch, double seconds, char *diagnosis, size_t s
         if (process_state(watch->pid[r]).state == 'T')
             append(diagnosis, size, _("; a signal has stopped rank %d"), r);
     append(diagnosis, size,
-           _(". A lab takes about a second, and the cases of this one have taken more than %.0f"),
+           _(". A lab takes about a second, and the cases of this one have taken more than %.0f "
+             "seconds"),
            seconds);
 }
 

@@ -312,7 +312,7 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
     if (!append_form(calls, d, text, size))
         append(text, size, "%s",
                d->kind == NEVER_RECEIVED && waits_to_send_to(calls, d->rank[1]) != NOBODY
-                   ? _("it waits for its own send first")
+                   ? _("that rank waits for its own send first")
                    : lesson(d->kind));
     return true;
 }
