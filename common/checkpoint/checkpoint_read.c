@@ -84,7 +84,8 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         return true;
     return problem_set(
         problem, folder, "use another copy of the checkpoint",
-        "the parts of %s of %s have %lld rows together along dimension %d, but its shape is %s",
+        "the parts of %s of %s have %lld rows in all along dimension %d, but the parameter's shape "
+        "is %s",
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 

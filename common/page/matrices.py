@@ -96,7 +96,7 @@ def held_text(part):
     if not part["there"]:
         return _("nothing: the rank did not reach it")
     if not part["fits"]:
-        return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
+        return _("{n} numbers of shape {shape}, which does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
     return _("a partial sum: one term of the sum") if is_partial(part) or part.get("addend") else _("all of it")

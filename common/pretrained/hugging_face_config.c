@@ -65,7 +65,7 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
     const char *text = json_string_value(value);
     if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
         return true;
-    return problem_set(problem, from->path, "use a model without it",
+    return problem_set(problem, from->path, "use a model with the supported value",
                        "the model has %s=%s: the kit supports only %s", key,
                        clean_name(text ? text : "?").text, one);
 }
@@ -147,7 +147,8 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
                      *type = json_object_get(record, "rope_type");
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
         if (record && (!text || strcmp(text, "default")))
-            return problem_set(problem, from->path, "use a model without it",
+            return problem_set(problem, from->path,
+                               "use a model whose rotary positions are not scaled",
                                "the model has %s of type %s: the kit computes rotary "
                                "positions from rope_theta only",
                                keys[i], clean_name(text ? text : "?").text);

@@ -178,9 +178,9 @@ static bool says_times(const Ring *r, const int times[])
         return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),
                     rank_at(r, twice));
     return says(r->e,
-                missing > 1 ? _("the contribution of rank %d is missing in this chunk, and those "
+                missing > 1 ? _("the contribution of rank %d is missing from this chunk, and those "
                                 "of other ranks too")
-                            : _("the contribution of rank %d is missing in this chunk"),
+                            : _("the contribution of rank %d is missing from this chunk"),
                 rank_at(r, first_missing));
 }
 
