@@ -85,7 +85,7 @@ static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tens
                      "gradients of all ranks; all_gather's does not")
             : is_duplicated(tape, x)
                 ? N_("x was put through duplication (f) already: read its result")
-                : N_("put it through duplication (f) first"),
+                : N_("put x through duplication (f) first"),
             "linear: x %s and the weight %s: each rank computes only some outputs, so its "
             "gradient of x is only a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(weight));

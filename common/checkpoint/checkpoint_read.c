@@ -102,7 +102,7 @@ static bool belongs(const SavedModel *saved, int number, const char *hint, Probl
     snprintf(here, sizeof here, "%lld", (long long)saved->index.step);
     if (!step || strcmp(step, here))
         return problem_set(problem, file->path, hint,
-                           "this shard is of step %.32s, its checkpoint of step %s",
+                           "this shard is from step %.32s, but its checkpoint is from step %s",
                            step ? step : "?", here);
     snprintf(here, sizeof here, "%d", number);
     if (writer && strcmp(writer, here))

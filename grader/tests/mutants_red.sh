@@ -16,7 +16,7 @@ answers() {
 }
 is_green() { [ "$status" = 0 ]; }
 is_red() { [ "$status" != 0 ] && grep -q "$1" out; }
-listed() { [ "$(grep -c '^said otherwise: .*expected "word.*the report: "linear: .*put it through duplication' out)" = "$1" ]; }
+listed() { [ "$(grep -c '^said otherwise: .*expected "word.*the report: "linear: .*put x through duplication' out)" = "$1" ]; }
 
 answers mutants '[no_f] fails: input gradient; says: word 1; says: word 2; says: word 3
 -x = duplication(x, mesh);'
