@@ -84,7 +84,7 @@ static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tens
                 ? N_("gather positions with gather_sequence: its backward pass adds the "
                      "gradients of all ranks; all_gather's does not")
             : is_duplicated(tape, x)
-                ? N_("x was put through duplication (f) already: read its result")
+                ? N_("x has already been put through duplication (f): read its result")
                 : N_("put x through duplication (f) first"),
             "linear: x %s and the weight %s: each rank computes only some outputs, so its "
             "gradient of x is only a partial sum",

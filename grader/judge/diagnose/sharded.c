@@ -178,8 +178,8 @@ static bool made_otherwise(const Evidence *e, Members dp)
                     _("these are roots: gradient_norm adds the squares of other ranks, and takes "
                       "the root at the end"));
     if (both_are_made(e, dp, squared, 1))
-        return says(e, _("the squares are squared again: the arguments are sums of squares "
-                         "already"));
+        return says(e, _("the squares are squared again: the arguments are already sums of "
+                         "squares"));
     if (is_number(e->is[0], e->right[1]) && is_number(e->is[1], e->right[0]))
         return says(e, _("the two sums are swapped"));
     for (int i = 0; i < 2; i++)
