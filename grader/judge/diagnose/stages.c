@@ -280,7 +280,8 @@ bool received_is_wrong(const Evidence *e)
     return says(
         e,
         _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
-          "to the next stage what stage_run returned, and run what stage_receive returned, unchanged"),
+          "to the next stage what stage_run returned, and run what stage_receive returned, "
+          "unchanged"),
         stage, stage - 1);
 }
 
