@@ -160,7 +160,7 @@ def elements_text(one):
     if added:
         past = len(added["first"][0]["terms"]) > len(added["addend"])
         caption = _("The first wrong elements. The case also uses x past the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
-        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("sum, as expected")]
+        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("expected sum")]
         return table(caption, head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)

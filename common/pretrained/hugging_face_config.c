@@ -28,7 +28,7 @@ static const json_t *value_of(const HuggingFaceConfig *from, const char *key)
 static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return problem_set(problem, from->path,
-                       "use another copy of the model: config.json belongs to its weights",
+                       "use another copy of the model: config.json must match its weights",
                        "config.json has no %s, or an invalid value for it", key);
 }
 
@@ -85,7 +85,7 @@ static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig 
     if (c->heads > 0 && c->hidden % c->heads == 0)
         return true;
     problem_set(problem, from->path,
-                "use another copy of the model: config.json belongs to its weights",
+                "use another copy of the model: config.json must match its weights",
                 "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
     return false;
 }

@@ -253,11 +253,11 @@ static bool says_own_is_changed(const Ring *r, Range chunk)
                                       chunk.end - chunk.begin, 0))
             return says(
                 e,
-                _("the gather has changed chunk %d of rank %d, its own, which was right: it "
+                _("the all-gather has changed chunk %d of rank %d, its own, which was right: it "
                   "is now what rank %d held there before the call. The first chunk that a "
                   "rank sends is its own"),
                 r->place, e->trial->rank, rank_at(r, j));
-    return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"),
+    return says(e, _("the all-gather has changed chunk %d of rank %d, its own, which was right"),
                 r->place, e->trial->rank);
 }
 

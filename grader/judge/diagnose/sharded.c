@@ -199,7 +199,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
     const Members own = {e->trial->rank, 1, 1}, tp = tp_group(e->c, e->trial->rank),
                   all = {0, 1, e->c->world};
     if (all_have_largest(e, dp))
-        return says(e, _("these are the largest squares that a replica has, not the sum of all"));
+        return says(e,
+                    _("these are the largest sums of squares that a replica has, not the sums over "
+                      "all replicas"));
     if (one_is_summed_twice(e, own, dp))
         return true;
     const int replica = dp.count > 1 ? replica_of_all(e, dp) : -1;
