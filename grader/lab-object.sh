@@ -121,7 +121,7 @@ check_names() {
     strange=${strange:0:200} shared=${shared:0:200}
     [ -z "$strange" ] || refuse "$(said 'lab %s uses the name %s (%s), which C does not allow' "$lab" "$strange" "$(where "$strange")")" \
         "$(say "call a function by its name in the header, without a version (@) or an assembler name")"
-    [ -z "$shared" ] || refuse "$(said 'lab %s defines %s so that it could replace a name of the grader or of a library (%s)' "$lab" "$shared" "$(where "$shared")")" \
+    [ -z "$shared" ] || refuse "$(said 'lab %s defines %s, which could replace a name of the grader or of a library (%s)' "$lab" "$shared" "$(where "$shared")")" \
         "$(say 'declare it static')"
 }
 

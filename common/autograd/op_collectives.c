@@ -89,7 +89,7 @@ static int64_t *begins_of_parts(const char *function, int64_t count, int n, Part
         const Range r = cut(count, k, n);
         if (r.begin != end || r.end < r.begin || r.end > count || (k == n - 1 && r.end != count)) {
             free(begins);
-            misuse("parts follow each other, the first begins at 0 and the last ends at count",
+            misuse("parts follow each other; the first begins at 0, and the last ends at count",
                    "%s: part %lld (of %d) of %lld numbers runs from %lld to %lld, but the parts "
                    "before it end at %lld",
                    function, (long long)k, n, (long long)count, (long long)r.begin,

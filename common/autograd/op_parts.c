@@ -72,12 +72,10 @@ Tensor *part(Tensor *x, int dim, int k, int n)
     dim = shape_dim("part", x->shape, dim);
     must_divide("part", x, dim, n);
     if (k < 0 || k >= n)
-        misuse(
-            k >= n
-                ? N_("parts are numbered from 0: mesh->tp_rank is this rank's place among the ranks "
-                     "that split x; its rank in the world may be larger")
-                : N_("parts are numbered from 0"),
-            "part: there is no part %d of %d", k, n);
+        misuse(k >= n ? N_("parts are numbered from 0: mesh->tp_rank is the number of this rank's "
+                           "part; its rank in the world may be larger")
+                      : N_("parts are numbered from 0"),
+               "part: there is no part %d of %d", k, n);
     return taken("part", x, dim, k, n, shape_with(x->shape, dim, x->shape.size[dim] / n),
                  place_part(tape, x, dim));
 }

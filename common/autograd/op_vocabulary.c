@@ -124,7 +124,7 @@ Tensor *own_ids(Tensor *ids, const Tensor *logits)
     if (columns) {
         if (!logits->undivided)
             misuse("pass what linear(x, table) returned, with a table split by rows",
-                   "own_ids: the columns of %s in the vocabulary are not known",
+                   "own_ids: it is not known which columns of the vocabulary %s holds",
                    TENSOR_TEXT(logits));
         all.end = logits->undivided;
         held = chunk(all.end, tape->mesh->tp_rank, tape->mesh->tp_degree);

@@ -84,8 +84,8 @@ static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tens
                 ? N_("gather positions with gather_sequence: its backward pass adds the "
                      "gradients of all ranks; all_gather's does not")
             : is_duplicated(tape, x)
-                ? N_("x was put through duplication (f) already: read its result")
-                : N_("put it through duplication (f) first"),
+                ? N_("x has already been put through duplication (f): read its result")
+                : N_("put x through duplication (f) first"),
             "linear: x %s and the weight %s: each rank computes only some outputs, so its "
             "gradient of x is only a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(weight));
@@ -324,8 +324,8 @@ Placement place_scatter(const Tape *tape, const Tensor *x, int dim)
     if (is(x, COPIED))
         misplaced_with(
             HARMS_GRADIENTS,
-            "scatter takes x as it is, without duplication (f): its gradient is gathered, and "
-            "f would sum it once more",
+            "scatter takes x as it is, without duplication (f): its backward pass gathers the "
+            "whole gradient on each rank, and f would sum these copies",
             "scatter: x %s is not whole", TENSOR_TEXT(x));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))
         misplaced(is(x, SHARD) ? N_("it is split already") : N_("sum it first: all_reduce (g)"),
@@ -353,7 +353,7 @@ Placement place_slice(const Tape *tape, const Tensor *x, int dim)
     if (!is(x, SHARD))
         return x->placement;
     if (x->placement.dim == dim) {
-        misplaced("split each of them: a weight [3,out,in] with shard(1)",
+        misplaced("split each of the three matrices: a weight [3,out,in] with shard(1)",
                   "take along dimension %d: x %s: other ranks hold the rest", dim, TENSOR_TEXT(x));
         return of(UNKNOWN);
     }

@@ -32,7 +32,7 @@ void memory_holds_rounded(int64_t bytes);
  *  of it free"
  *  @param bytes the size of the request
  *  @param category its category
- *  @param which what the memory was for ("[8,16,24]", "kernels to work in"), or ""
+ *  @param which what the memory was for ("[8,16,24]", "workspace for kernels"), or ""
  *  @param more another setting that would help, after a comma, or "" */
 _Noreturn void memory_refuse(const char *place, int64_t bytes, Category category, const char *which,
                              const char *more);

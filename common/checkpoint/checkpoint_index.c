@@ -268,7 +268,7 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
         N_("resume with the settings of the checkpoint, or name another RESUME folder");
     if (strcmp(saved->architecture, run->architecture))
         return problem_set(problem, folder, hint,
-                           "the checkpoint is of a %s, but this run trains a %s",
+                           "the checkpoint is of a %s model, but this run trains a %s model",
                            saved->architecture, run->architecture);
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";

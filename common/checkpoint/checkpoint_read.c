@@ -84,7 +84,8 @@ static bool check_parts(const SavedModel *saved, int state, const SavedParameter
         return true;
     return problem_set(
         problem, folder, "use another copy of the checkpoint",
-        "the parts of %s of %s have %lld rows together along dimension %d, but its shape is %s",
+        "the parts of %s of %s have %lld rows in all along dimension %d, but the parameter's shape "
+        "is %s",
         saved_state[state], p->name, (long long)sum, p->placement.dim, SHAPE_TEXT(p->shape));
 }
 
@@ -101,7 +102,7 @@ static bool belongs(const SavedModel *saved, int number, const char *hint, Probl
     snprintf(here, sizeof here, "%lld", (long long)saved->index.step);
     if (!step || strcmp(step, here))
         return problem_set(problem, file->path, hint,
-                           "this shard is of step %.32s, its checkpoint of step %s",
+                           "this shard is from step %.32s, but its checkpoint is from step %s",
                            step ? step : "?", here);
     snprintf(here, sizeof here, "%d", number);
     if (writer && strcmp(writer, here))

@@ -43,7 +43,9 @@ static bool open_indexed(SafetensorsFolder *all, const char *folder, const char 
     {
         const char *in = json_string_value(entry);
         if (!in || !*in || strchr(in, '/') || strcmp(in, clean_name(in).text) != 0)
-            return wrong_index(path, problem, _("weight_map gives each tensor a file's name"));
+            return wrong_index(
+                path, problem,
+                _("weight_map must give each tensor the name of a file in this folder"));
         const Safetensors *file = opened(all, path_in(folder, in).text, problem);
         if (!file)
             return false;

@@ -96,7 +96,7 @@ def held_text(part):
     if not part["there"]:
         return _("nothing: the rank did not reach it")
     if not part["fits"]:
-        return _("{n} numbers, of a shape {shape} that does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
+        return _("{n} numbers of shape {shape}, which does not fit").format(n=part["count"], shape="×".join(map(str, part["shape"])) or "1")
     if part["placement"] == "shard":
         return dimension_words(part)[1 if part["end"] > part["begin"] else 2].format(dim=part["dim"], begin=part["begin"], last=part["end"] - 1)
     return _("a partial sum: one term of the sum") if is_partial(part) or part.get("addend") else _("all of it")
@@ -161,7 +161,7 @@ def elements_text(one):
     if added:
         past = len(added["first"][0]["terms"]) > len(added["addend"])
         caption = _("The first wrong elements. The case also uses x past the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
-        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("sum, as expected")]
+        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("expected sum")]
         return table(caption, head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)

@@ -71,7 +71,7 @@ static bool info(const char *folder, Problem *problem)
              " heads, vocabulary %" PRId64 "%s\n"),
            fit[FIT_LAYERS], fit[FIT_HIDDEN], fit[FIT_HEADS], fit[FIT_VOCABULARY],
            fit[FIT_POSITIONS] ? _(", learned positions") : "");
-    printf(_("optimizer   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
+    printf(_("optimiser   %s, %" PRId64 " steps\n"), index->optimizer, index->optimizer_steps);
     printf(ngettext("layout      tensor parallel %d, pipeline parallel %d: %d file\n\n",
                     "layout      tensor parallel %d, pipeline parallel %d: %d files\n\n",
                     (unsigned long)files),

@@ -191,7 +191,7 @@ static bool check_tensors(const Pretrained *from, Problem *problem)
                 note(&mismatch.left_over, N_("left over"), files->file[i]->tensors[k].name, "");
     return mismatch.missing.count + mismatch.misshapen.count + mismatch.left_over.count == 0 ||
            problem_set(problem, from->path,
-                       "use another copy of the model: config.json belongs to its weights",
+                       "use another copy of the model: config.json must match its weights",
                        "the tensors do not match config.json: %d missing, %d of a different shape, "
                        "%d left over%s%s%s",
                        mismatch.missing.count, mismatch.misshapen.count, mismatch.left_over.count,

@@ -28,7 +28,7 @@ static const json_t *value_of(const HuggingFaceConfig *from, const char *key)
 static bool wrong_value(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
     return problem_set(problem, from->path,
-                       "use another copy of the model: config.json belongs to its weights",
+                       "use another copy of the model: config.json must match its weights",
                        "config.json has no %s, or an invalid value for it", key);
 }
 
@@ -65,7 +65,7 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
     const char *text = json_string_value(value);
     if (!value || (text && (!strcmp(text, one) || !strcmp(text, same))))
         return true;
-    return problem_set(problem, from->path, "use a model without it",
+    return problem_set(problem, from->path, "use a model with the supported value",
                        "the model has %s=%s: the kit supports only %s", key,
                        clean_name(text ? text : "?").text, one);
 }
@@ -85,7 +85,7 @@ static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig 
     if (c->heads > 0 && c->hidden % c->heads == 0)
         return true;
     problem_set(problem, from->path,
-                "use another copy of the model: config.json belongs to its weights",
+                "use another copy of the model: config.json must match its weights",
                 "%d heads do not divide a hidden size of %d", c->heads, c->hidden);
     return false;
 }
@@ -147,7 +147,8 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
                      *type = json_object_get(record, "rope_type");
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
         if (record && (!text || strcmp(text, "default")))
-            return problem_set(problem, from->path, "use a model without it",
+            return problem_set(problem, from->path,
+                               "use a model whose rotary positions are not scaled",
                                "the model has %s of type %s: the kit computes rotary "
                                "positions from rope_theta only",
                                keys[i], clean_name(text ? text : "?").text);

@@ -149,7 +149,7 @@ check_names() {
     # shellcheck disable=SC2086 # names are words
     read -r wrong < <(unknown_settings $SET) || return
     meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
-    hint=$(say 'make help lists them; they are in capitals')
+    hint=$(say 'make help lists the settings; they are in capitals')
     [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
     stop_make "$(said 'there is no setting %s' "$wrong")" "$hint"
 }

@@ -76,7 +76,7 @@ judge_stages() {
         row good "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once, unbuffered')"
     else
         row bad "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once does not arrive')"
-        hint "$(say 'labs 13 to 15 send both ways at once; check the row of /dev/shm')"
+        hint "$(say 'labs 13 to 15 send both ways at once; check the /dev/shm row')"
         problems+=(MPI)
     fi
 }

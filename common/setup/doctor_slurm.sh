@@ -14,7 +14,7 @@ check_slurm() {
     version=${version:-$(packaged_version slurm-client)}
     if ! partitions=$(timeout 20 sinfo --noheader --format %R 2>/dev/null) || [[ -z $partitions ]]; then
         row note Slurm "$version" "$(say 'its controller does not answer')"
-        hint "$(say 'sinfo shows its error; only make sbatch and ON=slurm need Slurm')"
+        hint "$(say 'sinfo shows the error; only make sbatch and ON=slurm need Slurm')"
         return
     fi
     row good Slurm "$version" "$(sort -u <<<"$partitions" | paste -sd ' ' | cut -c 1-38)"

@@ -27,7 +27,7 @@ choose_start() {
     case $JOB_START in
     srun | mpirun) ;;
     '') if srun --mpi=list 2>&1 | grep -qw pmix; then JOB_START=srun; else JOB_START=mpirun; fi ;;
-    *) give_up "$(said "START cannot be '%s'" "$JOB_START")" "$(say 'srun or mpirun; without it, srun where Slurm knows pmix')" ;;
+    *) give_up "$(said "START cannot be '%s'" "$JOB_START")" "$(say 'srun or mpirun; without START, srun where Slurm knows pmix')" ;;
     esac
 }
 

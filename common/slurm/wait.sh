@@ -30,7 +30,7 @@ ask_slurm() {
         line=$answer
     elif [[ $answer == *'Invalid job id'* ]]; then
         leave_status
-        give_up "$(said 'Slurm does not know job %s (any more)' "$job")" "$(said 'squeue --me lists yours; its output would be in %s' "$FOLDER")"
+        give_up "$(said 'Slurm does not know job %s (any more)' "$job")" "$(said 'squeue --me lists your jobs; the output of this one would be in %s' "$FOLDER")"
     else
         show_status "$(said 'job %s  Slurm does not answer; trying again' "$job")"
     fi

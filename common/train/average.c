@@ -44,7 +44,7 @@ double trainer_average(Trainer *t, int64_t step, bool last)
         t->apart = false;
         t->rows_apart = 0;
     } else if (last)
-        misuse(N_("make grade LAB=16 checks it"),
+        misuse(N_("make grade LAB=16 checks average_is_due"),
                "average_is_due says that no average is due after step %lld, but `last` is set: the "
                "replicas do not have the same weights",
                (long long)step);

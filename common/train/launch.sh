@@ -108,10 +108,10 @@ wait "$output" || true
 if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
     name=$(kill -l "$signal")
     case $name in
-    XFSZ) hint=$(say 'ulimit -f limits the size of a file: raise it, or write shorter ones (TRACE, METRICS, SAVE)') ;;
+    XFSZ) hint=$(say 'ulimit -f limits the size of a file: raise the limit, or write shorter files (TRACE, METRICS, SAVE)') ;;
     *) hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less') ;;
     esac
-    [[ ! $name =~ ^(KILL|XCPU)$ || $(ulimit -t) = unlimited ]] || hint=$(said 'ulimit -t limits a rank to %s seconds of CPU time: raise it' "$(ulimit -t)")
+    [[ ! $name =~ ^(KILL|XCPU)$ || $(ulimit -t) = unlimited ]] || hint=$(said 'ulimit -t limits a rank to %s s of CPU time: raise the limit' "$(ulimit -t)")
     complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost

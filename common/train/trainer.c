@@ -226,8 +226,8 @@ static bool grid_is_as_asked(const Trainer *t, Problem *problem)
     const Mesh *mesh = &t->mesh;
     return (mesh->tp_degree == t->config->tp && mesh->pp_degree == t->config->pp) ||
            problem_set(problem, NULL,
-                       N_("mesh_init_3d of lab 14, or before it mesh_init_tp of lab 8, sets "
-                          "them: make grade checks it"),
+                       N_("mesh_init_3d (lab 14), or before lab 14 mesh_init_tp (lab 8), sets "
+                          "these degrees: make grade checks them"),
                        "the grid has tp_degree %d and pp_degree %d, but TP=%d and PP=%d",
                        mesh->tp_degree, mesh->pp_degree, t->config->tp, t->config->pp);
 }

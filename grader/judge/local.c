@@ -108,7 +108,7 @@ static bool add_layout(Reader *r, const char *word)
         return refuse(r, layout_hint, _("lab %d has no layout '%.60s'"), r->lab->number, word);
     if (has_layout(r->lab, world, tp))
         return refuse(r, _("choose other layouts; grader/labs/labNN.c has those of the kit"),
-                      _("lab %d is graded at %s already"), r->lab->number, word);
+                      _("lab %d is already graded at %s"), r->lab->number, word);
     snprintf(layouts, sizeof layouts, "%s %s", r->lab->layouts, word);
     lab_set_layouts(r->lab->number, layouts);
     return true;

@@ -199,7 +199,7 @@ static int cases_15(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 
 static const char *misfit_15(const Case *c)
 {
-    return c->N < 1 ? _("x needs a number") : NULL;
+    return c->N < 1 ? _("N must be at least 1") : NULL;
 }
 
 static double bytes_of_ring(int rank, const Entry *entry, const double *numbers)

@@ -14,7 +14,7 @@ if not lab.is_done() and not os.environ.get("ASK"):
     so_far = _("it has {points} of {of} points").format(points=found["points"], of=found["of"]) if found else _("it has not been graded yet")
     give_up(_("lab {lab} has to be graded again: {why}").format(lab=lab.number, why=found["old"]) if found and found["old"] else
             _("lab {lab} does not have full marks: {so_far}").format(lab=lab.number, so_far=so_far),
-            _("make grade LAB={lab} first (make hint helps); ASK=1 shows it anyway").format(lab=lab.number))
+            _("make grade LAB={lab} first (make hint helps); ASK=1 shows the reference anyway").format(lab=lab.number))
 
 mine, reference = ((text_of(file) or "").splitlines() for file in (lab.file, lab.solution))
 changes = list(difflib.unified_diff(mine, reference, lab.file, lab.solution, n=2, lineterm=""))

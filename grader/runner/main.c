@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     language_begin();
     if (argc != 2) {
         Problem problem;
-        problem_set(&problem, NULL, "make grade LAB=1", "the runner is started by build/grade");
+        problem_set(&problem, NULL, "make grade LAB=1", "build/grade starts the runner");
         problem_print(stderr, &problem);
         return 2;
     }

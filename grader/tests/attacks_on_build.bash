@@ -133,11 +133,11 @@ int x = ;'
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
     check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
     attack '' 'int protocol_stamp __attribute__((common));'
-    check "a common variable cannot become one of the grader's" fails_saying "lab 1 defines protocol_stamp so that it could replace a name"
+    check "a common variable cannot become one of the grader's" fails_saying "lab 1 defines protocol_stamp, which could replace a name"
     attack '' '__asm__(".comm stdout,8");'
-    check "a common variable cannot become one of a library's" fails_saying "lab 1 defines stdout so that it could replace a name"
+    check "a common variable cannot become one of a library's" fails_saying "lab 1 defines stdout, which could replace a name"
     attack '' '__asm__(".globl prctl\n.type prctl, %gnu_unique_object\nprctl: .long 0");'
-    check "a unique function cannot replace one that installs the filter" fails_saying "lab 1 defines prctl so that it could replace a name"
+    check "a unique function cannot replace one that installs the filter" fails_saying "lab 1 defines prctl, which could replace a name"
     attack 'call(8);' 'extern void *call(size_t); __asm__(".symver call, malloc@GLIBC_2.2.5");'
     check "a version of malloc, which the guard would not see, is refused with the line" fails_saying "lab 1 uses the name malloc@GLIBC_2.2.5 ($tree/student/collectives.c:"
     for name in exit@GLIBC_2.2.5 'sin x' 'malloc [a] '; do

@@ -78,7 +78,7 @@ refused "a layout that the lab is not graded at is refused" "lab 2 is not graded
 refused "a world larger than tp is refused before lab 8" "lab 2 has no layout '4x2'" 1 'layout 2 4x2'
 refused "a layout whose world is not divisible by tp is refused" "lab 8 has no layout '6x4'" 1 'layout 8 6x4'
 refused "too many ranks are refused" "lab 8 has no layout '16x2'" 1 'layout 8 16x2'
-refused "a layout twice is refused" "lab 8 is graded at 4x2 already" 1 'layout 8 4x2'
+refused "a layout twice is refused" "lab 8 is already graded at 4x2" 1 'layout 8 4x2'
 refused "a check that the lab lacks is refused" "lab 2 has no check 'rows=3'" 1 'points 2 rows=3'
 refused "zero points are refused" "'0' is not a number of points" 1 'points 2 forward=0'
 refused "half a point is refused" "'1.5' is not a number of points" 1 'points 2 forward=1.5'

@@ -16,7 +16,7 @@ answers() {
 }
 is_green() { [ "$status" = 0 ]; }
 is_red() { [ "$status" != 0 ] && grep -q "$1" out; }
-listed() { [ "$(grep -c '^said otherwise: .*expected "word.*the report: "linear: .*put it through duplication' out)" = "$1" ]; }
+listed() { [ "$(grep -c '^said otherwise: .*expected "word.*the report: "linear: .*put x through duplication' out)" = "$1" ]; }
 
 answers mutants '[no_f] fails: input gradient; says: word 1; says: word 2; says: word 3
 -x = duplication(x, mesh);'
@@ -32,10 +32,10 @@ answers mutants '[two_names] fails: input gradient
 -linear(x, layer->up)
 +linear(whole, layer->up)'
 check "a wrong answer that is not caught is red" is_red '^survivor: lab 6 mutant two_names: .*input gradient does not fail'
-answers mutants '[no_f] fails: input gradient; says: put it through
+answers mutants '[no_f] fails: input gradient; says: put x through
 -x = duplication(x, mesh);
 +x = duplicate(x, mesh);'
-check "a wrong answer that does not build is red, if other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put it through'
+check "a wrong answer that does not build is red, if other words were expected" is_red '^survivor: lab 6 mutant no_f: does not say: put x through'
 answers accepts '[no_f] expects: full
 -x = duplication(x, mesh);'
 check "a right answer that is rejected is red" is_red '^survivor: lab 6 accept no_f'

@@ -45,7 +45,7 @@ copy_solution 12
 sed -i 's/[.]pp_degree = pp/.pp_degree = 1/' "$(lab_file 14)"
 wrong_degree() {
     ! make --silent train STACK=mine UPTO=14 NTASKS=2 PP=2 STEPS=1 > out 2>&1 && [ "$(grep -c '^error: ' out)" = 1 ] &&
-        says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d of lab 14"
+        says "the grid has tp_degree 1 and pp_degree 1, but TP=1 and PP=2" && says "HINT: mesh_init_3d (lab 14)"
 }
 check "a grid whose degrees differ from the run's ends the training with one error" wrong_degree
 

@@ -181,7 +181,7 @@ void *device_room(DeviceRoom *room, int64_t bytes)
     room->memory = backend_memory(bytes, DEVICE_MEMORY);
     if (!room->memory)
         memory_refuse(backend_memory_place(DEVICE_MEMORY), bytes, ACTIVATIONS,
-                      _("kernels to work in"), "");
+                      _("workspace for kernels"), "");
     room->bytes = bytes;
     return room->memory;
 }

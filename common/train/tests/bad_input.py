@@ -190,7 +190,7 @@ if not BUILD.endswith("/sanitized"):  # AddressSanitizer needs terabytes of addr
           "ulimit -v below what a model needs ends with one error, and mpirun adds nothing", done.stderr)
 done = subprocess.run(["bash", "-c", 'ulimit -t 1 && exec "$@"', "bash",
                        *command(1, "--layers", 4, "--hidden-dim", 256, "--heads", 4, "--batch-size", 32, "--test", "")], cwd=ROOT, capture_output=True, text=True, check=False)
-check("was killed by signal" in done.stderr and "HINT: ulimit -t limits a rank to 1 seconds of CPU time" in done.stderr, "a run that ulimit -t kills says so", done.stderr)
+check("was killed by signal" in done.stderr and "HINT: ulimit -t limits a rank to 1 s of CPU time" in done.stderr, "a run that ulimit -t kills says so", done.stderr)
 unsplit = subprocess.run(command(2, "--pp", 2, stage=11), cwd=ROOT, capture_output=True, text=True)
 check(unsplit.returncode == 2 and "before lab 12" in unsplit.stderr and unsplit.stderr.count("HINT:") == 1,
       "before lab 12, more than one stage is refused", unsplit.stderr)

@@ -53,8 +53,8 @@ static bool only_first_divided(const Evidence *e)
         if (!(fabs(divisor - found) < 1e-3 * found))
             return false;
     }
-    return says(e, _("the first bucket is divided once for each bucket, and the others are not: "
-                     "divide buckets[i] in the loop over i"));
+    return says(e, _("the first bucket is divided once for each bucket, and the others are not "
+                     "divided: divide buckets[i] in the loop over i"));
 }
 
 /* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
@@ -339,7 +339,7 @@ bool shares_do_not_add_up(const Evidence *e)
     return !is_one && fabs(sum) > 1e-6 &&
            close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
            says(e,
-                _("the shares of the replicas add up to %.4g, not to 1: each must be its replica's "
-                  "rows since the last average, divided by those of all replicas"),
+                _("the shares of the replicas add up to %.4g, not to 1: each must be the number "
+                  "of its replica's rows since the last average, divided by that of all replicas"),
                 sum);
 }

@@ -86,7 +86,7 @@ static const char *writes_outside(const Trial *t, const Deal *deal, int rank, Wh
     if (first < 0)
         snprintf(text, sizeof text,
                  _("sampler_set_epoch writes before the beginning of `%s`: %s[%.0f], but the first "
-                   "is %s[0]"),
+                   "element is %s[0]"),
                  room, room, first, room);
     else
         snprintf(text, sizeof text,

@@ -95,7 +95,7 @@ bool after_wrong_forward(const Evidence *e)
             want->label.step <= l.step && layer_of(&want->label) == layer_of(&l) &&
             !is_right_on_rank(e->trial, want))
             return says(e,
-                        _("the forward pass is wrong in this case already, so look there first"));
+                        _("the forward pass is already wrong in this case, so look there first"));
     return false;
 }
 

@@ -305,7 +305,7 @@ void ending_text(const Trial *t, char *text, size_t size)
     text[0] = '\0';
     if (gathers_logits(t))
         append(text, size, "%s\n",
-               _("the logits are gathered: no rank needs those of the others. Of each row, the "
+               _("the logits are gathered: no rank needs those of the others. For each row, the "
                  "maximum, the sum of exp and the logit of the target suffice"));
     if (t->c->micros && metrics_come_first(t->result))
         append(text, size, "%s\n",

@@ -68,7 +68,7 @@ bool not_a_number(const Evidence *e)
                                : _("the result contains NaN: 0 was divided by 0, or a logarithm or "
                                    "a root taken of a negative number, or a part of it "
                                    "was never computed, or was read before it was computed or "
-                                   "after its memory was freed (SAN=1 finds that line)"));
+                                   "after its memory was freed (SAN=1 finds the line)"));
     return false;
 }
 

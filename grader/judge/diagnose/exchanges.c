@@ -65,7 +65,7 @@ void append_left_out(const Trial *t, char *text, size_t size)
         calls_there(calls, d.rank[1 - behind], d.call[behind]))
         return;
     call_text(calls, d.call[behind], NULL, one, sizeof one);
-    append(text, size, _("rank %d left out the %s, which rank %d makes (%s)\n"), d.rank[1 - behind],
+    append(text, size, _("rank %d left out the %s, which rank %d calls (%s)\n"), d.rank[1 - behind],
            one, d.rank[behind], label_text(&d.call[behind]->where, words));
 }
 

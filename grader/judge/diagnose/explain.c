@@ -134,7 +134,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
     else if (as_other)
         says = _("it has the shape of the other layer's result: keep a layer's weights in its own "
                  "struct, not in a static variable");
-    snprintf(text, size, "%s", says ? says : _("the shape is not the one asked for"));
+    snprintf(text, size, "%s", says ? says : _("the shape is not the expected one"));
     return says != NULL;
 }
 

@@ -317,8 +317,8 @@ bool row_of_other_ids(const Evidence *e)
     return says(
         e,
         _("row %lld also gets the gradients of all ids that other ranks hold: forward sets "
-          "what it returns for them to zero, but the tape does not know this. ids_between() "
-          "makes them NO_ID, which has no gradient"),
+          "its results for these ids to zero, but the tape does not know this. ids_between() "
+          "turns these ids into NO_ID, which has no gradient"),
         (long long)e->got->begin + at / columns);
 }
 

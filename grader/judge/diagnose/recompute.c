@@ -80,13 +80,14 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
             first = i;
         }
     if (differ > 0)
-        fail(t, (Check)want->check, EXPLAINED,
-             _("numbers that differ in their last bits from those without recomputation: %lld of "
-               "%lld. The second run must repeat the first exactly, with the same x, and its "
-               "gradients must stay as they are\n%s on rank %d (%s): element %lld is %.9g, and "
-               "%.9g without recomputation"),
-             (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
-             (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
+        fail(
+            t, (Check)want->check, EXPLAINED,
+            _("numbers that differ in their last bits from those without recomputation: %lld of "
+              "%lld. The second run must repeat the first exactly, with the same x, and nothing "
+              "may change the gradients of that run\n%s on rank %d (%s): element %lld is %.9g, and "
+              "%.9g without recomputation"),
+            (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
+            (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
 }
 
 /* ---- what wrong gradients show --------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ static void write_rank(const Case *c, int rank, char text[100])
     snprintf(text, 100,
              place == rank                     ? _("rank %d")
              : of_replicas                     ? _("rank %d, mesh->dp_rank %d")
-             : lab_of(c->lab)->sizes == SIZE_N ? _("rank %d, in its group rank %d")
+             : lab_of(c->lab)->sizes == SIZE_N ? _("rank %d, rank %d in its group")
                                                : _("rank %d"),
              rank, place);
 }

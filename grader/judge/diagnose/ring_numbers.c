@@ -178,9 +178,9 @@ static bool says_times(const Ring *r, const int times[])
         return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),
                     rank_at(r, twice));
     return says(r->e,
-                missing > 1 ? _("the contribution of rank %d is missing in this chunk, and those "
+                missing > 1 ? _("the contribution of rank %d is missing from this chunk, and those "
                                 "of other ranks too")
-                            : _("the contribution of rank %d is missing in this chunk"),
+                            : _("the contribution of rank %d is missing from this chunk"),
                 rank_at(r, first_missing));
 }
 
@@ -253,11 +253,11 @@ static bool says_own_is_changed(const Ring *r, Range chunk)
                                       chunk.end - chunk.begin, 0))
             return says(
                 e,
-                _("the gather has changed chunk %d of rank %d, its own, which was right: it "
+                _("the all-gather has changed chunk %d of rank %d, its own, which was right: it "
                   "is now what rank %d held there before the call. The first chunk that a "
                   "rank sends is its own"),
                 r->place, e->trial->rank, rank_at(r, j));
-    return says(e, _("the gather has changed chunk %d of rank %d, its own, which was right"),
+    return says(e, _("the all-gather has changed chunk %d of rank %d, its own, which was right"),
                 r->place, e->trial->rank);
 }
 

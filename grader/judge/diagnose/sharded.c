@@ -178,8 +178,8 @@ static bool made_otherwise(const Evidence *e, Members dp)
                     _("these are roots: gradient_norm adds the squares of other ranks, and takes "
                       "the root at the end"));
     if (both_are_made(e, dp, squared, 1))
-        return says(e, _("the squares are squared again: the arguments are sums of squares "
-                         "already"));
+        return says(e, _("the squares are squared again: the arguments are already sums of "
+                         "squares"));
     if (is_number(e->is[0], e->right[1]) && is_number(e->is[1], e->right[0]))
         return says(e, _("the two sums are swapped"));
     for (int i = 0; i < 2; i++)
@@ -199,7 +199,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
     const Members own = {e->trial->rank, 1, 1}, tp = tp_group(e->c, e->trial->rank),
                   all = {0, 1, e->c->world};
     if (all_have_largest(e, dp))
-        return says(e, _("these are the largest squares that a replica has, not the sum of all"));
+        return says(e,
+                    _("these are the largest sums of squares that a replica has, not the sums over "
+                      "all replicas"));
     if (one_is_summed_twice(e, own, dp))
         return true;
     const int replica = dp.count > 1 ? replica_of_all(e, dp) : -1;
@@ -222,8 +224,9 @@ static bool summed_otherwise(const Evidence *e, Members dp)
         return says(e, _("the squares are summed over the world: sum over the replicas, mesh->dp; "
                          "gradient_norm sums over mesh->tp"));
     if (both_are(e, tp, 1))
-        return says(e, _("the squares are summed over mesh->tp, which gradient_norm does: sum over "
-                         "the replicas, mesh->dp, which have the other parts"));
+        return says(e,
+                    _("the squares are summed over mesh->tp, but gradient_norm does that: sum over "
+                      "the replicas, mesh->dp, which have the other parts"));
     if (both_are(e, dp, 1.0 / dp.count))
         return says(e, _("the squares are divided by the number of replicas: each replica has the "
                          "squares of another part, so their sum covers the whole gradient"));

@@ -223,7 +223,7 @@ static bool says_stale(const Evidence *e, const double *before)
         return true;
     if (e->wrong == e->count && own && own->begin == own->end)
         return says(e, _("this replica's part is empty, and it has not received the new weights of "
-                         "the others: it must take part in the gather, too"));
+                         "the others: it must take part in the all-gather, too"));
     if (e->wrong == e->count)
         return says(
             e,

@@ -227,7 +227,7 @@ static void note_raw_looks(Trial *t, const Entry *want)
         const char *line = line_of(got->address);
         if (line[0])
             snprintf(r->note, sizeof r->note,
-                     _("loops over tensor_data(), such as at %s, are not counted"), line);
+                     _("loops over tensor_data(), such as the one at %s, are not counted"), line);
         else
             snprintf(r->note, sizeof r->note, "%s", _("loops over tensor_data() are not counted"));
     }

@@ -279,8 +279,9 @@ bool received_is_wrong(const Evidence *e)
                     stage, block, e->want->label.index);
     return says(
         e,
-        _("stage %d runs on other numbers than stage %d has computed: forward_step must send to the "
-          "next stage what stage_run returned, and run what stage_receive returned, unchanged"),
+        _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
+          "to the next stage what stage_run returned, and run what stage_receive returned, "
+          "unchanged"),
         stage, stage - 1);
 }
 

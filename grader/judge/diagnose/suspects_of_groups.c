@@ -40,7 +40,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [ONE_REPLICA] = {IN_AVERAGES,
                      N_("it covers one replica's data only: the other replicas are missing")},
     [WEIGHTS_OWN] = {IN_WEIGHTS,
-                     N_("these are this replica's own weights, with nothing of the other "
+                     N_("these are this replica's own weights, with nothing from the other "
                         "replicas")},
     [WEIGHTS_SUMMED] = {IN_WEIGHTS,
                         N_("the weights grow with the number of replicas: this is their "
@@ -79,7 +79,7 @@ const Suspect suspects_of_groups[MISTAKES] = {
     [WEIGHTS_HALF_WAY] = {IN_WEIGHTS, N_("the weights are halfway between this replica's own and "
                                          "the mean: after an average, all replicas have the mean")},
     [SHARDS_OWN] = {IN_SHARDS,
-                    N_("these are this replica's own gradients, with nothing of the other "
+                    N_("these are this replica's own gradients, with nothing from the other "
                        "replicas")},
     [SHARDS_SUMMED] = {IN_SHARDS, N_("it is the sum over the replicas, not their mean")},
     [SHARDS_OWN_SCALED] = {IN_SHARDS, N_("these are this replica's own gradients, divided by the "

@@ -214,7 +214,7 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
     if (!is_rank && all_are(t, label, ALL_RANKS))
         return _("this is the size of the world, not of the group that was made");
     if (!is_rank && !is_dp && all_are(t, label, GROUPS_MADE))
-        return _("this is the number of groups, not of the ranks in one");
+        return _("this is the number of groups, not of the ranks in a group");
     return is_rank ? _("it is not this rank's place in the group")
                    : _("it is not the size of the group");
 }

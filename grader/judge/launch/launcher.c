@@ -241,7 +241,7 @@ bool sandbox_works(char *why, size_t size)
     bool good = prepare(&launcher, &start, "/dev/null", why, size) &&
                 launch_supervisor(&launcher, &start, why, size);
     if (good && !(launcher_wait(&launcher, start_seconds) && launcher.status == 0)) {
-        snprintf(why, size, "%s", _("mpirun did not run /bin/true there"));
+        snprintf(why, size, "%s", _("mpirun could not run /bin/true in the sandbox"));
         good = false;
     }
     give_back(&launcher);

@@ -184,8 +184,8 @@ bool sandbox_enter(const Place *place, const Seen *seen, char *why, size_t size)
 {
     if (!sandbox_files(place, seen, why, size))
         return false;
-    const char *what = !loopback_up()          ? _("the loopback")
-                       : !forbid_namespaces()  ? _("no more namespaces")
+    const char *what = !loopback_up()          ? _("starting the loopback")
+                       : !forbid_namespaces()  ? _("forbidding further namespaces")
                        : !become(place, false) ? _("giving up capabilities")
                                                : NULL;
     if (what)

@@ -311,7 +311,7 @@ bool sandbox_files(const Place *place, const Seen *seen, char *why, size_t size)
         done(&files,
              syscall(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) ==
                  0,
-             N_("the processes'"), "/proc");
+             N_("mounting"), "/proc");
     for (int i = 0; i < files.hidden_count; i++)
         free(files.hidden[i]);
     return good && done(&files, chdir("/tmp") == 0, N_("going to"), "/tmp");

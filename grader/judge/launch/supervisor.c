@@ -115,7 +115,7 @@ static _Noreturn void become_mpirun(const Start *start)
     set_limits(start);
     clear_environment(&start->seen);
     if (!become(&start->place, false))
-        dprintf(start->trouble, _("the ranks' user: %s"), strerror(errno));
+        dprintf(start->trouble, _("becoming the ranks' user: %s"), strerror(errno));
     else
         execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca",
                "pml", "ob1", "--mca", "btl", "self,vader", "--mca",

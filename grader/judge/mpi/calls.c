@@ -162,8 +162,8 @@ static const char *reduction_name(int32_t reduction)
                                                   N_("bitwise and"),
                                                   N_("bitwise or"),
                                                   N_("bitwise exclusive or"),
-                                                  N_("max and its place"),
-                                                  N_("min and its place")};
+                                                  N_("max and its location"),
+                                                  N_("min and its location")};
     return _(names[reduction]);
 }
 

@@ -286,7 +286,7 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
     call_text(calls, d->call[0], NULL, one, sizeof one);
     snprintf(text, size,
              call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s")
-                                                           : _("rank %d makes %s"),
+                                                           : _("rank %d calls %s"),
              d->rank[0], one);
     if (place)
         append_place(text, size, d->call[0]);

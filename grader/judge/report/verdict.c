@@ -49,7 +49,7 @@ const char *why_held_back(const LabResult *lab, Check check)
         return check == FORWARD
                    ? _("the output is right without recomputation, too: this point is given once "
                        "the gradients are right")
-                   : _("without right gradients, a lab may keep too little, or run too little again: "
+                   : _("without right gradients, a lab may keep too little, or recompute too little: "
                        "these points are given once the gradients are right");
     if (lab->lab->kept && check == ARITHMETIC &&
         (lab->check[FORWARD].failed || lab->check[FORWARD].to_do))
