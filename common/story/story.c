@@ -98,7 +98,10 @@ static bool begin_text(Story *s, Problem *problem)
         return problem_set(problem, NULL, N_("write it in UTF-8"), "PROMPT is not valid UTF-8");
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN);
     int32_t *ids = NULL;
-    const int64_t length = tokenizer_encode_text(s->tokenizer, s->config->prompt, bytes, &ids);
+    const Text prompt = {s->config->prompt, bytes, "PROMPT", 1};
+    const int64_t length = tokenizer_encode_text(s->tokenizer, prompt, &ids, problem);
+    if (length < 0)
+        return false;
     const bool fits = length < s->steps;
     s->tokens = malloc((size_t)(s->steps + 1) * sizeof *s->tokens);
     if (begin >= 0)

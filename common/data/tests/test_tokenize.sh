@@ -63,8 +63,11 @@ done
 printf 'a\nb\351' >"$folder/latin1"
 refused "--text names the invalid byte" "byte 0xE9 at byte 2 of the line" --vocab "$vocabulary" --text <"$folder/latin1"
 awk 'BEGIN { printf "a "; for (i = 0; i < 1048577; i++) printf "b" }' >"$folder/long"
-refused "--text refuses a text without spaces" "1048577 bytes without a space" --vocab "$vocabulary" --text <"$folder/long"
-refused "a line without spaces is refused" "1048577 bytes without a space" --vocab "$vocabulary" <"$folder/long"
+for how in --text --seq=4; do
+    refused "SentencePiece refuses a long word with $how" "must encode 1048577 bytes of the text at once" \
+        --vocab "$ROOT/data/stories/llama" "$how" <"$folder/long"
+    check "BERT's tokenizer takes a long word with $how" "1" "$(tokenize "$how" <"$folder/long" | wc -l)"
+done
 
 refused "--vocab is needed" "--vocab is missing" </dev/null
 refused "an unknown option is refused" "there is no option --vocabulary-file" --vocabulary-file x </dev/null
