@@ -269,6 +269,8 @@ START_TEST(vocabularies_with_missing_or_repeated_ids_are_refused)
     refuse_vocabulary("{\"a b\": 0}", "'a b' has a character that stands for no byte");
     refuse_vocabulary("{\"a\": 0}", "no token for the byte 0x00");
     refuse_vocabulary("{}", "no token for the byte 0x00");
+    write_text("vocab.json", "[\"a\", \"b\"]");
+    assert_refused(path_of("merges.txt"), "JSON, but not an object", "vocab.json");
 }
 END_TEST
 
@@ -289,13 +291,15 @@ START_TEST(merges_that_do_not_fit_the_vocabulary_are_refused)
     refuse_merges("h e\n\nh e\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\nh e r\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\n h\n", "not two symbols", "merges.txt: line 2");
-    refuse_merges("", "the merges make 0 of the vocabulary's 400 tokens of two bytes or more",
+    refuse_merges("", "the merges make 0 of the vocabulary's 400 tokens that consist of two",
                   "merges.txt");
     refuse_merges("#version: 0.2\r\nh e\r\n", "the merges make 1 of the", "merges.txt");
     FileBytes all = bytes_of(GPT2 "/merges.txt");
     const char *half = memchr(all.bytes + all.length / 2, '\n', all.length / 2);
     write_bytes("merges.txt", all.bytes, (size_t)(half - all.bytes));
     assert_refused(folder, "the merges make ", "merges.txt");
+    write_bytes("merges.txt", all.bytes, all.length - 8); /* without the last line */
+    assert_refused(folder, "the merges make 399 of the vocabulary's 400", "merges.txt");
     free(all.bytes);
 }
 END_TEST
@@ -306,7 +310,7 @@ START_TEST(bytes_and_special_tokens_need_no_merges)
     char *first = memmem(all.bytes, all.length, ", \"\u0120a\": 256", 12);
     ck_assert_ptr_nonnull(first);
     ck_assert_uint_gt(all.length, (size_t)(first - all.bytes) + 40);
-    strcpy(first, ", \"<|endoftext|>\": 256, \"[PAD]\": 257}");
+    strcpy(first, ", \"<|endoftext|>\": 256, \"[PAD]\": 257, \"made!\": 258}");
     write_text("vocab.json", all.bytes);
     write_text("merges.txt", "");
     Tokenizer *t = open_good(folder);
