@@ -120,6 +120,7 @@ def check_refused():
     bad = {
         "no MODEL": [],
         "a file that is not there": ["--model", f"{work}/nothing.bin"],
+        "MODEL=hf: without a folder": ["--model", "hf:"],
         "an empty file": ["--model", written(f"{work}/empty.bin", b"")],
         "half a header": ["--model", written(f"{work}/half.bin", whole[:13])],
         "a file that is cut off": ["--model", written(f"{work}/cut.bin", whole[:-4])],
@@ -161,9 +162,25 @@ def check_refused():
               f"{what}: one error with a HINT", done.stderr)
 
 
+def check_not_finite():
+    good = model_file("good.bin", SIZE)
+    with open(good, "rb") as file:
+        header = file.read(28)
+        weights = os.path.getsize(good) // 4 - 7
+    for weight in (3e38, 1e15):
+        path = written(f"{work}/large.bin", header + struct.pack("<f", weight) * weights)
+        for ranks, layout in ((1, ()), (2, ("--tp", 2)), (2, ("--pp", 2))):
+            for options in ((), ("--temperature", 1)):
+                done = story(ranks, "--model", path, "--tokenizer", TOKENIZER, "--prompt", "Once", *layout, *options)
+                check((done.returncode, done.stdout) == (2, "Once\n") and "logits are not finite" in done.stderr
+                      and done.stderr.count("HINT: ") == 1, f"weights of {weight} are one error with a HINT "
+                      f"{' '.join(map(str, layout + options))}".rstrip(), f"{done.returncode} {done.stdout} {done.stderr}")
+
+
 with tempfile.TemporaryDirectory() as work:
     SIZE = vocabulary()
     check_layouts()
     check_cut_short()
     check_known()
     check_refused()
+    check_not_finite()
