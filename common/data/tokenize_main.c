@@ -37,7 +37,14 @@ static bool parse_options(int argc, char **argv, Options *options, Problem *prob
         {"text", no_argument, NULL, 't'},        {"decode", no_argument, NULL, 'd'},
         {"help", no_argument, NULL, 'h'},        {0}};
     *options = (Options){.seq = 512};
+    int form = 0;
     for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
+        if (strchr("std", option)) {
+            if (form && form != option)
+                return problem_set(problem, NULL, USAGE,
+                                   "--seq, --text and --decode cannot be combined");
+            form = option;
+        }
         switch (option) {
         case 'v':
             options->vocabulary = optarg;
@@ -89,10 +96,13 @@ static bool tokenize_text(const Tokenizer *tokenizer, Text text, Problem *proble
 }
 
 /* Prints the text of `numbers`: ids, separated by blanks and line breaks. */
-static bool print_text(const Tokenizer *tokenizer, char *numbers, Problem *problem)
+static bool print_text(const Tokenizer *tokenizer, char *numbers, size_t size, Problem *problem)
 {
     int64_t count = 0;
-    size_t length;
+    size_t length = strlen(numbers);
+    if (length < size)
+        return problem_set(problem, _("standard input"), USAGE,
+                           "the ids have a zero byte at byte %zu", length + 1);
     int32_t *ids = malloc((strlen(numbers) / 2 + 1) * sizeof *ids);
     char *rest = NULL;
     for (char *word = strtok_r(numbers, " \n", &rest); ids && word;
@@ -152,7 +162,7 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
             fwrite(part, 1, got, all);
         fclose(all);
         ok = options->decode
-                 ? print_text(tokenizer, text, problem)
+                 ? print_text(tokenizer, text, length, problem)
                  : tokenize_text(tokenizer, (Text){text, length, _("standard input"), 1}, problem);
     } else {
         ok = tokenize_lines(tokenizer, options, problem);

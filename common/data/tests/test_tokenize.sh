@@ -60,6 +60,12 @@ for ids in 1x -1 99999999999999999999 "5 $(wc -l <"$vocabulary")"; do
     echo "$ids" >"$folder/ids"
     refused "--decode refuses '$ids'" "is not an id" --vocab "$vocabulary" --decode <"$folder/ids"
 done
+printf '5 6\0 7' >"$folder/zero"
+refused "--decode refuses a zero byte" "a zero byte at byte 4" --vocab "$vocabulary" --decode <"$folder/zero"
+for two in '--text --decode' '--seq=9 --text' '--decode --seq=9'; do
+    # shellcheck disable=SC2086
+    refused "$two is refused" "cannot be combined" --vocab "$vocabulary" $two </dev/null
+done
 printf 'a\nb\351' >"$folder/latin1"
 refused "--text names the invalid byte" "byte 0xE9 at byte 2 of the line" --vocab "$vocabulary" --text <"$folder/latin1"
 awk 'BEGIN { printf "a "; for (i = 0; i < 1048577; i++) printf "b" }' >"$folder/long"
