@@ -129,6 +129,7 @@ def check_refused():
         "negative sizes": ["--model", written(f"{work}/negative.bin", struct.pack("<7i", -32, 48, 3, 8, 4, SIZE, 64) + whole[28:])],
         "sizes whose product is huge": ["--model", written(f"{work}/huge.bin", struct.pack("<7i", *[1 << 23] * 7) + whole[28:])],
         "heads that do not divide the width": ["--model", written(f"{work}/heads.bin", struct.pack("<7i", 32, 48, 3, 7, 7, SIZE, 64) + whole[28:])],
+        "a file of a folder": ["--model", "common/pretrained/tests/models/llama/model.safetensors"],
         "a FIFO": ["--model", f"{work}/fifo"],
         "a device": ["--model", "/dev/zero"],
         "an empty folder": ["--model", f"{work}/empty"],
@@ -151,6 +152,8 @@ def check_refused():
         said = done.stderr.decode()
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
+    said = story(1, *bad["a file of a folder"]).stderr
+    check("is named by its folder" in said, "for a file of a Hugging Face folder, the HINT asks for the folder", said)
     done = story(1, "--model", good, "--tokenizer", TOKENIZER)
     check(done.returncode == 0 and done.stdout, "without STEPS, a model with fewer positions than 200 fills them", done.stderr)
     said = story(1, "--model", good).stderr
