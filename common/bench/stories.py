@@ -186,8 +186,8 @@ def curve_options():
 
 
 def curve_sizes():
-    return (*CURVE[:3], whole_number("SEQ", CURVE[3], "the tokens of a window"),
-            whole_number("BATCH_SIZE", CURVE[4], "the windows of a step"))
+    return (*CURVE[:3], whole_number("SEQ", CURVE[3], "how many tokens a window has"),
+            whole_number("BATCH_SIZE", CURVE[4], "how many windows a step reads"))
 
 
 def curve_runs(build, work, layouts, sizes, count, pythons):
@@ -209,9 +209,8 @@ def curve_runs(build, work, layouts, sizes, count, pythons):
     return found
 
 
-def curves(build, work, layouts, count, pythons):
+def curves(build, work, layouts, sizes, count, pythons):
     """Shows the curves, and how far each is from one rank's."""
-    sizes = curve_sizes()
     lines, rows, runs = [], [], curve_runs(build, work, layouts, sizes, count, pythons)
     for name, (losses, run) in runs.items():
         rows.append(tokens_per_second(f"LLaMA {name}", [run], sizes))
@@ -223,17 +222,18 @@ def curves(build, work, layouts, count, pythons):
 
 
 def wanted(part):
-    """The layouts that this part of ONLY selects; and the number of steps of a curve, 0 for none."""
+    """The layouts that this part of ONLY selects, the number of steps of a curve (0 for none) and the
+    model's sizes."""
     count = whole_number("STEPS", 300, "the steps of a curve") if os.environ.get("STEPS") else 0
     layouts = [layout for layout in LAYOUTS if part in ("", layout) and (count or layout != "pp2")]
     if not layouts:
         fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
     if count and count < COMPARED and os.environ.get("VS"):
         fail(f"STEPS={count} is too short a curve to compare with PyTorch's", f"choose STEPS={COMPARED} or more, or leave out VS")
-    return layouts, count
+    return layouts, count, curve_sizes() if count else SIZES
 
 
 def measure(build, work, rounds, pythons, part):
-    layouts, count = wanted(part)
+    layouts, count, sizes = wanted(part)
     write_vocabularies(work)
-    return curves(build, work, layouts, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))
+    return curves(build, work, layouts, sizes, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))
