@@ -217,7 +217,7 @@ int64_t kernel_rows_in_use(int64_t rows, int64_t columns, const real *x, int32_t
 /* ---- layer norm (Ba et al., arXiv:1607.06450) ---------------------------------------------------------- */
 
 /** Normalises each row, with mean and variance over `columns` (not columns - 1); mean, rstd [rows]
- *  are kept for backward:
+ *  are kept for backward. A row whose squares overflow becomes NaN, not zeros:
  *  \f[ y = (x - \mathrm{mean}) \cdot \mathrm{rstd} \cdot \mathrm{weight} + \mathrm{bias}, \qquad
  *      \mathrm{rstd} = \frac{1}{\sqrt{\mathrm{variance} + \epsilon}} \f] */
 void kernel_layer_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,
@@ -232,7 +232,7 @@ void kernel_layer_norm_backward(int64_t rows, int64_t columns, const real *dy, c
 
 /* ---- RMS norm (Zhang and Sennrich, arXiv:1910.07467) --------------------------------------------------- */
 
-/** A layer norm without mean and bias; rstd [rows] is kept for backward:
+/** A layer norm without mean and bias, NaN where that is; rstd [rows] is kept for backward:
  *  \f[ y = x \cdot \mathrm{rstd} \cdot \mathrm{weight}, \qquad
  *      \mathrm{rstd} = \frac{1}{\sqrt{\overline{x^2} + \epsilon}} \f] */
 void kernel_rms_norm_forward(int64_t rows, int64_t columns, const real *x, const real *weight,

@@ -16,8 +16,7 @@ BEGIN_C
 /** An error. The function that detects it fills this record; the program prints it. The record owns
  *  no memory. */
 typedef struct Problem {
-    char
-        what[2048]; /**< one sentence: what is wrong, with the numbers in it; then perhaps a list */
+    char what[2048]; /**< what is wrong: a sentence with numbers, perhaps a list */
     char where[256]; /**< file, line or row; empty if there is none */
     char hint[512];  /**< what to do next */
 } Problem;

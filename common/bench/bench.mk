@@ -28,7 +28,8 @@ bench-over-nccl: $(BENCH_PROGRAMS)
 endif
 bench: bench-programs
 	$(RELEASE)
-	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK DATA VOCAB) \
+	$(call as_environment,BACKEND ONLY AMP VS TORCH SAVE COMPARE MODELS STEPS PEAK) \
+	    $(call as_environment,DATA VOCAB SEQ BATCH_SIZE) \
 	    TRANSPORT='$(BENCH_TRANSPORT)' common/bench/bench.py $(BUILD)
 
 # Predicts the fastest layout of NTASKS ranks, on this machine or on CLUSTER.

@@ -4,7 +4,7 @@ and the time from an edit to a verdict, on this machine.
 
     bench.py BUILD      with ROUNDS=3 ONLY=section[/part of a name] VS=torch TORCH="python ..." SAVE=file COMPARE=file in the environment,
                         BACKEND=cuda TRANSPORT=mpi|nccl MODELS="layers hidden heads seq batch; ..." STEPS=12 PEAK="fp32 tf32 16-bit" for GPUs,
-                        STEPS=300 for curves of ONLY=language
+                        STEPS=300 DATA=file VOCAB=folder SEQ=128 BATCH_SIZE=2 for curves of ONLY=language
 
 Runs that are compared alternate, so a change in the machine's speed affects all alike. A missed
 target does not change the exit status, because this is not a test.

@@ -1,7 +1,8 @@
 """make bench ONLY=language: a step of the course's LLaMA, alternating with PyTorch's; or, with
 STEPS=300, its loss curve in several layouts and in PyTorch. Provides the text and the vocabularies
 of language models for make model, too. All measurements use the kit's stories, so anybody can
-repeat them. For a curve, DATA can name another text, and VOCAB another vocabulary."""
+repeat them. For a curve, DATA can name another text, and VOCAB another vocabulary; SEQ and
+BATCH_SIZE choose its windows."""
 import glob
 import json
 import os
@@ -21,8 +22,9 @@ CLOSE = 1e-5  # the largest allowed difference between losses of the kit and of 
 LAYOUTS = {"serial": (1, 1), "tp2": (2, 2), "dp2": (2, 1), "pp2": (2, 1)}  # ranks, tp
 SIZES = *LLAMA, ROWS
 RATE = 3e-4  # the default of build/train
-# The model of a curve is small, so that six runs of 300 steps finish in reasonable time. Its
-# gradients are clipped, because training without clipping amplifies rounding.
+# The windows of a curve are small, so that six runs of 300 steps finish in reasonable time; SEQ and
+# BATCH_SIZE can set others. Its gradients are clipped, because training without clipping amplifies
+# rounding.
 CURVE, WARMUP, CLIP = (*LLAMA[:3], 128, 2), 30, 1
 
 
@@ -184,49 +186,55 @@ def curve_options():
     return "--lr", RATE, "--warmup", WARMUP, "--clip", CLIP, *(word for name, value in given if value for word in (name, value))
 
 
-def curve_runs(build, work, layouts, count, pythons):
+def curve_sizes():
+    return (*CURVE[:3], whole_number("SEQ", CURVE[3], "how many tokens a window has"),
+            whole_number("BATCH_SIZE", CURVE[4], "how many windows a step reads"))
+
+
+def curve_runs(build, work, layouts, sizes, count, pythons):
     """{name: (losses, seconds and memory)}: in each layout; on one rank with initial weights moved
     by one unit in the last place, which shows the effect of rounding; and on one rank in
     PyTorch."""
     more, found = curve_options(), {}
     for name in ("serial", "serial, moved", *(layout for layout in layouts if layout != "serial")):
         steps.progress(f"{count} steps: LLaMA {name}")
-        lines = train(build, work, name.partition(",")[0], CURVE, count, *more, *(("--perturb", 1) if "moved" in name else ()))
+        lines = train(build, work, name.partition(",")[0], sizes, count, *more, *(("--perturb", 1) if "moved" in name else ()))
         found[name] = losses_of(lines), steps.measured(lines)
-    start = write_start(build, work, CURVE, count, more=more) if pythons else ()
+    start = write_start(build, work, sizes, count, more=more) if pythons else ()
     for version, python in pythons.items():
         steps.progress(f"{count} steps: LLaMA in PyTorch {version}")
-        run = peers.run(python, "torch_llama.py", 1, *start, RATE, WARMUP, CLIP, *LAYOUTS["serial"], *CURVE, count, 1)
+        run = peers.run(python, "torch_llama.py", 1, *start, RATE, WARMUP, CLIP, *LAYOUTS["serial"], *sizes, count, 1)
         must_agree("serial", version, found["serial"][0], run["losses"])
         found[f"PyTorch {version}"] = run["losses"], run
     steps.progress("")
     return found
 
 
-def curves(build, work, layouts, count, pythons):
+def curves(build, work, layouts, sizes, count, pythons):
     """Shows the curves, and how far each is from one rank's."""
-    lines, rows, runs = [], [], curve_runs(build, work, layouts, count, pythons)
+    lines, rows, runs = [], [], curve_runs(build, work, layouts, sizes, count, pythons)
     for name, (losses, run) in runs.items():
-        rows.append(tokens_per_second(f"LLaMA {name}", [run], CURVE))
+        rows.append(tokens_per_second(f"LLaMA {name}", [run], sizes))
         lines.append([name, f"{losses[0]:.6f}", f"{losses[-1]:.6f}", f"{apart(runs['serial'][0], losses):.1e}", number(rows[-1].median()),
                       number(steps.megabytes([run], "tensor_bytes")) if "tensor_bytes" in run else ""])
-    table(f"{count} steps of the LLaMA on {os.environ.get('DATA') or STORIES}, {CURVE[-1]} windows of {CURVE[-2]} tokens, learning rate {RATE} after {WARMUP} steps, gradients clipped at {CLIP}",
+    table(f"{count} steps of the LLaMA on {os.environ.get('DATA') or STORIES}, {sizes[-1]} windows of {sizes[-2]} tokens, learning rate {RATE} after {WARMUP} steps, gradients clipped at {CLIP}",
           ["", "first loss", "last loss", "most apart", "tokens/s", "MB of tensors"], lines)
     return rows
 
 
 def wanted(part):
-    """The layouts that this part of ONLY selects; and the number of steps of a curve, 0 for none."""
+    """The layouts that this part of ONLY selects, the number of steps of a curve (0 for none) and the
+    model's sizes."""
     count = whole_number("STEPS", 300, "the steps of a curve") if os.environ.get("STEPS") else 0
     layouts = [layout for layout in LAYOUTS if part in ("", layout) and (count or layout != "pp2")]
     if not layouts:
         fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
     if count and count < COMPARED and os.environ.get("VS"):
         fail(f"STEPS={count} is too short a curve to compare with PyTorch's", f"choose STEPS={COMPARED} or more, or leave out VS")
-    return layouts, count
+    return layouts, count, curve_sizes() if count else SIZES
 
 
 def measure(build, work, rounds, pythons, part):
-    layouts, count = wanted(part)
+    layouts, count, sizes = wanted(part)
     write_vocabularies(work)
-    return curves(build, work, layouts, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))
+    return curves(build, work, layouts, sizes, count, pythons) if count else show(compare(build, work, rounds, pythons, layouts))

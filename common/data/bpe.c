@@ -179,13 +179,14 @@ static void encode_word(const Bpe *bpe, const char *word, size_t length, Ids *id
     known_word_keep(m->known, word, length, first, count);
 }
 
-static void bpe_encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
+static bool bpe_encode(const Tokenizer *tokenizer, Text text, Ids *ids, Problem *problem)
 {
     const Bpe *bpe = tokenizer->model;
-    for (size_t at = 0, end; at < length && ids->count < ids->limit; at = end) {
-        end = word_end(bpe->splitter, text, length, at);
-        encode_word(bpe, text + at, end - at, ids);
+    for (size_t at = 0, end; at < text.length && ids->count < ids->limit; at = end) {
+        end = word_end(bpe->splitter, text.bytes, text.length, at);
+        encode_word(bpe, text.bytes + at, end - at, ids);
     }
+    return true;
 }
 
 /* ---- opening ---- */

@@ -135,21 +135,24 @@ static void content_clear(Content *content)
     free(content->ids.ids);
 }
 
-static void encode_reviews(const Reviews *reviews, const Source *from, Content *content)
+static bool encode_reviews(const Reviews *reviews, const Source *from, Content *content,
+                           Problem *problem)
 {
+    int64_t count = 0;
     int32_t *row_ids = allocate((size_t)from->seq * sizeof *row_ids);
     *content = content_new((size_t)reviews->rows);
-    for (int64_t row = 0; row < reviews->rows; row++) {
-        const char *text = reviews->text + reviews->begin[row];
-        const size_t length = (size_t)(reviews->begin[row + 1] - reviews->begin[row]);
-        const int64_t count =
-            tokenizer_encode(from->tokenizer, text, length, (int32_t)from->seq, row_ids);
+    for (int64_t row = 0; count >= 0 && row < reviews->rows; row++) {
+        const Text text = {reviews->text + reviews->begin[row],
+                           (size_t)(reviews->begin[row + 1] - reviews->begin[row]), from->path,
+                           reviews->lines[row]};
+        count = tokenizer_encode(from->tokenizer, text, (int32_t)from->seq, row_ids, problem);
         for (int64_t i = 0; i < count; i++)
             ids_put(&content->ids, row_ids[i]);
         content->begin[row + 1] = content->ids.count;
         content->labels[row] = reviews->labels[row];
     }
     free(row_ids);
+    return count >= 0;
 }
 
 static int32_t pad_of(const Tokenizer *tokenizer)
@@ -200,7 +203,7 @@ static bool cache_build(const char *path, XXH128_hash_t key, const Source *from,
         ok = reviews;
         if (ok) {
             content_clear(&content);
-            encode_reviews(reviews, from, &content);
+            ok = encode_reviews(reviews, from, &content, problem);
         }
         reviews_free(reviews);
     }

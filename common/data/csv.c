@@ -76,10 +76,6 @@ static void on_field(void *field, size_t length, void *context)
         fail(parse, N_("remove zero bytes, for example with tr -d '\\0'"), sentence);
         return;
     }
-    if (!spaces_check(parse->path, parse->row_line, field, 0, length, parse->problem)) {
-        parse->failed = true;
-        return;
-    }
     if (parse->fields == 0) {
         Reviews *reviews = parse->reviews;
         memcpy(reviews->text + reviews->begin[reviews->rows], field, length);
@@ -113,6 +109,7 @@ static void grow(Parse *parse)
         return;
     parse->capacity = parse->capacity ? 2 * parse->capacity : 1024;
     reviews->begin = reallocate(reviews->begin, (size_t)parse->capacity * sizeof *reviews->begin);
+    reviews->lines = reallocate(reviews->lines, (size_t)parse->capacity * sizeof *reviews->lines);
     reviews->labels =
         reallocate(reviews->labels, (size_t)parse->capacity * sizeof *reviews->labels);
 }
@@ -141,6 +138,7 @@ static void data_row_end(Parse *parse)
     }
     grow(parse);
     Reviews *reviews = parse->reviews;
+    reviews->lines[reviews->rows] = parse->row_line;
     reviews->labels[reviews->rows] = positive;
     reviews->rows++;
     reviews->begin[reviews->rows] = reviews->begin[reviews->rows - 1] + (int64_t)parse->length;
@@ -213,6 +211,7 @@ void reviews_free(Reviews *reviews)
         return;
     free(reviews->text);
     free(reviews->begin);
+    free(reviews->lines);
     free(reviews->labels);
     free(reviews);
 }

@@ -51,20 +51,28 @@ int32_t tokenizer_size(const Tokenizer *tokenizer);
 /** The id of a special token, or -1 if the tokenizer has none. */
 int32_t tokenizer_special(const Tokenizer *tokenizer, SpecialToken token);
 
-/** Writes the ids of `text` [length] to `ids`, which has room for [seq]: the begin token, the
- *  text's pieces, the end token (each if there is one), truncated to `seq` ids (SEQ_MIN to
- *  SEQ_MAX), not padded. The text is valid UTF-8 (see utf8_valid_length) and may contain zero
- *  bytes.
- *  @return the number of ids written, at most seq */
-int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
-                         int32_t *ids);
+/** A text, and where it begins, for messages. It may contain zero bytes. */
+typedef struct Text {
+    const char *bytes; /**< [length] */
+    size_t length;     /**< of `bytes` */
+    const char *path;  /**< of its file, or what else it comes from */
+    int64_t line;      /**< its first line in the file, from 1 */
+} Text;
+
+/** Writes the ids of `text` to `ids`, which has room for [seq]: the begin token, the text's pieces,
+ *  the end token (each if there is one), truncated to `seq` ids (SEQ_MIN to SEQ_MAX), not padded.
+ *  The text is valid UTF-8 (see utf8_check).
+ *  @return the number of ids written, at most seq; -1 with `problem` if SentencePiece would need
+ *  too much memory */
+int64_t tokenizer_encode(const Tokenizer *tokenizer, Text text, int32_t seq, int32_t *ids,
+                         Problem *problem);
 
 /** The ids of a text's pieces, without begin and end tokens. The text is valid UTF-8. BPE and
  *  SentencePiece read the name of a special token as text; WordPiece, like Hugging Face's, as that
  *  token.
- *  @return the number of ids; the caller frees *ids */
-int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
-                              int32_t **ids);
+ *  @return the number of ids; the caller frees *ids. Or -1 with `problem`, as tokenizer_encode() */
+int64_t tokenizer_encode_text(const Tokenizer *tokenizer, Text text, int32_t **ids,
+                              Problem *problem);
 
 /** The text of `count` ids, each from 0 to tokenizer_size - 1: their pieces (see tokenizer_piece)
  *  concatenated and followed by a zero byte.
@@ -83,16 +91,9 @@ size_t utf8_valid_length(const char *text, size_t length);
 /** The HINT for a text that is not UTF-8, by its first bytes: UTF-16, gzip, or another encoding. */
 const char *hint_to_convert(const char *text, size_t length);
 
-/** Is the text, which begins on this line of `path`, valid UTF-8? If not, returns false with
- *  `problem`, which names the line and the byte. */
-bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem);
-
-enum { STRETCH_MAX = 1 << 20 }; /**< the most bytes of a text without a space */
-/** Does `text`, which begins on this line of `path`, have a space at least every STRETCH_MAX bytes
- *  from `begin` to `end`? If not, returns false with `problem`. Tokenizers cut texts at spaces; a
- *  part takes hundreds of times its size in memory. */
-bool spaces_check(const char *path, int64_t line, const char *text, size_t begin, size_t end,
-                  Problem *problem);
+/** Is the text valid UTF-8? If not, returns false with `problem`, which names the line and the
+ *  byte. */
+bool utf8_check(Text text, Problem *problem);
 
 /* ---- The data set ---- */
 

@@ -38,22 +38,25 @@ static Separator separator_of(const char *text, const char *end)
     return (Separator){"\n", 1, false};
 }
 
-/* Encodes the document from `begin` to `end` of the text. */
-static bool encode_document(const Tokenizer *tokenizer, const char *path, const char *text,
-                            size_t begin, size_t end, Ids *ids, Problem *problem)
+static bool is_blank(char byte)
 {
-    while (begin < end && strchr(BLANKS, text[begin]) && text[begin])
-        begin++;
-    while (begin < end && strchr(BLANKS, text[end - 1]) && text[end - 1])
-        end--;
-    if (begin == end)
+    return byte && strchr(BLANKS, byte);
+}
+
+/* Encodes a document without the blanks around it. */
+static bool encode_document(const Tokenizer *tokenizer, Text text, Ids *ids, Problem *problem)
+{
+    for (; text.length > 0 && is_blank(*text.bytes); text.bytes++, text.length--)
+        text.line += *text.bytes == '\n';
+    while (text.length > 0 && is_blank(text.bytes[text.length - 1]))
+        text.length--;
+    if (text.length == 0)
         return true;
-    if (!spaces_check(path, 1, text, begin, end, problem))
-        return false;
     const int32_t first = tokenizer->special[BEGIN_TOKEN], last = tokenizer->special[END_TOKEN];
     if (first >= 0 && first != last)
         ids_put(ids, first);
-    tokenizer->kind->encode(tokenizer, text + begin, end - begin, ids);
+    if (!tokenizer->kind->encode(tokenizer, text, ids, problem))
+        return false;
     if (last >= 0)
         ids_put(ids, last);
     return true;
@@ -67,25 +70,34 @@ static bool is_reviews(const char *bytes, size_t length)
     return length > size && memcmp(bytes, header, size) == 0 && strchr("\r\n", bytes[size]);
 }
 
+static bool is_named_csv(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcasecmp(dot, ".csv") == 0;
+}
+
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem)
 {
     skip_bom(&bytes, &length);
-    if (!utf8_check(path, 1, bytes, length, problem))
+    if (!utf8_check((Text){bytes, length, path, 1}, problem))
         return false;
-    if (is_reviews(bytes, length))
+    if (is_reviews(bytes, length) || is_named_csv(path))
         return problem_set(problem, path,
                            "MODEL=gpt2, MODEL=llama and TASK=mlm train on plain text, such as "
                            "data/stories/train.txt; the other models train on reviews",
-                           "the file is no plain text: it has reviews with labels");
+                           is_reviews(bytes, length)
+                               ? N_("the file is not plain text: it has reviews with labels")
+                               : N_("the file is not plain text: its name ends with .csv"));
     const char *end = bytes + length;
     const Separator separator = separator_of(bytes, end);
+    int64_t line = 1;
     for (const char *at = bytes, *next; at < end; at = next) {
         const char *last = find(&separator, bytes, at, end);
-        if (!encode_document(tokenizer, path, bytes, (size_t)(at - bytes), (size_t)(last - bytes),
-                             ids, problem))
+        if (!encode_document(tokenizer, (Text){at, (size_t)(last - at), path, line}, ids, problem))
             return false;
         next = last < end ? last + separator.length : end;
+        line += line_breaks(at, (size_t)(next - at));
     }
     return ids->count > 0 ||
            problem_set(problem, path,

@@ -43,6 +43,19 @@ void place_in_file(char *place, const char *path, int64_t row, int64_t line)
         snprintf(place, PLACE_SIZE, _("%s%s: line %lld"), dots, path, (long long)line);
 }
 
+int64_t line_breaks(const char *bytes, size_t length)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < length; i++)
+        count += bytes[i] == '\n';
+    return count;
+}
+
+void place_in_text(char *place, const Text *text, size_t at)
+{
+    place_in_file(place, text->path, 0, text->line + line_breaks(text->bytes, at));
+}
+
 void skip_bom(const char **bytes, size_t *length)
 {
     if (*length >= 3 && memcmp(*bytes, "\xEF\xBB\xBF", 3) == 0) {
@@ -60,43 +73,18 @@ const char *hint_to_convert(const char *text, size_t length)
     return N_("convert the text to UTF-8, for example with iconv -f latin1 -t utf-8");
 }
 
-bool utf8_check(const char *path, int64_t line, const char *text, size_t length, Problem *problem)
+bool utf8_check(Text text, Problem *problem)
 {
-    const size_t valid = utf8_valid_length(text, length);
-    if (valid == length)
+    const size_t valid = utf8_valid_length(text.bytes, text.length);
+    if (valid == text.length)
         return true;
-    size_t begin = 0;
-    for (size_t i = 0; i < valid; i++)
-        if (text[i] == '\n') {
-            line++;
-            begin = i + 1;
-        }
+    const char *newline = memrchr(text.bytes, '\n', valid);
+    const size_t begin = newline ? (size_t)(newline - text.bytes) + 1 : 0;
     char place[PLACE_SIZE];
-    place_in_file(place, path, 0, line);
-    return problem_set(problem, place, hint_to_convert(text, length),
+    place_in_text(place, &text, valid);
+    return problem_set(problem, place, hint_to_convert(text.bytes, text.length),
                        "the text is not valid UTF-8: byte 0x%02X at byte %zu of the line",
-                       (unsigned)(unsigned char)text[valid], valid - begin + 1);
-}
-
-bool spaces_check(const char *path, int64_t line, const char *text, size_t begin, size_t end,
-                  Problem *problem)
-{
-    for (size_t next; begin < end; begin = next + 1) {
-        const char *space = memchr(text + begin, ' ', end - begin);
-        next = space ? (size_t)(space - text) : end;
-        if (next - begin <= STRETCH_MAX)
-            continue;
-        for (size_t i = 0; i < begin; i++)
-            line += text[i] == '\n';
-        char place[PLACE_SIZE];
-        place_in_file(place, path, 0, line);
-        return problem_set(problem, place,
-                           "tokenizers cut a text at spaces: put spaces between its words, or make "
-                           "its documents shorter",
-                           "the text has %zu bytes without a space; the limit is %d", next - begin,
-                           (int)STRETCH_MAX);
-    }
-    return true;
+                       (unsigned)(unsigned char)text.bytes[valid], valid - begin + 1);
 }
 
 static double memory_of_machine(void)

@@ -17,12 +17,6 @@
 /** Skips a byte order mark. */
 void skip_bom(const char **bytes, size_t *length);
 
-enum { PLACE_SIZE = sizeof((Problem){0}.where) }; /**< bytes of a location, with its terminator */
-
-/** Writes `path` and a location in it; a path that is too long loses its beginning. `row` is left
- *  out if it is 0. `place` has room for [PLACE_SIZE]. */
-void place_in_file(char *place, const char *path, int64_t row, int64_t line);
-
 /** Creates a folder and those above it. Returns false with `problem` if that fails. */
 bool folder_make(const char *folder, Problem *problem);
 
@@ -33,6 +27,7 @@ typedef struct Reviews {
     int64_t rows;    /**< reviews in the file */
     char *text;      /**< all reviews, concatenated */
     int64_t *begin;  /**< [rows+1] row r is text[begin[r]] to text[begin[r+1]-1] */
+    int64_t *lines;  /**< [rows] the line of the file where a row begins */
     int32_t *labels; /**< [rows] */
 } Reviews;
 
@@ -46,7 +41,7 @@ void reviews_free(Reviews *reviews);
 /* ---- documents.c ---- */
 
 /** Appends the ids of a text's documents as token_set_open_text() describes. Returns false with
- *  `problem` if the text is not UTF-8, is a CSV file of reviews, has too few spaces or has no document. */
+ *  `problem` if the text is not UTF-8, is a CSV file, has no document, or cannot be encoded. */
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem);
 

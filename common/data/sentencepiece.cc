@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -18,9 +19,16 @@ static const size_t blank_size = sizeof blank - 1;
 #define MODEL_HINT                                                                                 \
     N_("copy or download it again: a SentencePiece model is a file like LLaMA's tokenizer.model")
 
+/* The library needs about 200 bytes of memory for each byte of a part. */
+static const size_t part_max = 1 << 20;
+/* If a part is longer, the last bytes in which to look for a place to cut it. */
+static const size_t cut_window = 1 << 12;
+
 struct Model {
     SentencePieceProcessor processor;
-    bool by_words = false; /* each word can be encoded alone */
+    bool by_words = false;      /* each word can be encoded alone */
+    bool by_cuts = false;       /* words can be cut, too: see last_cut() */
+    bool removes_space = false; /* only one space of several in a row counts */
     KnownWords *known = known_words_new();
     ~Model()
     {
@@ -28,33 +36,90 @@ struct Model {
     }
 };
 
-static void encode_part(const Model *model, const char *text, size_t length, Ids *ids)
+/* Appends the ids of a part, without the first `skipped` ids. */
+static void encode_part(const Model *model, std::string_view part, size_t skipped, Ids *ids)
 {
-    if (known_word_put(model->known, text, length, ids))
+    if (skipped == 0 && known_word_put(model->known, part.data(), part.size(), ids))
         return;
-    const std::vector<int> found = model->processor.EncodeAsIds({text, length});
-    for (int id : found)
-        ids_put(ids, id);
-    known_word_keep(model->known, text, length, found.data(), found.size());
+    const std::vector<int> found = model->processor.EncodeAsIds({part.data(), part.size()});
+    for (size_t i = skipped; i < found.size(); i++)
+        ids_put(ids, found[i]);
+    known_word_keep(model->known, part.data(), part.size(), found.data(), found.size());
 }
 
-/* Each word includes the spaces before it, without the first one, which the library adds. Spaces at
- * the end of the text belong to the last word. */
-static void encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
+static bool begins_character(std::string_view text, size_t at)
+{
+    return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+}
+
+/* The last place beyond `begin`, up to `end`, where a cut changes no id, or npos: where no piece has
+ * the two characters beside the cut side by side, and none has the second one after the space that
+ * the library adds to a part, so that this space has an id of its own. */
+static size_t last_cut(const Tokenizer *tokenizer, std::string_view text, size_t begin, size_t end)
+{
+    const auto is_in_piece = [&](std::string_view part) {
+        return memmem(tokenizer->bytes, size_t(tokenizer->begin[tokenizer->size]), part.data(),
+                      part.size());
+    };
+    for (size_t cut = end; cut > begin && end - cut < cut_window; cut--) {
+        size_t first = cut - 1, after = cut + 1;
+        if (!begins_character(text, cut))
+            continue;
+        while (!begins_character(text, first))
+            first--;
+        while (!begins_character(text, after))
+            after++;
+        const std::string second(text.substr(cut, after - cut));
+        if (!is_in_piece(text.substr(first, after - first)) && !is_in_piece(" " + second))
+            return cut;
+    }
+    return text.npos;
+}
+
+static bool set_too_long(Text text, size_t begin, size_t end, Problem *problem)
+{
+    char place[PLACE_SIZE];
+    place_in_text(place, &text, begin);
+    return problem_set(problem, place,
+                       "make its documents shorter: put <|endoftext|> between them; or use the "
+                       "tokenizer of GPT-2 or BERT, which has no such limit",
+                       "SentencePiece must encode %zu bytes of the text at once; the limit is %zu",
+                       end - begin, part_max);
+}
+
+/* The end of the word at `at`, which includes the spaces before it. Spaces at the end of the text
+ * belong to the last word. */
+static size_t word_end(std::string_view text, size_t at)
+{
+    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', at)), text.size());
+    return text.find_first_not_of(' ', end) == text.npos ? text.size() : end;
+}
+
+/* A word is encoded without its first space, which the library adds, or without all its spaces. */
+static bool encode(const Tokenizer *tokenizer, Text text, Ids *ids, Problem *problem)
 {
     const Model *model = static_cast<const Model *>(tokenizer->model);
-    const std::string_view all(text, length);
-    if (!model->by_words || all.find(blank) != all.npos) {
-        encode_part(model, text, length, ids);
-        return;
+    const std::string_view all(text.bytes, text.length);
+    const bool by_words = model->by_words && all.find(blank) == all.npos;
+    bool was_cut = false, is_cut;
+    for (size_t at = 0, end; at < all.size() && ids->count < ids->limit; at = end) {
+        end = by_words ? word_end(all, at) : all.size();
+        const size_t begin = by_words && model->removes_space
+                                 ? std::min(all.find_first_not_of(' ', at), end)
+                                 : at + (at > 0 && !was_cut);
+        is_cut = end - begin > part_max;
+        if (is_cut) {
+            const size_t cut = by_words && model->by_cuts
+                                   ? last_cut(tokenizer, all, begin, begin + part_max)
+                                   : all.npos;
+            if (cut == all.npos)
+                return set_too_long(text, begin, end, problem);
+            end = cut;
+        }
+        encode_part(model, all.substr(begin, end - begin), was_cut, ids);
+        was_cut = is_cut;
     }
-    for (size_t at = 0, end; at < length && ids->count < ids->limit; at = end) {
-        end = std::min(all.find(' ', all.find_first_not_of(' ', at)), length);
-        if (all.find_first_not_of(' ', end) == all.npos)
-            end = length;
-        const size_t begin = at + (at > 0);
-        encode_part(model, text + begin, end - begin, ids);
-    }
+    return true;
 }
 
 static void free_model(void *model)
@@ -84,11 +149,9 @@ static bool drops_space(const SentencePieceProcessor *processor, int id, const s
            processor->DecodeIds({id}) == text.substr(1);
 }
 
-/* Can each word be encoded alone? Yes, if the model changes no character and has no piece with a
- * space after another character. */
-static bool is_by_words(const Tokenizer *tokenizer, const SentencePieceProcessor *processor)
+/* Has no piece a space after another character? */
+static bool pieces_are_words(const Tokenizer *tokenizer, const SentencePieceProcessor *processor)
 {
-    const std::string probe = "a  b\t\n c\u00A0\u3000\uFB01 \u00E9e\u0301\u0085 ";
     for (int32_t id = 0; id < tokenizer->size; id++) {
         const std::string_view piece(tokenizer->bytes + tokenizer->begin[id],
                                      size_t(tokenizer->begin[id + 1] - tokenizer->begin[id]));
@@ -97,13 +160,29 @@ static bool is_by_words(const Tokenizer *tokenizer, const SentencePieceProcessor
             piece.find(' ', letter) != piece.npos)
             return false;
     }
-    return tokenizer->spaced && processor->DecodeIds(processor->EncodeAsIds(probe)) == probe;
+    return true;
 }
 
 static int32_t id_of(const SentencePieceProcessor *processor, const char *name)
 {
     const int id = processor->PieceToId(name);
     return processor->IsUnknown(id) ? -1 : id;
+}
+
+/* Finds out how to cut a text. Words can be encoded alone if no piece has parts of two, and the
+ * model changes no character, except that it may remove spaces. A word can be cut if the space that
+ * the library adds is a piece, and bytes spell unknown characters: in a model without bytes,
+ * several unknown characters in a row have one id. */
+static void find_cuts(const Tokenizer *tokenizer, Model *model)
+{
+    const auto *processor = &model->processor;
+    const std::string begin = "a  b", end = "\t\n c\u00A0\u3000\uFB01 \u00E9e\u0301\u0085";
+    const std::string found = processor->DecodeIds(processor->EncodeAsIds(begin + end + " "));
+    model->removes_space = found == "a b" + end;
+    model->by_words = tokenizer->spaced && pieces_are_words(tokenizer, processor) &&
+                      (model->removes_space || found == begin + end + " ");
+    model->by_cuts =
+        id_of(processor, blank) >= 0 && processor->IsByte(processor->PieceToId("<0x00>"));
 }
 
 static void fill(Tokenizer *tokenizer, const SentencePieceProcessor *processor)
@@ -143,7 +222,7 @@ extern "C" bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileB
         if (!status.ok())
             return set_damaged(path, status.message(), problem);
         fill(tokenizer, &model->processor);
-        model->by_words = is_by_words(tokenizer, &model->processor);
+        find_cuts(tokenizer, model);
     } catch (const std::exception &error) {
         return set_damaged(path, error.what(), problem);
     }

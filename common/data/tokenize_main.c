@@ -37,7 +37,14 @@ static bool parse_options(int argc, char **argv, Options *options, Problem *prob
         {"text", no_argument, NULL, 't'},        {"decode", no_argument, NULL, 'd'},
         {"help", no_argument, NULL, 'h'},        {0}};
     *options = (Options){.seq = 512};
+    int form = 0;
     for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
+        if (strchr("std", option)) {
+            if (form && form != option)
+                return problem_set(problem, NULL, USAGE,
+                                   "--seq, --text and --decode cannot be combined");
+            form = option;
+        }
         switch (option) {
         case 'v':
             options->vocabulary = optarg;
@@ -75,24 +82,27 @@ static void print_ids(const int32_t *ids, int64_t count)
     putchar('\n');
 }
 
-static bool tokenize_text(const Tokenizer *tokenizer, const char *text, size_t length,
-                          Problem *problem)
+static bool tokenize_text(const Tokenizer *tokenizer, Text text, Problem *problem)
 {
     int32_t *ids;
-    if (!utf8_check(_("standard input"), 1, text, length, problem) ||
-        !spaces_check(_("standard input"), 1, text, 0, length, problem))
+    if (!utf8_check(text, problem))
         return false;
-    const int64_t count = tokenizer_encode_text(tokenizer, text, length, &ids);
+    const int64_t count = tokenizer_encode_text(tokenizer, text, &ids, problem);
+    if (count < 0)
+        return false;
     print_ids(ids, count);
     free(ids);
     return true;
 }
 
 /* Prints the text of `numbers`: ids, separated by blanks and line breaks. */
-static bool print_text(const Tokenizer *tokenizer, char *numbers, Problem *problem)
+static bool print_text(const Tokenizer *tokenizer, char *numbers, size_t size, Problem *problem)
 {
     int64_t count = 0;
-    size_t length;
+    size_t length = strlen(numbers);
+    if (length < size)
+        return problem_set(problem, _("standard input"), USAGE,
+                           "the ids have a zero byte at byte %zu", length + 1);
     int32_t *ids = malloc((strlen(numbers) / 2 + 1) * sizeof *ids);
     char *rest = NULL;
     for (char *word = strtok_r(numbers, " \n", &rest); ids && word;
@@ -116,7 +126,7 @@ static bool print_text(const Tokenizer *tokenizer, char *numbers, Problem *probl
 
 static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, Problem *problem)
 {
-    char *text = NULL;
+    char *bytes = NULL;
     size_t capacity = 0;
     ssize_t length;
     bool ok = true;
@@ -124,15 +134,18 @@ static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, P
     if (!ids)
         return problem_set(problem, NULL, "choose a smaller --seq", "no memory for %d ids",
                            (int)options->seq);
-    for (int64_t line = 1; ok && (length = getline(&text, &capacity, stdin)) >= 0; line++) {
-        if (length > 0 && text[length - 1] == '\n')
+    for (int64_t line = 1; ok && (length = getline(&bytes, &capacity, stdin)) >= 0; line++) {
+        if (length > 0 && bytes[length - 1] == '\n')
             length--;
-        ok = utf8_check(_("standard input"), line, text, (size_t)length, problem) &&
-             spaces_check(_("standard input"), line, text, 0, (size_t)length, problem);
+        const Text text = {bytes, (size_t)length, _("standard input"), line};
+        const int64_t count = utf8_check(text, problem)
+                                  ? tokenizer_encode(tokenizer, text, options->seq, ids, problem)
+                                  : -1;
+        ok = count >= 0;
         if (ok)
-            print_ids(ids, tokenizer_encode(tokenizer, text, (size_t)length, options->seq, ids));
+            print_ids(ids, count);
     }
-    free(text);
+    free(bytes);
     free(ids);
     return ok;
 }
@@ -148,8 +161,9 @@ static bool tokenize_input(const Tokenizer *tokenizer, const Options *options, P
         for (size_t got; (got = fread(part, 1, sizeof part, stdin)) > 0;)
             fwrite(part, 1, got, all);
         fclose(all);
-        ok = options->decode ? print_text(tokenizer, text, problem)
-                             : tokenize_text(tokenizer, text, length, problem);
+        ok = options->decode
+                 ? print_text(tokenizer, text, length, problem)
+                 : tokenize_text(tokenizer, (Text){text, length, _("standard input"), 1}, problem);
     } else {
         ok = tokenize_lines(tokenizer, options, problem);
     }

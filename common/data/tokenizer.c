@@ -98,25 +98,29 @@ void known_word_keep(KnownWords *known, const char *word, size_t length, const i
 
 /* ---- texts to ids and back ---- */
 
-int64_t tokenizer_encode(const Tokenizer *tokenizer, const char *text, size_t length, int32_t seq,
-                         int32_t *ids)
+int64_t tokenizer_encode(const Tokenizer *tokenizer, Text text, int32_t seq, int32_t *ids,
+                         Problem *problem)
 {
     const int32_t begin = tokenizer->special[BEGIN_TOKEN], end = tokenizer->special[END_TOKEN];
     Ids row = {.ids = ids, .capacity = seq, .limit = seq - (end >= 0)};
     if (begin >= 0)
         ids_put(&row, begin);
-    tokenizer->kind->encode(tokenizer, text, length, &row);
+    if (!tokenizer->kind->encode(tokenizer, text, &row, problem))
+        return -1;
     row.limit = seq;
     if (end >= 0)
         ids_put(&row, end);
     return row.count;
 }
 
-int64_t tokenizer_encode_text(const Tokenizer *tokenizer, const char *text, size_t length,
-                              int32_t **ids)
+int64_t tokenizer_encode_text(const Tokenizer *tokenizer, Text text, int32_t **ids,
+                              Problem *problem)
 {
     Ids all = {.limit = INT64_MAX};
-    tokenizer->kind->encode(tokenizer, text, length, &all);
+    if (!tokenizer->kind->encode(tokenizer, text, &all, problem)) {
+        free(all.ids);
+        return -1;
+    }
     *ids = all.ids ? all.ids : allocate(0);
     return all.count;
 }

@@ -41,6 +41,17 @@ void *allocate(size_t bytes);
 /** Like allocate(), for realloc(). */
 void *reallocate(void *memory, size_t bytes);
 
+enum { PLACE_SIZE = sizeof((Problem *)0)->where }; /**< bytes of a location, with its terminator */
+
+/** Writes `path` and a location in it; a path that is too long loses its beginning. `row` is left
+ *  out if it is 0. `place` has room for [PLACE_SIZE]. */
+void place_in_file(char *place, const char *path, int64_t row, int64_t line);
+/** The number of line breaks in `bytes`. */
+int64_t line_breaks(const char *bytes, size_t length);
+/** Writes the place of a text's byte `at`: the file and the line. `place` is as for
+ *  place_in_file(). */
+void place_in_text(char *place, const Text *text, size_t at);
+
 /* ---- tokenizer.c ---- */
 
 /** A growing array of ids. */
@@ -56,8 +67,9 @@ void ids_put(Ids *ids, int32_t id);
 
 /** The functions of a kind of tokenizer. */
 typedef struct TokenizerKind {
-    /** Appends the ids of a text's pieces; may stop at the limit. */
-    void (*encode)(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids);
+    /** Appends the ids of a text's pieces; may stop at the limit. Returns false with `problem` if
+     * it would need too much memory. */
+    bool (*encode)(const Tokenizer *tokenizer, Text text, Ids *ids, Problem *problem);
     void (*free)(void *model); /**< frees Tokenizer.model */
 } TokenizerKind;
 

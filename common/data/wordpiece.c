@@ -184,14 +184,15 @@ static int add_ascii(Writer *writer, const char *text, const char *end)
     }
 }
 
-static void wordpiece_encode(const Tokenizer *tokenizer, const char *text, size_t length, Ids *ids)
+static bool wordpiece_encode(const Tokenizer *tokenizer, Text whole, Ids *ids, Problem *problem)
 {
     Writer writer;
     writer.model = tokenizer->model;
     writer.special = tokenizer->special;
     writer.ids = ids;
     writer.characters = writer.length = writer.barrier = 0;
-    for (const char *end = text + length; text < end && ids->count < ids->limit;) {
+    for (const char *text = whole.bytes, *end = text + whole.length;
+         text < end && ids->count < ids->limit;) {
         if (!(*text & 0x80)) {
             text += add_ascii(&writer, text, end);
         } else {
@@ -201,6 +202,7 @@ static void wordpiece_encode(const Tokenizer *tokenizer, const char *text, size_
         }
     }
     end_word(&writer);
+    return true;
 }
 
 static void wordpiece_free(void *model)

@@ -44,9 +44,19 @@ static Candidate *candidates(const real *logits, int vocabulary, double temperat
     return all;
 }
 
+static bool are_finite(const real *logits, int vocabulary)
+{
+    int32_t i = 0;
+    while (i < vocabulary && isfinite(logits[i]))
+        i++;
+    return i == vocabulary;
+}
+
 int32_t story_sample(const StoryConfig *config, const real *logits, int vocabulary,
                      int64_t position)
 {
+    if (!are_finite(logits, vocabulary))
+        return -1;
     if (config->temperature == 0)
         return most_probable(logits, vocabulary);
     Candidate *all = candidates(logits, vocabulary, config->temperature);

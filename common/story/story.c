@@ -98,7 +98,10 @@ static bool begin_text(Story *s, Problem *problem)
         return problem_set(problem, NULL, N_("write it in UTF-8"), "PROMPT is not valid UTF-8");
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN);
     int32_t *ids = NULL;
-    const int64_t length = tokenizer_encode_text(s->tokenizer, s->config->prompt, bytes, &ids);
+    const Text prompt = {s->config->prompt, bytes, "PROMPT", 1};
+    const int64_t length = tokenizer_encode_text(s->tokenizer, prompt, &ids, problem);
+    if (length < 0)
+        return false;
     const bool fits = length < s->steps;
     s->tokens = malloc((size_t)(s->steps + 1) * sizeof *s->tokens);
     if (begin >= 0)
@@ -164,7 +167,7 @@ static real *logits_of_all(const Story *s)
     return all;
 }
 
-/* Samples the next token on the last stage, and broadcasts it to the others. */
+/* Samples the next token on the last stage, and broadcasts it to the others. See story_sample(). */
 static int32_t next_token(const Story *s)
 {
     int32_t token = 0;
@@ -191,22 +194,29 @@ static void print_from(const Story *s, int64_t first)
     fflush(stdout);
 }
 
-static void write_text(Story *s)
+static bool write_text(Story *s, Problem *problem)
 {
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN),
                   end = tokenizer_special(s->tokenizer, END_TOKEN);
     int64_t past = 0;
+    int32_t token = 0;
     print_from(s, begin >= 0);
-    for (int32_t token; s->count < s->most; print_from(s, s->count - 1)) {
+    for (; s->count < s->most; print_from(s, s->count - 1)) {
         run_tokens(s, past);
         past = s->count;
         token = next_token(s);
-        if (token == begin || token == end)
+        if (token < 0 || token == begin || token == end)
             break;
         s->tokens[s->count++] = token;
     }
     if (group_rank(s->world) == 0)
         putchar('\n');
+    return token >= 0 ||
+           problem_set(
+               problem, s->config->model,
+               N_("copy the model again, or train it again with a smaller LR: its weights are "
+                  "too large"),
+               "the model's logits are not finite");
 }
 
 bool story_write(const StoryConfig *config, Group *world, Problem *problem)
@@ -214,11 +224,11 @@ bool story_write(const StoryConfig *config, Group *world, Problem *problem)
     Story s = {.config = config, .world = world};
     backend_set_threads(config->run.threads);
     mesh_open(&s.mesh, world, config->run.tp, config->run.pp);
-    const bool good = agree(world, open_files(&s, problem), problem) &&
-                      agree(world, begin_text(&s, problem), problem) &&
-                      agree(world, build_model(&s, problem), problem);
+    bool good = agree(world, open_files(&s, problem), problem) &&
+                agree(world, begin_text(&s, problem), problem) &&
+                agree(world, build_model(&s, problem), problem);
     if (good)
-        write_text(&s);
+        good = write_text(&s, problem);
     close_all(&s);
     return good;
 }

@@ -11,7 +11,7 @@
 /** The options of build/story. Strings belong to the arguments. */
 typedef struct StoryConfig {
     TrainConfig run;       /**< the ranks, the grid, threads and the seed; the rest is unused */
-    const char *model;     /**< file or folder of the weights; see pretrained.h */
+    const char *model;     /**< file or folder of the weights, without hf:; see pretrained.h */
     const char *tokenizer; /**< file or folder; NULL: the recorded one, or beside the weights */
     const char *prompt;    /**< how the text begins; may be "" */
     int64_t steps;         /**< tokens of the text, including those of the prompt; 0: the default */
@@ -27,6 +27,7 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem);
 bool story_write(const StoryConfig *config, Group *world, Problem *problem);
 
 /** Draws the next token of a text from `logits` [vocabulary]; seed and position determine the draw.
- *  (Nucleus sampling: Holtzman et al., arXiv:1904.09751.) */
+ *  (Nucleus sampling: Holtzman et al., arXiv:1904.09751.)
+ *  @return the token, or -1 if a logit is not finite */
 int32_t story_sample(const StoryConfig *config, const real *logits, int vocabulary,
                      int64_t position);

@@ -1,4 +1,5 @@
 /* Norms and cross entropy, which work row by row. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ KERNEL_HELPER void norm_rows(bool centred, int64_t rows, int64_t columns, const 
 #pragma omp simd reduction(+ : squares)
         for (int64_t c = 0; c < columns; c++)
             squares += (x[c] - row_mean) * (x[c] - row_mean);
-        const real row_rstd = 1 / sqrtf(squares / (real)columns + epsilon);
+        const real row_rstd =
+            squares <= FLT_MAX ? 1 / sqrtf(squares / (real)columns + epsilon) : NAN;
 #pragma omp simd
         for (int64_t c = 0; c < columns; c++)
             y[c] = (x[c] - row_mean) * row_rstd * weight[c] + (centred ? bias[c] : 0);

@@ -1,4 +1,7 @@
 /* Sums over the rows of a matrix; norms and cross entropy, which work row by row. */
+#include <cfloat>
+#include <cmath>
+
 #include "backend/cuda/device.cuh"
 
 /* ---- sums over rows ---------------------------------------------------------------------------------- */
@@ -132,7 +135,8 @@ __global__ static void norm(int64_t rows, int64_t columns, const float *x, const
     const float row_mean = CENTRED ? lanes_sum(sum) / (float)columns : 0;
     for (int64_t c = lane; c < columns; c += WARP)
         squares += (x[c] - row_mean) * (x[c] - row_mean);
-    const float row_rstd = 1 / sqrtf(lanes_sum(squares) / (float)columns + epsilon);
+    squares = lanes_sum(squares);
+    const float row_rstd = squares <= FLT_MAX ? 1 / sqrtf(squares / (float)columns + epsilon) : NAN;
     for (int64_t c = lane; c < columns; c += WARP)
         y[c] = (x[c] - row_mean) * row_rstd * weight[c] + (CENTRED ? bias[c] : 0);
     if (lane > 0)

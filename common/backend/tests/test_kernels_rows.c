@@ -133,6 +133,29 @@ static Comparison rms_norm_backward_of(int size, bool accumulate)
     return c;
 }
 
+START_TEST(row_whose_squares_overflow_is_nan)
+{
+    Comparison c = comparison_of("norms", _i);
+    Twin *x = add_twin(&c, c.rows * c.columns, NORMAL);
+    const int64_t begin = c.rows / 2 * c.columns;
+    for (int64_t i = 0; i < c.columns; i++)
+        x->start[begin + i] = i % 2 ? -3e38 : 3e38;
+    for (int t = 0; t < 2; t++)
+        add_twin(&c, c.columns, NORMAL);
+    Twin *y = add_twin(&c, c.rows * c.columns, JUNK);
+    for (int t = 0; t < 2; t++)
+        add_twin(&c, c.rows, JUNK);
+    run(&c, call_layer_norm_forward, false);
+    for (int64_t i = 0; i < y->count; i++)
+        ck_assert(c.columns == 1 || isnan(y->single[i]) == (i >= begin && i < begin + c.columns));
+    kernel_rms_norm_forward(c.rows, c.columns, x->single, c.twins[1].single, 1e-5, y->single,
+                            c.twins[4].single);
+    for (int64_t i = 0; i < y->count; i++)
+        ck_assert(isnan(y->single[i]) == (i >= begin && i < begin + c.columns));
+    free_twins(&c);
+}
+END_TEST
+
 START_TEST(rms_norm_backward_matches_its_definition_written_or_added)
 {
     Comparison c = rms_norm_backward_of(_i / 2, _i % 2 == 1);
@@ -203,6 +226,7 @@ static TCase *all_kernels(const char *name, void (*set_threads)(void))
                         2 * ZERO_PATTERNS);
     tcase_add_loop_test(tests, nan_spreads_to_its_row, 0, SIZES);
     tcase_add_loop_test(tests, rms_norm_forward_matches_its_definition, 0, 2 * SIZES);
+    tcase_add_loop_test(tests, row_whose_squares_overflow_is_nan, 0, SIZES);
     tcase_add_loop_test(tests, rms_norm_backward_matches_its_definition_written_or_added, 0,
                         2 * SIZES);
     tcase_add_loop_test(tests, rms_norm_backward_of_rows_of_zeros_matches_its_definition, 0,

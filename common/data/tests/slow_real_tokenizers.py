@@ -16,7 +16,7 @@ import unicodedata
 PACKAGES = ("tokenizers==0.23.3", "sentencepiece==0.2.3")
 BUILD, ROOT = os.environ["BUILD"], os.environ["ROOT"]
 REAL_DATA = os.environ.get("REAL_DATA")
-SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, TEXTS, BACK, ODD = (
+SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, TEXTS, BACK, ODD, LONG = (
     "every real review has Hugging Face's ids at SEQ 512",
     "truncation and special tokens within the text are Hugging Face's",
     "random strings over all of Unicode have Hugging Face's ids",
@@ -24,6 +24,7 @@ SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, TEXTS, BACK, ODD = (
     "real texts have the ids of Hugging Face's BPE and of SentencePiece",
     "real texts come back from their ids, except what SentencePiece changes itself",
     "random strings over all of Unicode have the ids of Hugging Face's BPE and of SentencePiece",
+    "texts of megabytes without a space have the ids of Hugging Face's BPE and of SentencePiece",
 )
 
 
@@ -149,6 +150,17 @@ def odd_texts(draw):
     verdict(ODD, wrong)
 
 
+def long_texts(draw):
+    kinds = [chr(c) for c in range(0x4E00, 0x9FA5)], "\u7684\u4e00\u662f\u4e86\u3002", "\u4e2de\u0301a\nb\t\r\u00a0"
+    texts = ["".join(draw.choices(kind, k=900000)) for kind in kinds]
+    with open(os.path.join(ROOT, "data", "stories", "train.txt"), encoding="utf-8", newline="") as stream:
+        texts.append("\n".join(draw.choices(stream.read().split(), k=400000)))
+    wrong = [f"the ids of a text that begins with {ascii(text[:20])} differ with {path}"
+             for path, peer in peers() for text in texts
+             if list(map(int, tokenize(path, "--text", text.encode()).split())) != peer(text)[0]]
+    verdict(LONG, wrong)
+
+
 def rows():
     if not REAL_DATA:
         skip(ROWS, "REAL_DATA is not set")
@@ -219,6 +231,7 @@ def main():
     all_of_unicode(draw)
     real_texts()
     odd_texts(draw)
+    long_texts(draw)
 
 
 if __name__ == "__main__":

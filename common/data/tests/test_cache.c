@@ -357,7 +357,9 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
                    "t.txt");
     assert_no_text(write_text("t.txt", "a\nb\nc\xE9t\xE9\n"), "byte 0xE9 at byte 2",
                    "t.txt: line 3");
-    assert_no_text(csv, "it has reviews with labels", "films.csv");
+    assert_no_text(csv, "the file is not plain text: it has reviews with labels", "films.csv");
+    assert_no_text(write_text("FILMS.CSV", "text,stars\na,5\n"), "its name ends with .csv",
+                   "FILMS.CSV");
     assert_no_text(path_of("none.txt"), "the text cannot be opened: No such file", "none.txt");
     assert_no_text("/dev/zero", "it is not a file", "/dev/zero");
     ck_assert_int_eq(mkfifo(path_of("fifo"), 0666), 0);
@@ -370,22 +372,42 @@ START_TEST(texts_that_are_empty_or_short_or_no_text_are_problems)
 }
 END_TEST
 
-START_TEST(text_that_a_tokenizer_cannot_cut_is_a_problem)
+/* A megabyte of one letter and line breaks, after `begin`. The caller frees it. */
+static char *long_word(const char *begin, const char *end)
 {
-    enum { LENGTH = 4 + STRETCH_MAX };
-    static const char *const tokenizers[] = {"data/stories/gpt2", "data/stories/llama"};
-    char *text = malloc(LENGTH + 1);
-    for (int i = 0; i < LENGTH; i++)
-        text[i] = i % 2 ? 'a' : '\n';
-    text[LENGTH] = '\0';
-    for (int i = 0; i < 2; i++) {
-        tokenizer = tokenizers[i];
-        memcpy(text, "-\nb ", 4); /* documents end at dashes, so line breaks cut nothing */
-        token_set_close(open_text(text, 2));
-        text[3] = 'a';
-        assert_no_text(write_text("t.txt", text), "has 1048578 bytes without a space",
-                       "t.txt: line 2");
-    }
+    enum { LENGTH = 1 << 20 };
+    char *text = malloc(LENGTH + 64), *word = stpcpy(text, begin);
+    memset(word, 'a', LENGTH);
+    strcpy(word + LENGTH, end);
+    return text;
+}
+
+START_TEST(word_that_sentencepiece_cannot_cut_is_a_problem)
+{
+    tokenizer = "data/stories/llama";
+    char *text = long_word("-\nb\n\n b ", "");
+    token_set_close(open_text(text, 2));
+    text[7] = 'a';
+    assert_no_text(write_text("t.txt", text), "SentencePiece must encode 1048578 bytes",
+                   "t.txt: line 4");
+    free(text);
+    text = long_word("review,label\nx,0\n\"b\nba", "\",1\n");
+    csv = write_text("films.csv", text);
+    vocabulary = "data/stories/llama";
+    ck_assert_ptr_null(open_set(8));
+    ASSERT_CONTAINS(problem.what, "SentencePiece must encode 1048580 bytes");
+    ASSERT_CONTAINS(problem.where, "films.csv: line 3");
+    free(text);
+}
+END_TEST
+
+START_TEST(other_tokenizers_encode_a_word_of_any_length)
+{
+    char *text = long_word("abcdefgh", "i");
+    tokenizer = "data/stories/gpt2";
+    token_set_close(open_text(text, 2));
+    tokenizer = vocabulary;
+    token_set_close(open_text(text, 2));
     free(text);
 }
 END_TEST
@@ -412,7 +434,8 @@ Suite *suite(void)
     tcase_add_test(text, windows_do_not_overlap_and_targets_are_the_next_tokens);
     tcase_add_test(text, one_cache_file_serves_every_seq_of_a_text);
     tcase_add_test(text, a_cache_is_found_without_the_whole_text_in_memory);
-    tcase_add_test(text, text_that_a_tokenizer_cannot_cut_is_a_problem);
+    tcase_add_test(text, word_that_sentencepiece_cannot_cut_is_a_problem);
+    tcase_add_test(text, other_tokenizers_encode_a_word_of_any_length);
     tcase_add_test(text, texts_that_are_empty_or_short_or_no_text_are_problems);
     suite_add_tcase(s, text);
     return s;

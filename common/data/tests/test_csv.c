@@ -110,18 +110,6 @@ START_TEST(files_without_rows_are_refused)
 }
 END_TEST
 
-START_TEST(review_that_a_tokenizer_cannot_cut_is_refused)
-{
-    char *text = malloc(STRETCH_MAX + 64), *end = stpcpy(text, "review,label\nx,0\nb ");
-    memset(end, 'a', STRETCH_MAX);
-    strcpy(end + STRETCH_MAX, ",1\n");
-    reviews_free(parse(text));
-    end[-1] = 'a';
-    assert_bad(text, "has 1048578 bytes without a space", "films.csv: line 3");
-    free(text);
-}
-END_TEST
-
 START_TEST(other_headers_are_refused)
 {
     assert_bad("text,label\na,1\n", "header", "films.csv: line 1");
@@ -207,7 +195,6 @@ Suite *suite(void)
     suite_add_tcase(s, rows);
     TCase *bad = tcase_create("bad input");
     tcase_add_test(bad, files_without_rows_are_refused);
-    tcase_add_test(bad, review_that_a_tokenizer_cannot_cut_is_refused);
     tcase_add_test(bad, other_headers_are_refused);
     tcase_add_test(bad, missing_third_and_unknown_columns_name_row_and_line);
     tcase_add_test(bad, invalid_utf8_names_the_byte);

@@ -60,11 +60,20 @@ for ids in 1x -1 99999999999999999999 "5 $(wc -l <"$vocabulary")"; do
     echo "$ids" >"$folder/ids"
     refused "--decode refuses '$ids'" "is not an id" --vocab "$vocabulary" --decode <"$folder/ids"
 done
+printf '5 6\0 7' >"$folder/zero"
+refused "--decode refuses a zero byte" "a zero byte at byte 4" --vocab "$vocabulary" --decode <"$folder/zero"
+for two in '--text --decode' '--seq=9 --text' '--decode --seq=9'; do
+    # shellcheck disable=SC2086
+    refused "$two is refused" "cannot be combined" --vocab "$vocabulary" $two </dev/null
+done
 printf 'a\nb\351' >"$folder/latin1"
 refused "--text names the invalid byte" "byte 0xE9 at byte 2 of the line" --vocab "$vocabulary" --text <"$folder/latin1"
 awk 'BEGIN { printf "a "; for (i = 0; i < 1048577; i++) printf "b" }' >"$folder/long"
-refused "--text refuses a text without spaces" "1048577 bytes without a space" --vocab "$vocabulary" --text <"$folder/long"
-refused "a line without spaces is refused" "1048577 bytes without a space" --vocab "$vocabulary" <"$folder/long"
+for how in --text --seq=4; do
+    refused "SentencePiece refuses a long word with $how" "must encode 1048577 bytes of the text at once" \
+        --vocab "$ROOT/data/stories/llama" "$how" <"$folder/long"
+    check "BERT's tokenizer takes a long word with $how" "1" "$(tokenize "$how" <"$folder/long" | wc -l)"
+done
 
 refused "--vocab is needed" "--vocab is missing" </dev/null
 refused "an unknown option is refused" "there is no option --vocabulary-file" --vocabulary-file x </dev/null

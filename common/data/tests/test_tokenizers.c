@@ -12,6 +12,11 @@ Suite *suite(void);
 static const char *const hard = "I'll  say \u201CZo\u00E9\u201D 3 times!\n\n";
 static Problem problem;
 
+static Text text_of(const char *bytes, size_t length)
+{
+    return (Text){bytes, length, "text.txt", 1};
+}
+
 static Tokenizer *open_good(const char *path)
 {
     problem = (Problem){0};
@@ -25,7 +30,7 @@ static void assert_ids(const Tokenizer *tokenizer, const char *text, const int32
 {
     int32_t *ids;
     size_t length;
-    int64_t count = tokenizer_encode_text(tokenizer, text, strlen(text), &ids);
+    int64_t count = tokenizer_encode_text(tokenizer, text_of(text, strlen(text)), &ids, &problem);
     ck_assert_int_eq(count, (int64_t)(size / sizeof *ids));
     if (size > 0)
         ck_assert_mem_eq(ids, expected, size);
@@ -105,11 +110,40 @@ START_TEST(any_text_comes_back_from_bpe_and_so_do_long_words)
         }
         int32_t *ids;
         size_t back_length;
-        int64_t count = tokenizer_encode_text(t, text, length, &ids);
+        int64_t count = tokenizer_encode_text(t, text_of(text, length), &ids, &problem);
         char *back = tokenizer_decode(t, ids, count, &back_length);
         ck_assert_uint_eq(back_length, length);
         ck_assert_mem_eq(back, text, length);
         free(back);
+        free(ids);
+    }
+    free(text);
+    tokenizer_free(t);
+}
+END_TEST
+
+/* The ids of a text that repeats a few characters repeat too, wherever the text is cut. */
+START_TEST(long_words_are_cut_where_no_id_changes)
+{
+    static const char *const periods[] = {"once\n", "\xE4\xB8\xAD\xE6\x96\x87", "\xC2\xA0le"};
+    enum { BYTES = 3 << 20 };
+    Tokenizer *t = open_good(LLAMA);
+    char *text = malloc(BYTES);
+    for (size_t i = 0; i < sizeof periods / sizeof *periods; i++) {
+        const size_t size = strlen(periods[i]), length = BYTES / size * size;
+        int32_t *two, *three, *ids;
+        for (size_t at = 0; at < length; at += size)
+            memcpy(text + at, periods[i], size);
+        const int64_t end = tokenizer_encode_text(t, text_of(text, 2 * size), &two, &problem);
+        const int64_t next = tokenizer_encode_text(t, text_of(text, 3 * size), &three, &problem);
+        const int64_t count = tokenizer_encode_text(t, text_of(text, length), &ids, &problem);
+        const int64_t period = next - end, begin = end - period;
+        ck_assert_msg(count > 0, "%s: %s", periods[i], problem.what);
+        ck_assert_int_eq(count, begin + (int64_t)(length / size - 1) * period);
+        ck_assert_mem_eq(ids, three, (size_t)next * sizeof *ids);
+        ck_assert_mem_eq(ids + begin, ids + end, (size_t)(count - end) * sizeof *ids);
+        free(two);
+        free(three);
         free(ids);
     }
     free(text);
@@ -124,14 +158,15 @@ START_TEST(special_tokens_are_known_and_enclose_a_row)
     ck_assert_int_eq(tokenizer_special(t, BEGIN_TOKEN), 656);
     ck_assert_int_eq(tokenizer_special(t, END_TOKEN), 656);
     ck_assert_int_eq(tokenizer_special(t, PAD_TOKEN), -1);
-    ck_assert_int_eq(tokenizer_encode(t, "Once upon a time, there", 23, 5, ids), 5);
+    ck_assert_int_eq(tokenizer_encode(t, text_of("Once upon a time, there", 23), 5, ids, &problem),
+                     5);
     ck_assert_mem_eq(ids, ((int32_t[]){656, 400, 478, 256, 656}), sizeof ids);
     tokenizer_free(t);
     t = open_good(LLAMA);
     static const int32_t expected[] = {0, 1, 2, -1, -1};
     for (int special = 0; special < SPECIAL_TOKENS; special++)
         ck_assert_int_eq(tokenizer_special(t, (SpecialToken)special), expected[special]);
-    ck_assert_int_eq(tokenizer_encode(t, "a", 1, 5, ids), 3);
+    ck_assert_int_eq(tokenizer_encode(t, text_of("a", 1), 5, ids, &problem), 3);
     ck_assert_mem_eq(ids, ((int32_t[]){1, 259, 2}), 3 * sizeof *ids);
     tokenizer_free(t);
     t = open_good("data/reviews");
@@ -174,7 +209,7 @@ START_TEST(wordpiece_decodes_to_words)
     int32_t ids[16];
     size_t length;
     Tokenizer *t = open_good("data/reviews/vocab.txt");
-    int64_t count = tokenizer_encode(t, text, strlen(text), 16, ids);
+    int64_t count = tokenizer_encode(t, text_of(text, strlen(text)), 16, ids, &problem);
     char *back = tokenizer_decode(t, ids, count, &length);
     ck_assert_str_eq(back, " film , zzx");
     free(back);
@@ -234,6 +269,8 @@ START_TEST(vocabularies_with_missing_or_repeated_ids_are_refused)
     refuse_vocabulary("{\"a b\": 0}", "'a b' has a character that stands for no byte");
     refuse_vocabulary("{\"a\": 0}", "no token for the byte 0x00");
     refuse_vocabulary("{}", "no token for the byte 0x00");
+    write_text("vocab.json", "[\"a\", \"b\"]");
+    assert_refused(path_of("merges.txt"), "JSON, but not an object", "vocab.json");
 }
 END_TEST
 
@@ -254,13 +291,15 @@ START_TEST(merges_that_do_not_fit_the_vocabulary_are_refused)
     refuse_merges("h e\n\nh e\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\nh e r\n", "not two symbols", "merges.txt: line 2");
     refuse_merges("h e\n h\n", "not two symbols", "merges.txt: line 2");
-    refuse_merges("", "the merges make 0 of the vocabulary's 400 tokens of two bytes or more",
+    refuse_merges("", "the merges make 0 of the vocabulary's 400 tokens that consist of two",
                   "merges.txt");
     refuse_merges("#version: 0.2\r\nh e\r\n", "the merges make 1 of the", "merges.txt");
     FileBytes all = bytes_of(GPT2 "/merges.txt");
     const char *half = memchr(all.bytes + all.length / 2, '\n', all.length / 2);
     write_bytes("merges.txt", all.bytes, (size_t)(half - all.bytes));
     assert_refused(folder, "the merges make ", "merges.txt");
+    write_bytes("merges.txt", all.bytes, all.length - 8); /* without the last line */
+    assert_refused(folder, "the merges make 399 of the vocabulary's 400", "merges.txt");
     free(all.bytes);
 }
 END_TEST
@@ -271,7 +310,7 @@ START_TEST(bytes_and_special_tokens_need_no_merges)
     char *first = memmem(all.bytes, all.length, ", \"\u0120a\": 256", 12);
     ck_assert_ptr_nonnull(first);
     ck_assert_uint_gt(all.length, (size_t)(first - all.bytes) + 40);
-    strcpy(first, ", \"<|endoftext|>\": 256, \"[PAD]\": 257}");
+    strcpy(first, ", \"<|endoftext|>\": 256, \"[PAD]\": 257, \"made!\": 258}");
     write_text("vocab.json", all.bytes);
     write_text("merges.txt", "");
     Tokenizer *t = open_good(folder);
@@ -337,6 +376,7 @@ Suite *suite(void)
     tcase_add_test(text, bpe_has_the_ids_of_hugging_face_and_gives_the_text_back);
     tcase_add_test(text, sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back);
     tcase_add_test(text, any_text_comes_back_from_bpe_and_so_do_long_words);
+    tcase_add_test(text, long_words_are_cut_where_no_id_changes);
     tcase_add_test(text, special_tokens_are_known_and_enclose_a_row);
     tcase_add_test(text, pieces_one_by_one_are_the_text_without_its_first_space);
     tcase_add_test(text, wordpiece_decodes_to_words);

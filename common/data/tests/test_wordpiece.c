@@ -41,7 +41,8 @@ static const char *pieces(const char *text, size_t length, int seq)
     static char joined[4096];
     int32_t *ids = malloc(
         (size_t)seq * sizeof *ids); /* exactly seq: the sanitizer detects a write past the end */
-    int64_t count = tokenizer_encode(tokenizer, text, length, seq, ids);
+    int64_t count =
+        tokenizer_encode(tokenizer, (Text){text, length, "text.txt", 1}, seq, ids, &problem);
     ck_assert_int_le(count, seq);
     joined[0] = '\0';
     for (int64_t i = 0; i < count; i++)
@@ -143,7 +144,8 @@ START_TEST(crlf_and_byte_order_mark_in_the_vocabulary_change_nothing)
     ck_assert_ptr_nonnull(other);
     ck_assert_int_eq(tokenizer_size(other), tokenizer_size(tokenizer));
     int32_t ids[8];
-    ck_assert_int_eq(tokenizer_encode(other, "unaffable", 9, 8, ids), 4);
+    ck_assert_int_eq(
+        tokenizer_encode(other, (Text){"unaffable", 9, "text.txt", 1}, 8, ids, &problem), 4);
     ck_assert_int_eq(ids[2], 7);
     tokenizer_free(other);
     other =

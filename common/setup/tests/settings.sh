@@ -37,6 +37,8 @@ an_error() {
 }
 check "a program's error quotes a value with an apostrophe as it is" an_error "6'7" make --silent grade "LAB=6'7"
 check "the error about a stack for training quotes a value with an apostrophe as it is" stops "'m'ien'" make --silent train "STACK=m'ien"
+check "a program's error quotes a value with a line break as it is" an_error $'6\n7' make --silent grade $'LAB=6\n7'
+check "a PROMPT may have line breaks and apostrophes" an_error "no model is given" make --silent story $'PROMPT=I\'m\n\n"here"'
 check "a file name may have an apostrophe" an_error "l'essai.csv" make --silent train "DATA=l'essai.csv" "TEST=l'autre.csv" VOCAB=none.txt
 for value in '$(touch x)' '$(shell touch x)' 'a$b' '$$$b' '${HOME}'; do
     check "a METRICS of $value is refused: make would expand it" stops 'make expands the $ in METRICS' make train VOCAB=none.txt "METRICS=$value"

@@ -120,6 +120,7 @@ def check_refused():
     bad = {
         "no MODEL": [],
         "a file that is not there": ["--model", f"{work}/nothing.bin"],
+        "MODEL=hf: without a folder": ["--model", "hf:"],
         "an empty file": ["--model", written(f"{work}/empty.bin", b"")],
         "half a header": ["--model", written(f"{work}/half.bin", whole[:13])],
         "a file that is cut off": ["--model", written(f"{work}/cut.bin", whole[:-4])],
@@ -128,6 +129,7 @@ def check_refused():
         "negative sizes": ["--model", written(f"{work}/negative.bin", struct.pack("<7i", -32, 48, 3, 8, 4, SIZE, 64) + whole[28:])],
         "sizes whose product is huge": ["--model", written(f"{work}/huge.bin", struct.pack("<7i", *[1 << 23] * 7) + whole[28:])],
         "heads that do not divide the width": ["--model", written(f"{work}/heads.bin", struct.pack("<7i", 32, 48, 3, 7, 7, SIZE, 64) + whole[28:])],
+        "a file of a folder": ["--model", "common/pretrained/tests/models/llama/model.safetensors"],
         "a FIFO": ["--model", f"{work}/fifo"],
         "a device": ["--model", "/dev/zero"],
         "an empty folder": ["--model", f"{work}/empty"],
@@ -150,6 +152,8 @@ def check_refused():
         said = done.stderr.decode()
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
+    said = story(1, *bad["a file of a folder"]).stderr
+    check("is named by its folder" in said, "for a file of a Hugging Face folder, the HINT asks for the folder", said)
     done = story(1, "--model", good, "--tokenizer", TOKENIZER)
     check(done.returncode == 0 and done.stdout, "without STEPS, a model with fewer positions than 200 fills them", done.stderr)
     said = story(1, "--model", good).stderr
@@ -161,9 +165,25 @@ def check_refused():
               f"{what}: one error with a HINT", done.stderr)
 
 
+def check_not_finite():
+    good = model_file("good.bin", SIZE)
+    with open(good, "rb") as file:
+        header = file.read(28)
+        weights = os.path.getsize(good) // 4 - 7
+    for weight in (3e38, 1e15):
+        path = written(f"{work}/large.bin", header + struct.pack("<f", weight) * weights)
+        for ranks, layout in ((1, ()), (2, ("--tp", 2)), (2, ("--pp", 2))):
+            for options in ((), ("--temperature", 1)):
+                done = story(ranks, "--model", path, "--tokenizer", TOKENIZER, "--prompt", "Once", *layout, *options)
+                check((done.returncode, done.stdout) == (2, "Once\n") and "logits are not finite" in done.stderr
+                      and done.stderr.count("HINT: ") == 1, f"weights of {weight} are one error with a HINT "
+                      f"{' '.join(map(str, layout + options))}".rstrip(), f"{done.returncode} {done.stdout} {done.stderr}")
+
+
 with tempfile.TemporaryDirectory() as work:
     SIZE = vocabulary()
     check_layouts()
     check_cut_short()
     check_known()
     check_refused()
+    check_not_finite()

@@ -41,6 +41,7 @@ refused("a layout of the LLaMA that does not exist is refused", "'tp3'", ONLY="l
 refused("a model whose memory is not measured is refused", "'huge'", ONLY="memory/huge")
 refused("a curve that is too short to compare with PyTorch's is refused", "STEPS=9 is too short", ONLY="language", STEPS="9", VS="torch")
 refused("a curve of no steps is refused", "STEPS cannot be '0'", ONLY="language", STEPS="0")
+refused("a curve of no windows is refused", "BATCH_SIZE cannot be '0'", ONLY="language", STEPS="12", BATCH_SIZE="0")
 refused("a model beside transformers that does not exist is refused", "'bert'", ONLY="transformers/bert")
 refused("a missing COMPARE file is refused before anything is measured", "No such file", COMPARE="none/kept.json")
 
@@ -211,12 +212,13 @@ check("the rows of a step are those that the kit draws (common/data/tests/test_b
 pythons = {version: python for python in (peers.DISTRIBUTION, f"{BUILD}/venv-torch/bin/python") for version, _ in [peers.version_of(python)] if version}
 with unittest.mock.patch.multiple(stories, **small), contextlib.redirect_stdout(io.StringIO()) as said:
     kept_rows = stories.measure(BUILD, work, 1, pythons, "")
-    with unittest.mock.patch.dict(os.environ, STEPS="12"):
+    with unittest.mock.patch.dict(os.environ, STEPS="12", SEQ="24", BATCH_SIZE="4"):
         drawn = stories.measure(BUILD, work, 1, pythons, "")
 check("a LLaMA's step is measured on one rank, tp 2 and dp 2" + (", and PyTorch's losses are the kit's" if pythons else ""),
       [one.name for one in kept_rows if one.section == "language"] ==
       [f"LLaMA {layout}{who}" for layout in ("serial", "tp2", "dp2") for who in ("", *(f", PyTorch {version}" for version in pythons))], said.getvalue())
 curve = {key[0]: line for key, line in lines_of(said.getvalue(), "12 steps of the LLaMA").items()}
+check("SEQ and BATCH_SIZE choose the windows of a curve", "4 windows of 24 tokens" in said.getvalue(), said.getvalue())
 check("the LLaMA's loss curves fall and agree, also in PyTorch", len(drawn) == len(curve) == 5 + len(pythons) and
       list(curve) == ["serial", "serial, moved", "tp2", "dp2", "pp2", *(f"PyTorch {version}" for version in pythons)] and
       all(10 < float(line[1]) and float(line[2]) < float(line[1]) and float(line[3]) < 1e-5 for line in curve.values()), said.getvalue())
