@@ -36,8 +36,9 @@ bool story_config(StoryConfig *config, int argc, char **argv, Problem *problem)
     if (config->model && !strncmp(config->model, "hf:", 3)) /* as in make train */
         config->model += 3;
     return (config->model && *config->model) ||
-           problem_set(problem, NULL,
-                       "MODEL= names a folder with config.json and model.safetensors, or a file of "
-                       "llama2.c such as stories260K.bin",
-                       "no model is given");
+           problem_set(
+               problem, NULL,
+               "MODEL= names a folder with config.json and model.safetensors, a SAVE folder, or "
+               "a file of llama2.c such as stories260K.bin",
+               "no model is given");
 }
