@@ -36,7 +36,7 @@ resume() { # url, file
     33:* | 36:* | *:416) # the partial file is too long, or the server does not support ranges
         rm -f "$2"
         give_up "$(say 'the download cannot be continued')" \
-            "$(say 'run it again: it starts from the beginning')" "$1"
+            "$(say 'run the command again: the download starts from the beginning')" "$1"
         ;;
     *) give_up "$(say 'the download failed')" \
         "$(say 'check the network and run the command again: the download resumes where it stopped')" "$1" ;;

@@ -155,13 +155,13 @@ def held_by_whom(parts):
 
 def elements_text(one):
     """The first wrong elements. If the ranks hold the terms of a sum, shows the terms, the part of
-    the gradient that does not come through the layer (if the case uses x past the layer too), and
+    the gradient that does not come through the layer (if the case uses x around the layer, too), and
     their sum, which is the expected number."""
     added = next((part for part in one["parts"] if part.get("addend") and part["first"]), None)
     if added:
         past = len(added["first"][0]["terms"]) > len(added["addend"])
-        caption = _("The first wrong elements. The case also uses x past the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
-        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("past the layer")] if past else []), _("expected sum")]
+        caption = _("The first wrong elements. The case also uses x around the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
+        head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("around the layer")] if past else []), _("expected sum")]
         return table(caption, head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
     more = sum(part.get("wrong", 0) for part in one["parts"]) - len(told)

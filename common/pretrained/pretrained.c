@@ -15,7 +15,7 @@ static bool open_format(Pretrained *from, Problem *problem)
     struct stat status;
     if (stat(from->path, &status))
         return problem_set(problem, from->path,
-                           N_("name a folder with config.json and model.safetensors, or a .bin"),
+                           N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
                            "the model cannot be read: %s", strerror(errno));
     if (!S_ISDIR(status.st_mode))
         return llama_bin_open(from, problem);

@@ -52,7 +52,7 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
 
 /* The entries of a tp group's ranks. If the lab left out the sum, their numbers add up to the
  * expected ones. In the gradient of a layer's input, each rank has also added what reaches the
- * input past the layer; only the rest is a term. */
+ * input around the layer; only the rest is a term. */
 typedef struct Addends {
     const Entry *of[MAX_RANKS];
     int count;

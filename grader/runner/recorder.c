@@ -99,7 +99,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     if (!header || recorder.depth > 0)
         return NULL;
     if (recorder.calls++ == MANY_CALLS)
-        misuse("look at the end of your loop", "%s: more than 20,000 MPI calls in one pass", name);
+        misuse("look at the end of your loop", "%s: more than 20,000 MPI calls in one case", name);
     Call *call = &recorder.rings->call[atomic_load(&recorder.rings->calls) % RING_CALLS];
     *call = (Call){
         .rule = (int32_t)rule, .root = NOBODY, .to = NOBODY, .from = NOBODY, .waited_by = -1};

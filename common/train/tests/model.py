@@ -207,7 +207,7 @@ for sentence, word, text in (
 paper, kit = ([clusters.model_of(sizes, published, 64) for sizes in clusters.MEGATRON] for published in (True, False))
 one = clusters.model_of(clusters.MEGATRON[0], True, 1)
 # 96 B S L H^2 + 6 B S V H and 16 B S^2 L H, with 8 rows of 1,024 tokens, 40 layers of 1,536, and a
-# vocabulary of 51,200 (Narayanan et al., equation 2).
+# vocabulary of 51,200 (Narayanan et al., equation 3).
 check("a step of the paper's smallest model has the operations of Narayanan's formula",
       one.work() == (74_217_034_874_880 + 3_865_470_566_400, 8_246_337_208_320), one.work())
 # Each of eight ranks holds (51,200 · 3,072 + 72 · 12 · 3,072² + 3,072 · 3,074) / 8 + 72 · 4 · 3,072
