@@ -50,13 +50,7 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-# quoted, TEXT: the text as one word of a recipe's shell, whatever it contains. Make runs each line of
-# a recipe in a shell of its own, so the shell reads a line break from its environment.
-define LINE_BREAK
-
-
-endef
-export LINE_BREAK
+# quoted, TEXT: the text as one word of a recipe's shell, whatever it contains.
 quoted = '$(subst $(LINE_BREAK),'"$$LINE_BREAK"',$(subst ','\'',$(1)))'
 # as_environment, NAMES: these variables, as assignments before a command.
 as_environment = $(foreach name,$(1),$(name)=$(call quoted,$($(name))))

@@ -17,3 +17,11 @@ export LC_ALL := C.UTF-8
 AS_USUAL += LANGUAGE='$(LANGUAGE)' LC_ALL=C.UTF-8
 endif
 endif
+
+# Make runs each line of a recipe in a shell of its own, so this shell reads the line breaks of a
+# setting from its environment (see `quoted`).
+define LINE_BREAK
+
+
+endef
+export LINE_BREAK
