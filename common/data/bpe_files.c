@@ -196,8 +196,8 @@ static bool is_bracketed(const char *token, size_t length)
     return (first == '<' && last == '>') || (first == '[' && last == ']');
 }
 
-/* Could a merge make the token? A merge joins two tokens of the vocabulary. Special tokens, and
- * others that were added after the training, such as RoBERTa's madeupword0000, are no two tokens. */
+/* Could a merge make the token? A merge joins two tokens of the vocabulary. No two tokens make up a
+ * special token, or one that was added after the training, such as RoBERTa's madeupword0000. */
 static bool is_two_tokens(json_t *vocabulary, const char *token)
 {
     const size_t length = strlen(token);

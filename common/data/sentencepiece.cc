@@ -52,9 +52,9 @@ static bool begins_character(std::string_view text, size_t at)
     return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
 }
 
-/* The last place beyond `begin`, up to `end`, where a cut changes no id, or npos: where no piece has
- * the two characters beside the cut side by side, and none has the second one after the space that
- * the library adds to a part, so that this space has an id of its own. */
+/* The last place after `begin`, up to `end`, where a cut changes no id; npos if there is none. There,
+ * no piece has the two characters beside the cut side by side. Nor does a piece have the second one
+ * after a space, so the space that the library adds to a part gets an id of its own. */
 static size_t last_cut(const Tokenizer *tokenizer, std::string_view text, size_t begin, size_t end)
 {
     const auto is_in_piece = [&](std::string_view part) {
@@ -149,7 +149,7 @@ static bool drops_space(const SentencePieceProcessor *processor, int id, const s
            processor->DecodeIds({id}) == text.substr(1);
 }
 
-/* Has no piece a space after another character? */
+/* Do pieces have spaces only at their beginning? */
 static bool pieces_are_words(const Tokenizer *tokenizer, const SentencePieceProcessor *processor)
 {
     for (int32_t id = 0; id < tokenizer->size; id++) {

@@ -223,7 +223,8 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
 {
     const Path path = path_in(folder, "config.json");
     const char *reason,
-        *hint = N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
+        *hint =
+            N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
         *what = N_("the model's config.json cannot be read: %s");
     json_error_t error;
     const int fd = file_open(path.text, &reason);

@@ -14,9 +14,10 @@ static bool open_format(Pretrained *from, Problem *problem)
 {
     struct stat status;
     if (stat(from->path, &status))
-        return problem_set(problem, from->path,
-                           N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
-                           "the model cannot be read: %s", strerror(errno));
+        return problem_set(
+            problem, from->path,
+            N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
+            "the model cannot be read: %s", strerror(errno));
     if (!S_ISDIR(status.st_mode))
         return llama_bin_open(from, problem);
     return checkpoint_find(from->path).text[0] ? own_checkpoint_open(from, problem)
