@@ -86,7 +86,7 @@ list_object() {
 }
 
 too_large() {
-    end_with "$(said "lab %s has an object that takes too long to examine (%s)" "$lab" "$source")" \
+    end_with "$(said "lab %s has an object file that takes too long to examine (%s)" "$lab" "$source")" \
         "$(say 'a lab has a few functions and small tables')"
 }
 

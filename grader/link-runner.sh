@@ -111,8 +111,8 @@ tell_foreign() {
     printf '%s%s\n' "$(say '  HINT: ')" "$(say 'common/balise.h declares the functions of every lab, but a lab must do without those of labs that it does not build on')"
 }
 
-# called_by_lab: those of the names, one per line, that the lab's object refers to. The kit's own
-# objects may refer to a library that this machine lacks.
+# called_by_lab: those of the names, one per line, that the lab's object file refers to. The kit's
+# own object files may refer to a library that this machine lacks.
 called_by_lab() {
     awk 'NR == FNR { if (/ \*UND\*/) called[$NF]; next } $0 in called' "$out.symbols" - 2> /dev/null || true
 }

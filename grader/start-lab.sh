@@ -17,7 +17,7 @@ labs/*)
 esac
 if [ -e "$file" ]; then
     if cmp -s "$file" "$start"; then
-        tell '%s is a fresh start file already.' "$file"
+        tell '%s is already a fresh start file.' "$file"
         exit 0
     fi
     number=1

@@ -14,8 +14,9 @@ static void lookup_gradient(Node *node, Tensor *dy)
 static void check_ids(Tensor *ids, const Tensor *weight)
 {
     if (ids->dtype != INT32 || weight->shape.rank != 2)
-        misuse("lookup(ids [B,S], weight [V,H])", "lookup: %s are not ids, or %s is not a table",
-               TENSOR_TEXT(ids), TENSOR_TEXT(weight));
+        misuse("lookup(ids [B,S], weight [V,H])",
+               "lookup: %s does not hold ids, or %s is not a table", TENSOR_TEXT(ids),
+               TENSOR_TEXT(weight));
     int64_t count = tensor_count(ids), rows = weight->shape.size[0];
     for (int64_t i = 0; i < count; i++)
         if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
@@ -54,7 +55,7 @@ Tensor *ids_between(Tensor *ids, int first, int end)
 {
     Tape *tape = tape_of("ids_between", ids, NULL);
     if (ids->dtype != INT32)
-        misuse("it takes ids", "ids_between: %s are not ids", TENSOR_TEXT(ids));
+        misuse("it takes ids", "ids_between: %s does not hold ids", TENSOR_TEXT(ids));
     Tensor *mine = tape_host_tensor(tape, INT32, ids->shape, ids->placement);
     int64_t count = tensor_count(ids);
     for (int64_t i = 0; i < count; i++) {

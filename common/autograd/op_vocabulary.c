@@ -33,7 +33,7 @@ static void must_be_of_rows(const char *function, const Tensor *x, const Tensor 
 static void must_be_ids(const char *function, const Tensor *ids)
 {
     if (!ids || ids->dtype != INT32)
-        misuse("it takes ids [B,S]", "%s: %s are not ids", function,
+        misuse("it takes ids [B,S]", "%s: %s does not hold ids", function,
                ids ? TENSOR_TEXT(ids) : "NULL");
 }
 

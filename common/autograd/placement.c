@@ -108,7 +108,7 @@ static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
     if (is(x, COPIED))
         misplaced_with(
             HARMS_GRADIENTS,
-            "a weight that every rank holds takes x as it is, without duplication (f)",
+            "a weight that every rank holds whole takes x as it is, without duplication (f)",
             "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(weight));
     else if (!is(x, WHOLE) && !is(x, UNKNOWN))

@@ -35,7 +35,7 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
 Placement place_heads(const Tape *tape, const char *function, const Tensor *x);
 
 /** For a function of each row with weights that every rank holds: x is whole, or holds this rank's
- *  rows. In the second case the gradients of the weights are partial sums, so place_rows() marks
+ *  rows. In the second case, the gradients of the weights are partial sums, so place_rows() marks
  *  `weights`. */
 Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
                      Tensor *const *weights, int count);

@@ -52,7 +52,7 @@ static void bring_to_host(Tensor *x)
     if (x->buffer->category != ACTIVATIONS)
         misuse("use the functions of balise.h (group_all_reduce, scale, ...), or train with "
                "BACKEND=cpu",
-               "tensor_data: in training on a GPU, the host cannot read weights or their "
+               "tensor_data: during training on a GPU, the host cannot read weights or their "
                "gradients, such as %s",
                TENSOR_TEXT(x));
     Buffer *reached = pool_get_for_host(x->buffer->pool, x->buffer->bytes, x->shape);

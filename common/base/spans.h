@@ -1,7 +1,6 @@
 /** @file
- * Measures where the time of a run goes. There is one clock. When a piece of work is done, it ends a
- * span, and the next span begins. Spans belong to one thread and do not nest, so no time is counted
- * twice.
+ * Measures where the time of a run goes. There is one clock. The end of a piece of work ends a span
+ * and begins the next one. Spans belong to one thread and do not nest, so no time is counted twice.
  */
 #pragma once
 

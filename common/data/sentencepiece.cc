@@ -81,7 +81,7 @@ static bool set_too_long(Text text, size_t begin, size_t end, Problem *problem)
     char place[PLACE_SIZE];
     place_in_text(place, &text, begin);
     return problem_set(problem, place,
-                       "make its documents shorter: put <|endoftext|> between them; or use the "
+                       "split the text into shorter documents with <|endoftext|>, or use the "
                        "tokenizer of GPT-2 or BERT, which has no such limit",
                        "SentencePiece must encode %zu bytes of the text at once; the limit is %zu",
                        end - begin, part_max);

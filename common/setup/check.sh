@@ -207,8 +207,8 @@ check_taken() {
 }
 
 # Names the settings that come from the environment: a variable of another program may have the same
-# name. JOBS and the settings about the machine are meant to be there; the settings of a job are
-# not read from there.
+# name. JOBS and the settings that describe the machine belong in the environment; the settings of a
+# job are not read from there.
 tell_stray() {
     local name names='' taken=' '
     for name in $GOALS; do taken+="$(settings_of "$name" | paste -sd ' ') "; done

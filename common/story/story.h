@@ -16,7 +16,7 @@ typedef struct StoryConfig {
     const char *prompt;    /**< how the text begins; may be "" */
     int64_t steps;         /**< tokens of the text, including those of the prompt; 0: the default */
     double temperature;    /**< divides the logits; 0: always the most probable token */
-    double top_p;          /**< samples from the fewest tokens that sum to this probability */
+    double top_p;          /**< samples from the fewest tokens whose probabilities reach this sum */
 } StoryConfig;
 
 /** Fills `config` from the arguments. Returns false with `problem` on an invalid option. */

@@ -41,7 +41,7 @@ bool trainer_open_data(Trainer *t, Problem *problem)
         return false;
     if (c->model.architecture->is_masked && t->train->special[MASK_TOKEN] < 0)
         return problem_set(problem, c->vocabulary,
-                           N_("TASK=mlm takes a BERT's vocabulary, such as data/reviews/vocab.txt"),
+                           N_("TASK=mlm takes a BERT vocabulary, such as data/reviews/vocab.txt"),
                            "the tokenizer has no token [MASK]");
     t->rows = c->samples && c->samples < t->train->rows ? c->samples : t->train->rows;
     if (t->rows < c->batch)

@@ -12,7 +12,7 @@ enum { EVALUATED = 7 };
 const LargeStep averages_large[AVERAGES_LARGE] = {
     {3000000000, 1000000},                   /* due; negative as an int */
     {3000000001, 1000000},                   /* as a float, the one before */
-    {((int64_t)1 << 32) + 1000000, 1000000}, /* as an int, `every` */
+    {((int64_t)1 << 32) + 1000000, 1000000}, /* as an int, equal to `every` */
     {5000000000, 1000000},                   /* due; as an int, 705032704 */
     {5000000000, 5000000000},                /* due */
     {705032704, 5000000000},                 /* as ints, both are the same */

@@ -35,7 +35,7 @@ extern const LargeStep averages_large[AVERAGES_LARGE];
 /** A function with the declaration of average_is_due(). */
 typedef bool DueFunction(int64_t step, int64_t every, bool last);
 
-/** Are the weights read after this step? They are at the end of a run, and once before the end of
+/** Are the weights read after this step? Yes at the end of each run, and once before the end of
  *  the first run. */
 bool averages_is_last(int which, int step);
 /** How many weights a rank holds. */

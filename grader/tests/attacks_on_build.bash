@@ -34,12 +34,12 @@ builds() {
     check "thread-local variables of 1020 KB are allowed" test "$status" = 0
     for name in '.section .text.s\\@' '.globl s\\@\ns\\@ = 1'; do
         attack '' "__asm__(\".macro many\n$name\n.endm\n.rept 60000\nmany\n.endr\n.text\");"
-        check "60000 sections or symbols are refused" fails_saying "has an object that takes too long to examine"
+        check "60000 sections or symbols are refused" fails_saying "has an object file that takes too long to examine"
     done
     attack '' '__asm__(".macro many\n.type s\\@, %object\ns\\@: .byte 1\n.endm\n.data\n.rept 40000\nmany\n.endr\n.text");'
     check "a lab with 40000 static variables has a verdict" test "$status" = 0
     attack '' 'char big[1L << 30] = {1};'
-    check "an object file of a gigabyte is refused" fails_saying "object is larger than 400 MB"
+    check "an object file of a gigabyte is refused" fails_saying "object file is larger than 400 MB"
 }
 # stuck NAME CODE COMMAND...: runs the command with a program NAME that runs CODE and never ends.
 stuck() {
@@ -57,7 +57,7 @@ time_limits() {
     local program
     for program in readelf objcopy; do
         stuck "$program" '' attack ''
-        check "a lab has a verdict even if $program never ends on it" fails_saying "has an object that takes too long to examine"
+        check "a lab has a verdict even if $program never ends on it" fails_saying "has an object file that takes too long to examine"
     done
     stuck objcopy '[[ " $* " == *graded* ]] || exec /usr/bin/objcopy "$@"; exit 1' attack ''
     check "a lab has a verdict even if objcopy rejects its object" fails_saying "lab 1 does not link"

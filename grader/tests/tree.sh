@@ -9,7 +9,7 @@ BUILD=${BUILD:-$ROOT/build}
 export -n BUILD # make in the tree builds below the tree, not in the kit's build
 unset MAKEFLAGS MAKELEVEL MFLAGS BUILD_HOLDER
 
-# make_tree NAME: sets $tree to it and goes there.
+# make_tree NAME: makes the tree $BUILD/trees/NAME, sets $tree to its path and changes to it.
 make_tree() {
     tree=$BUILD/trees/$1
     rm -rf "$tree"

@@ -38,10 +38,10 @@ START_TEST(lookup_requires_ids_of_rows_in_the_table)
 {
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), 7), matrix(7, 4)), "id 7", "[7,4]", "7 rows");
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), -2), matrix(7, 4)), "id -2");
-    ASSERT_MISUSE(lookup(reals_of(2, 3, 4), matrix(7, 4)), "are not ids");
+    ASSERT_MISUSE(lookup(reals_of(2, 3, 4), matrix(7, 4)), "does not hold ids");
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 3), 1), reals_of(7, 4, 2)), "[7,4,2]", "is not a table");
     ASSERT_MISUSE(lookup(ids_of(SHAPE(2, 1, 3, 2), 1), matrix(7, 4)), "too many dimensions");
-    ASSERT_MISUSE(ids_between(reals_of(2, 3, 4), 0, 3), "are not ids");
+    ASSERT_MISUSE(ids_between(reals_of(2, 3, 4), 0, 3), "does not hold ids");
     Tensor *shifted = ids_between(ids_of(SHAPE(2, 3), 6), 4, 7);
     ck_assert_int_eq(ints(shifted)[0], 2);
     ck_assert_int_eq(ints(ids_between(ids_of(SHAPE(2, 3), 6), 4, 6))[0], NO_ID);
@@ -159,19 +159,19 @@ START_TEST(the_loss_of_split_rows_requires_maxima_and_ids_of_its_rows)
     ASSERT_MISUSE(row_sum_exp(logits, matrix(3, 2)), "row_sum_exp: the maxima [3,2]", "[2,3,5]");
     ASSERT_MISUSE(row_sum_exp(logits, ids), "holds integers");
     ASSERT_MISUSE(row_pick(logits, matrix(2, 5), ids), "row_pick: the maxima [2,5]", "[2,3,5]");
-    ASSERT_MISUSE(row_pick(logits, most, most), "row_pick", "are not ids");
-    ASSERT_MISUSE(row_pick(logits, most, NULL), "row_pick", "are not ids");
+    ASSERT_MISUSE(row_pick(logits, most, most), "row_pick", "does not hold ids");
+    ASSERT_MISUSE(row_pick(logits, most, NULL), "row_pick", "does not hold ids");
     ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 5), 0)), "ids [2,5]", "[2,3,5]");
     ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), 5)), "id 5", "5 columns");
     ASSERT_MISUSE(row_pick(logits, most, ids_of(SHAPE(2, 3), -2)), "id -2");
     ASSERT_MISUSE(row_max(ids), "row_max", "holds integers");
     ASSERT_MISUSE(row_max(normal("x", (Shape){0}, whole())), "has no rows");
     ASSERT_MISUSE(own_ids(ids_of(SHAPE(2, 3), 5), logits), "own_ids: id 5", "5 columns");
-    ASSERT_MISUSE(own_ids(most, logits), "are not ids");
+    ASSERT_MISUSE(own_ids(most, logits), "does not hold ids");
     ASSERT_MISUSE(logarithm(ids), "logarithm", "holds integers");
     ASSERT_MISUSE(subtract(most, matrix(3, 2)), "subtract: [2,3]", "[3,2]");
     ASSERT_MISUSE(mean_over_tokens(most, ids_of(SHAPE(3, 2), 0)), "x [2,3]", "targets [3,2]");
-    ASSERT_MISUSE(mean_over_tokens(most, most), "mean_over_tokens", "are not ids");
+    ASSERT_MISUSE(mean_over_tokens(most, most), "mean_over_tokens", "does not hold ids");
     ASSERT_MISUSE(group_all_max(mesh.tp, most), "group_all_max", "does not exist yet");
 }
 END_TEST

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """AVERAGE=h: each replica steps with its own gradients, and every h steps the replicas average
 their weights. With SGD and h = 1, the run equals one that averages gradients, up to rounding. Bytes
-and memory are those that make model predicts."""
+and memory are those that `make model` predicts."""
 import os
 import sys
 import tempfile

@@ -83,7 +83,7 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
     return says(e, "%s",
                 whole & TENSOR ? _("whole parameters are counted once for each rank of a tp group")
                                : _("the squares of the shards are not summed over mesh->tp: each "
-                                   "rank of a tp group holds other elements"));
+                                   "rank of a tp group holds different elements"));
 }
 
 /* Is the norm the root of sums over other axes? */

@@ -249,7 +249,7 @@ static void where_time_is_lost(const Exchange *x, const StepSchedule *s, double 
                sender, most, line[0] ? _(" at ") : "", line);
     } else if (s->waited_in[worst] && ceil(s->waited[worst]) > 1) {
         call_at_line(x, s->waited_in[worst], one, sizeof one);
-        append(text, size, _(": rank %d waits for %.0f of these rounds in the %s"), worst,
+        append(text, size, _(": rank %d spends %.0f of these rounds waiting in the %s"), worst,
                ceil(s->waited[worst]), one);
     }
 }

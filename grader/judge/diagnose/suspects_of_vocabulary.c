@@ -56,18 +56,19 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
          N_("the maximum is subtracted from the logit of the target, but not in the sum of exp")},
     [LOGARITHM_MISSING] = {IN_VOCABULARY, N_("the logarithm of the sum of exp is missing")},
     [MEAN_OVER_POSITIONS] =
-        {IN_VOCABULARY, N_("the sum is divided by the number of all positions: divide by those "
-                           "that have a target, mean_over_tokens")},
+        {IN_VOCABULARY, N_("the sum is divided by the number of all positions: mean_over_tokens "
+                           "divides by the number of those that have a target")},
     [MEAN_OVER_SAMPLES] =
-        {IN_VOCABULARY, N_("the sum is divided by the number of samples: divide by the positions "
-                           "that have a target, mean_over_tokens")},
-    [SUM_OVER_TOKENS] = {IN_VOCABULARY, N_("it is the sum over the tokens: divide by the positions "
-                                           "that have a target, mean_over_tokens")},
+        {IN_VOCABULARY, N_("the sum is divided by the number of samples: mean_over_tokens divides "
+                           "by the number of positions that have a target")},
+    [SUM_OVER_TOKENS] = {IN_VOCABULARY,
+                         N_("it is the sum over the tokens: mean_over_tokens divides "
+                            "by the number of positions that have a target")},
     [OWN_TOKENS] = {IN_VOCABULARY, N_("only the targets that this rank holds count as tokens: "
                                       "mean_over_tokens takes the targets of all positions")},
     [POSITIONS_COUNTED] =
-        {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: the mean is over "
-                           "those that have one, mean_over_tokens")},
+        {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: mean_over_tokens "
+                           "takes the mean over those that have one")},
     [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
                                            "the group is the world, and should be mesh->tp")},
     [TARGETS_OF_REPLICAS] =

@@ -1,9 +1,9 @@
 /** @file
  * The sandbox for students' code. It isolates mpirun and the ranks from all other processes.
  *
- * The judge itself makes the sandbox from Linux namespaces, so nothing must be installed. It starts
- * in a few milliseconds, its memory file systems are bounded, and root can run the ranks under an
- * unused user ID. Inside the sandbox,
+ * The judge itself makes the sandbox from Linux namespaces, so nothing needs to be installed. It
+ * starts in a few milliseconds, its memory file systems are bounded, and root can run the ranks
+ * under an unused user ID. Inside the sandbox,
  * - processes have their own process IDs: they cannot see or signal any process outside. All of them
  *   end with the first process, which signals from inside do not reach;
  * - every file is read-only, and everything that belongs neither to the system nor to MPI is

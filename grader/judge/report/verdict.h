@@ -60,8 +60,8 @@ int check_score(const LabResult *lab, Check check);
 void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
-/** One mistake may fail several checks. Returns the first failed check with points whose reason
- *  begins with the same line; often that is `check` itself. */
+/** One mistake may make several checks fail. Returns the first failed check with points whose
+ *  reason begins with the same line; often that is `check` itself. */
 Check cause_of(const LabResult *lab, Check check);
 
 /** The end of a failed check's reason, after the lines that it shares with the reason of its
