@@ -78,8 +78,8 @@ static bool check_header(const Header *h, const char *path, Problem *problem)
     return good ||
            problem_set(problem, path,
                        N_("use a file in llama2.c's first format, which begins with seven sizes; "
-                          "the kit does not read the later ones (\"ak42\"). A model of Hugging "
-                          "Face is named by its folder"),
+                          "the kit does not read the later ones (\"ak42\"). For a Hugging Face "
+                          "model, give its folder"),
                        "this is not a llama2.c model: the sizes in its header are invalid");
 }
 

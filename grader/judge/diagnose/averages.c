@@ -142,9 +142,9 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
             text, 200, "%s",
             takes_all_early(t, 1)
                 ? _(". Every average that `every` makes due comes one step early: `step` counts "
-                    "the steps done, including the one just made")
+                    "the steps done, including the one just taken")
                 : _(". Every average that `every` makes due comes one step late: `step` counts the "
-                    "steps done, including the one just made"));
+                    "steps done, including the one just taken"));
     else if (step % t->c->every != 0)
         return text;
     else if (before > 0 && before % t->c->every != 0)
