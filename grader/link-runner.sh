@@ -102,8 +102,10 @@ tell_foreign() {
     local needs call
     needs=$(labs | sed -n "s/^$lab,\([^,]*\),.*/\1/p")
     for call in "$@"; do
-        if [ -n "$needs" ]; then
-            tell 'lab %s builds only on lab %s, but calls %s, which lab %s defines' "$lab" "${needs// /, }" "${call% *}" "${call#* }"
+        if [[ $needs == *" "* ]]; then
+            tell 'lab %s builds only on labs %s, but calls %s, which lab %s defines' "$lab" "${needs// /, }" "${call% *}" "${call#* }"
+        elif [ -n "$needs" ]; then
+            tell 'lab %s builds only on lab %s, but calls %s, which lab %s defines' "$lab" "$needs" "${call% *}" "${call#* }"
         else
             tell 'lab %s builds on no other lab, but calls %s, which lab %s defines' "$lab" "${call% *}" "${call#* }"
         fi

@@ -36,7 +36,7 @@ def may_send(lab, sizes):
 
 
 def budget(lab, passes, **letters):
-    """The most numbers that a lab may send in a pass, over all ranks of its group."""
+    """How many numbers a lab may send at most in a pass, over all ranks of its group."""
     return may_send(lab, " ".join(f"{name}={int(value)}" for name, value in letters.items()))[passes == "BACKWARD"]
 
 

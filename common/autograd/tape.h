@@ -83,8 +83,8 @@ struct Node {
     const char *name; /**< "linear": for messages and profiles */
     /** Adds to the gradients of the inputs; dy is the gradient of the output. */
     void (*backward)(Node *node, Tensor *dy);
-    /** Computes the output if that was deferred (lazy), or again after an early release; NULL if
-     *  not possible. */
+    /** Computes the output if its computation was deferred (lazy), or again after an early
+     *  release; NULL if not possible. */
     void (*compute)(Node *node);
     Tensor *output;             /**< its result */
     Tensor *input[NODE_INPUTS]; /**< its arguments, then NULL */

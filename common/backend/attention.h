@@ -21,7 +21,7 @@ typedef struct Rotary {
     double theta;             /**< the base of the angles; usually 10000 */
 } Rotary;
 
-/** Rotates pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
+/** Rotates each pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
  *  \f[ y_k = x_k \cos\alpha - x_{k+D/2} \sin\alpha, \qquad
  *      y_{k+D/2} = x_{k+D/2} \cos\alpha + x_k \sin\alpha, \qquad
  *      \alpha = (\mathrm{first} + s)\,\theta^{-2k/D} \f]

@@ -274,19 +274,20 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])
             return problem_set(problem, folder, hint,
-                               "the checkpoint was trained with %s%s%" PRId64
+                               "the checkpoint comes from a run with %s%s%" PRId64
                                ", but this run has %s%s%" PRId64,
                                title, equals, saved->fitting[i], title, equals, run->fitting[i]);
     }
     if (strcmp(saved->optimizer, run->optimizer))
         return problem_set(
             problem, folder, hint,
-            "the checkpoint was trained with OPTIMIZER=%s, but this run has OPTIMIZER=%s",
+            "the checkpoint comes from a run with OPTIMIZER=%s, but this run has OPTIMIZER=%s",
             saved->optimizer, run->optimizer);
     if (strcmp(saved->data_key, run->data_key))
-        return problem_set(problem, folder, hint,
-                           "the checkpoint was trained on other data: the key of their contents is "
-                           "%s, but that of this run is %s",
-                           saved->data_key, run->data_key);
+        return problem_set(
+            problem, folder, hint,
+            "the checkpoint comes from a run on other data: the key of their contents is %s, "
+            "but that of this run is %s",
+            saved->data_key, run->data_key);
     return true;
 }

@@ -121,11 +121,12 @@ static bool open_file(SavedModel *saved, const char *folder, int file, Problem *
     const char *hint =
         N_("copy all files of the checkpoint, or use an older one: RESUME=DIR/step-...");
     if (access(path.text, F_OK))
-        return problem_set(problem, path.text, hint,
-                           files_of(&saved->index) > 1
-                               ? N_("a shard is missing: the checkpoint should have %d of them")
-                               : N_("a shard is missing: the checkpoint should have only %d"),
-                           files_of(&saved->index));
+        return files_of(&saved->index) > 1
+                   ? problem_set(problem, path.text, hint,
+                                 "a shard is missing: the checkpoint should have %d of them",
+                                 files_of(&saved->index))
+                   : problem_set(problem, path.text, hint,
+                                 "the only shard of the checkpoint is missing");
     saved->file[file] = safetensors_open(path.text, problem);
     return saved->file[file] && belongs(saved, file, hint, problem);
 }

@@ -13,10 +13,10 @@ void *reallocate(void *memory, size_t bytes)
 {
     void *grown = realloc(memory, bytes ? bytes : 1);
     if (!grown) {
-        fprintf(
-            stderr,
-            _("error: no memory for %zu bytes\n  HINT: close other programs, or use less data\n"),
-            bytes);
+        fprintf(stderr,
+                _("error: out of memory: cannot allocate %zu bytes\n"
+                  "  HINT: close other programs, or use less data\n"),
+                bytes);
         exit(2);
     }
     return grown;

@@ -132,8 +132,8 @@ static bool tokenize_lines(const Tokenizer *tokenizer, const Options *options, P
     bool ok = true;
     int32_t *ids = malloc((size_t)options->seq * sizeof *ids);
     if (!ids)
-        return problem_set(problem, NULL, "choose a smaller --seq", "no memory for %d ids",
-                           (int)options->seq);
+        return problem_set(problem, NULL, "choose a smaller --seq",
+                           "out of memory: cannot allocate %d ids", (int)options->seq);
     for (int64_t line = 1; ok && (length = getline(&bytes, &capacity, stdin)) >= 0; line++) {
         if (length > 0 && bytes[length - 1] == '\n')
             length--;

@@ -144,7 +144,7 @@ def speed_table(board):
 def body_of(board):
     made = _("Made on {day} at {time}; the page shows a newer version within a minute.").format(day=time.strftime("%Y-%m-%d"), time=time.strftime("%H:%M"))
     alias = "" if board.names else _("A number stands for a submission; make board NAMES=1 shows the names.")
-    heading, bytes_heading, speed_heading = _("The class"), _("Fewest bytes at full marks"), _("Fastest training")
+    heading, bytes_heading, speed_heading = _("The class"), _("Fewest bytes with full marks"), _("Fastest training")
     return f"""<h1>{escape(heading)}</h1>
 {paragraph(" ".join(filter(None, (made, alias))), "soft")}
 {class_table(board)}

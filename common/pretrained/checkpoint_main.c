@@ -188,7 +188,7 @@ static double apart(const SavedModel *a, const SavedModel *b, const SavedParamet
     return largest;
 }
 
-/* Prints the largest difference of any weight. The two checkpoints may have different layouts. */
+/* Prints the largest difference in any weight. The two checkpoints may have different layouts. */
 static bool compare(const char *folder_a, const char *folder_b, Problem *problem)
 {
     SavedModel *a = open_newest(folder_a, problem), *b = a ? open_newest(folder_b, problem) : NULL;
@@ -198,7 +198,7 @@ static bool compare(const char *folder_a, const char *folder_b, Problem *problem
         largest = one > largest ? one : largest;
     }
     if (b && one >= 0)
-        printf("largest difference of a weight: %.9g\n", largest);
+        printf("largest difference in any weight: %.9g\n", largest);
     bool good = b && one >= 0;
     if (a)
         saved_model_close(a);

@@ -17,7 +17,7 @@ check_name() {
     [[ $JOB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$ ]] ||
         give_up "$(said "NAME cannot be '%s'" "$JOB_NAME")" "$(say "it names a file: use only letters, digits, '.', '_' and '-'")"
     other=$(squeue --noheader --user "$(id -u)" --name "$JOB_NAME" --format '%i %Z' | awk -v here="$ROOT" '$2 == here { print $1; exit }')
-    [ -z "$other" ] || give_up "$(said 'job %s in the queue is also called %s' "$other" "$JOB_NAME")" \
+    [ -z "$other" ] || give_up "$(said 'another job in the queue, %s, already has the name %s' "$other" "$JOB_NAME")" \
         "$(said 'choose another NAME; make sbatch JOB=%s waits for that job; scancel %s ends it' "$other" "$other")"
 }
 

@@ -43,7 +43,7 @@ losses_apart() {
 }
 
 weights_apart() {
-    "$build/checkpoint" compare "$work/serial" "$work/$1" | sed -n 's/^largest difference of a weight: //p'
+    "$build/checkpoint" compare "$work/serial" "$work/$1" | sed -n 's/^largest difference in any weight: //p'
 }
 
 # layouts [MORE...]: the layouts in the table of runs with the options MORE.

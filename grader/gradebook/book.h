@@ -134,7 +134,7 @@ void write_board(Book *book);
 
 /** Names the labs of this set, which is not empty: "lab 2", "labs 1, 3-7". */
 void tell_labs(const Book *book, const bool listed[MOST_LABS], char text[LABS_SIZE]);
-/** Adds up a submission's points and remarks. */
+/** Adds up a submission's points and collects its remarks. */
 void add_up(Book *book, Submission *submission);
 
 /** Lists the started labs of a submission whose files other submissions also have, byte for byte:

@@ -342,6 +342,22 @@ static bool todo_of_another(const LabResult *result)
     return sscanf(result->remark, "TODO(%d)", &number) == 1 && number != result->lab->number;
 }
 
+/* Does this list, "2, 5", name more than one lab? */
+static bool several(const char *labs)
+{
+    return strchr(labs, ',');
+}
+
+/* How an earlier lab that is not started was replaced: by nothing, or by the reference. */
+static const char *without_or_on_reference(const LabResult *result, bool plural)
+{
+    if (todo_of_another(result))
+        return plural ? _("without labs %s, which you have not started")
+                      : _("without lab %s, which you have not started");
+    return plural ? _("on the reference for labs %s, which you have not started")
+                  : _("on the reference for lab %s, which you have not started");
+}
+
 void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult *before, int count)
 {
     char own[64] = "", reference[64] = "", broken[64] = "";
@@ -359,17 +375,19 @@ void tell_what_it_stands_on(LabResult *result, const Options *o, const LabResult
             append(broken, sizeof broken, "%s%d", *broken ? ", " : "", number);
     }
     if (own[0])
-        append(result->stack, sizeof result->stack, _("on your own lab %s"), own);
+        append(result->stack, sizeof result->stack,
+               several(own) ? _("on your own labs %s") : _("on your own lab %s"), own);
     if (own[0] && reference[0])
         append(result->stack, sizeof result->stack, "%s", _("; "));
     if (reference[0])
         append(result->stack, sizeof result->stack,
-               todo_of_another(result)
-                   ? _("without lab %s, which you have not started")
-                   : _("on the reference for lab %s, which you have not started"),
-               reference);
+               without_or_on_reference(result, several(reference)), reference);
     if (broken[0])
         append(result->stack, sizeof result->stack,
-               _("\none of your earlier labs fails its own checks, so look there first: lab %s"),
+               several(broken)
+                   ? _("\nsome of your earlier labs fail their own checks, so look there first: "
+                       "labs %s")
+                   : _("\none of your earlier labs fails its own checks, so look there first: "
+                       "lab %s"),
                broken);
 }

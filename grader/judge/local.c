@@ -49,7 +49,7 @@ static bool read_lab(Reader *r, const char *word)
     const char *hint =
         N_("shape 2 B=3 S=7 H=40, or points 2 forward=4: the lab number comes second");
     if (!word)
-        return refuse(r, hint, "%s", _("the number of a lab is missing"));
+        return refuse(r, hint, "%s", _("the lab number is missing"));
     const Lab *lab = read_number(word, 1000, &number) ? lab_of((int)number) : NULL;
     if (!lab)
         return refuse(r, hint, _("there is no lab '%.60s'"), word);
@@ -202,7 +202,7 @@ static bool check_shape(Reader *r, const LocalShape *shape)
     }
     Case cases[MAX_CASES + MOST_SHAPES * MAX_LAYOUTS];
     if (local_cases(r->local, lab, 0, cases, lab_cases(lab, 0, cases)) > MAX_CASES)
-        return refuse(r, _("use AT= to run a shape at one layout"),
+        return refuse(r, _("use AT= to run a shape in one layout only"),
                       _("lab %d has more than %d cases now"), lab->number, MAX_CASES);
     return true;
 }

@@ -89,7 +89,7 @@ Case drawn_case(const Lab *lab, Draw *d, int world)
     int sixteenths = draw(d, 1, 12);
     c.p = (sixteenths + (sixteenths >= 8)) / 16.0; /* not 1/2, see above */
     if (world == 3)
-        c.p = 0; /* a layer with p = 0 must still be the same layer */
+        c.p = 0; /* with p = 0, dropout must change nothing */
     return c;
 }
 

@@ -39,7 +39,7 @@ typedef struct Allowance {
 } Allowance;
 /** Returns the budget of a pass on n ranks. */
 typedef Allowance AllowanceFunction(int64_t n, const Sizes *sizes);
-/** Returns how many numbers a rank may allocate in a pass at most. */
+/** Returns how many numbers a rank may allocate at most in a pass. */
 typedef double MemoryFunction(const Case *c, const Label *pass);
 /** The elements that n ranks send in all in an all-reduce of `count` (R. Thakur, R. Rabenseifner,
  *  W. Gropp 2005). */

@@ -1,12 +1,13 @@
 #!/usr/bin/python3 -EsB
 """For make trace, tape, report and debug: prints the seed and the case of the first check that
-failed when the lab was last graded, as "SEED CASE"; nothing if no check failed, or if the failure
-did not recur when the case ran alone."""
+failed when the lab was last graded, as "SEED CASE". Skips a check whose failure did not recur when
+its case ran alone; prints nothing if no other check failed."""
 from labs import the_lab
 
 lab = the_lab("debug")
 found = lab.verdict()
-failed = [check["again"] for check in found["checks"] if "again" in check] if found else []
-if failed:
-    words = dict(word.split("=", 1) for word in failed[0].split() if "=" in word)
-    print(words["SEED"], words["CASE"])
+for check in found["checks"] if found else []:
+    words = dict(word.split("=", 1) for word in check.get("again", "").split() if "=" in word)
+    if "CASE" in words:
+        print(words["SEED"], words["CASE"])
+        break

@@ -81,8 +81,8 @@ void enter(Call *call);
 /** Leaves this rank's current call. Returns `result`, MPI's return value. */
 int leave(int result);
 
-/** Charges this rank with `elements` of `type` and, for a collective, with a call. Counts a message
- *  without elements as an empty one. */
+/** Charges this rank with `elements` of `type` and, for a collective, with a call. Counts messages
+ *  without elements separately. */
 void charge(bool collective, double elements, MPI_Datatype type);
 /** Charges this rank with the creation of a communicator. */
 void charge_communicator(void);

@@ -1,4 +1,4 @@
-/* Type signatures as MPI compares them, and the reductions of operations. */
+/* Type signatures as MPI compares them, and which reduction an MPI_Op is. */
 #include <mpi.h>
 
 #include "base/real.h"

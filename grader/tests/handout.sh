@@ -168,7 +168,7 @@ the_rest_of_lab_11_is_graded() {
     cp solutions/08-*/*.c "$kit/labs/08-tp-group/"
     cp solutions/10-*/*.c "$kit/labs/10-dp-group/"
     cp solutions/11-*/*.c "$kit/labs/11-data-parallel/"
-    scores 12/15 make -j2 grade LAB=11 && grep -qE '^  . layout +0/3  to do' "$out" && grep -q 'without lab 3, 4, 6, 9, which you have not started' "$out"
+    scores 12/15 make -j2 grade LAB=11 && grep -qE '^  . layout +0/3  to do' "$out" && grep -q 'without labs 3, 4, 6, 9, which you have not started' "$out"
 }
 own_labs_score() {
     cp -r solutions/. "$kit/labs/"

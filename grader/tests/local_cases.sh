@@ -66,7 +66,7 @@ judge
 check "a FIFO is refused, not waited for" eval "[ $status = 2 ] && says 'the local cases cannot be read'"
 rm -f local
 refused "a lab that does not exist is refused" "there is no lab '42'" 1 'shape 42 B=2'
-refused "a missing lab is refused" "the number of a lab is missing" 3 '\n\npoints'
+refused "a missing lab is refused" "the lab number is missing" 3 '\n\npoints'
 refused "a size that the lab lacks is refused" "lab 2 has no size 'A=4'" 1 'shape 2 A=4'
 refused "a size of zero is refused" "is not a size" 1 'shape 2 B=0'
 refused "a size that is too large is refused with the allowed range" "H is a whole number from 1 to 512" 1 'shape 2 H=513'

@@ -165,7 +165,7 @@ def has_speeds(page, path, *students):
 
 
 def overlaps(page, path):
-    """Are there a row of work per replica and one of sums, and does the page say how much of the sums the
+    """Is there a row of work for each replica, and one of sums, and does the page say how much of the sums the
     busiest replica does not overlap?"""
     *ranks, sums = page.data["cluster"]["rows"]
     works = [[span for span in row["spans"] if span[2] == 0] for row in ranks]

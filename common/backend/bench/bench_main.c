@@ -231,7 +231,7 @@ static void *given(void *host, int64_t bytes)
     void *memory = backend_memory(bytes, DEVICE_MEMORY);
     if (!host || !memory) {
         fprintf(stderr,
-                "error: no memory for %.0f MB of tensors\n"
+                "error: out of memory: cannot allocate %.0f MB of tensors\n"
                 "  HINT: name fewer samples or positions\n",
                 1e-6 * (double)bytes);
         exit(2);

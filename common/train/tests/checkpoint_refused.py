@@ -111,7 +111,7 @@ def damages(good):
     for what, bytes_left in (("in its length", 5), ("in its header", 500), ("in its data", size - 4)):
         damaged(good, f"a shard cut short {what}", ["rank-1-of-2.safetensors", "cut short"],
                 lambda case, left=bytes_left: cut(case, left))
-    damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "has 2 of them"],
+    damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "should have 2 of them"],
             lambda case: os.remove(case.shard))
     damaged(good, "a shard of another step", ["step 1,", "of step 2"], other_step)
     damaged(good, "the shard of another rank", ["rank-1-of-2.safetensors", "of rank 0, not of rank 1"], other_rank)

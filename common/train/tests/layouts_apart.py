@@ -29,9 +29,9 @@ def unit(loss):
 
 
 def weights_apart(one, other):
-    """The largest difference of a weight between two saved runs."""
+    """The largest difference in any weight between two saved runs."""
     said = subprocess.run([f"{BUILD}/checkpoint", "compare", one, other], capture_output=True, text=True, check=True).stdout
-    return float(said.partition("largest difference of a weight: ")[2].split()[0])
+    return float(said.partition("largest difference in any weight: ")[2].split()[0])
 
 
 def at_every_layout(name):

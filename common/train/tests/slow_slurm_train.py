@@ -147,7 +147,7 @@ def waits_its_turn(one):
     job = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
     until(lambda: number_of(one, "waits"))
     status, text = one.made("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=waits")
-    check(status == 2 and text.count("error:") == 1 and "is also called waits" in text,
+    check(status == 2 and text.count("error:") == 1 and "already has the name waits" in text,
           "a second job of the same name is refused", text)
     waits = one.make("sbatch", "NTASKS=1", *SMALL, "STEPS=1", "NAME=never")
     until(lambda: number_of(one, "never"))

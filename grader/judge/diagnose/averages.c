@@ -142,9 +142,9 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
             text, 200, "%s",
             takes_all_early(t, 1)
                 ? _(". Every average that `every` makes due comes one step early: `step` counts "
-                    "the steps done, including the one just made")
+                    "the steps done, including the one just taken")
                 : _(". Every average that `every` makes due comes one step late: `step` counts the "
-                    "steps done, including the one just made"));
+                    "steps done, including the one just taken"));
     else if (step % t->c->every != 0)
         return text;
     else if (before > 0 && before % t->c->every != 0)
@@ -154,8 +154,8 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
                  before);
     else if (before == 0 && which == 0 && counts_from_first_step(t))
         snprintf(text, 200, "%s",
-                 _(". Run 1 resumes after step 3, where a counter of your own begins at 0 "
-                   "again: `step` says how many steps are done"));
+                 _(". Run 1 begins with step 4, like a resumed run, where a counter of your "
+                   "own begins at 0: `step` says how many steps are done"));
     return text;
 }
 

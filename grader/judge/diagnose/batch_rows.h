@@ -33,7 +33,8 @@ static inline int64_t length_of(const Entry *e)
 bool find_dealt(const Trial *t, Dealt *dealt);
 /** Did two ranks return the same rows, in the same order? */
 bool same_rows(const Entry *a, const Entry *b);
-/** What is wrong with some rank's record, whichever rows the rank should read; or NULL. */
+/** What is wrong with some rank's record, whichever rows it should have read; NULL if nothing
+ *  is. */
 const char *wrong_on_ranks(const Trial *t, const Dealt *dealt);
 /** Counts how many times each row is read: Dealt.times and Dealt.replicas. */
 void count_rows(const Trial *t, Dealt *dealt);

@@ -198,7 +198,7 @@ static bool other_rows(const Evidence *e, const Lookup *l)
 }
 
 /* Adds to `row` what a rank looks up for this id if it computes its first row as its rank times the
- * number of its rows. Returns false if the rank does not hold rows. */
+ * number of its rows. Returns false if the table is not split by rows. */
 static bool add_multiple_of_rows(const Evidence *e, const Lookup *l, const double *table, int rank,
                                  int64_t id, double *row)
 {

@@ -107,7 +107,7 @@ bool no_backward_of_segment(const Evidence *e)
                 "segment_run used"));
 }
 
-/* How many calls this gradient has passed, if it has passed them one after the other; else 0. */
+/* How many calls this gradient has passed through, if one after the other; else 0. */
 static int calls_passed(const Evidence *e)
 {
     const Label *l = &e->want->label;
@@ -119,7 +119,7 @@ static int calls_passed(const Evidence *e)
 }
 
 /* If each call scales the gradient wrongly, the factor grows with the number of calls that the
- * gradient has passed. A wrong factor in one call alone is for multiple(). */
+ * gradient has passed through. A wrong factor in one call alone is for multiple(). */
 bool multiplied_by_calls(const Evidence *e)
 {
     const int tp = e->c->tp;

@@ -90,7 +90,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
                          N_("the activation is SiLU, x times its sigmoid; the reference uses "
                             "GELU")},
     [ACTIVATION_APPROXIMATE] =
-        {IN_INNER_LAYERS, N_("GELU is computed by its tanh approximation; the reference uses the "
+        {IN_INNER_LAYERS, N_("GELU is computed with its tanh approximation; the reference uses the "
                              "exact GELU, with the error function")},
     [DROPOUT_HALVED] = {IN_INNER_LAYERS,
                         N_("dropout acts with half the probability that the layer was given")},

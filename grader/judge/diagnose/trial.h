@@ -101,7 +101,7 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want);
 bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 /** Fails the checks of a parameter that the rank did not write. */
 void parameter_missing(Trial *t, const Entry *want);
-/** Does a parameter of this rank have another name than in the start file? */
+/** Does a parameter of this rank have a name other than the one in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);

@@ -119,7 +119,7 @@ static bool comes_before(const Row *row, const Row *other, const Row *last)
     return row->time < other->time;
 }
 
-/* If ranks wait crosswise, no row is complete, and the earliest call becomes a row. */
+/* If ranks wait for each other, no row is complete, and the earliest call becomes a row. */
 static bool next_row(Table *t, Row *best)
 {
     const Row *last = t->rows > 0 ? best - 1 : NULL;
