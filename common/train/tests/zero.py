@@ -108,7 +108,7 @@ for kind, vocabulary, *options in (("llama", 708, "--model", "llama"), ("gpt2", 
 done = run(2, *STEPS, "--tp", 1, "--zero", 1)
 check("optimiser keeps its state for a part of the weights on each replica" in done.stdout, "the table says what the replicas share", done.stdout + done.stderr)
 for options, words in ((("--average", 2), "ZERO=1 cannot be combined with AVERAGE=2"), (("--allreduce", "ring"), "ZERO=1 cannot be combined with ALLREDUCE=ring"),
-                       (("--dp", 1, "--tp", 2), "there is one replica")):
+                       (("--dp", 1, "--tp", 2), "there is only one replica")):
     done = run(2, *STEPS, "--zero", 1, *options)
     check(done.returncode == 2 and words in done.stderr and "HINT" in done.stderr and done.stderr.count("error:") == 1,
           f"ZERO=1 with {' '.join(map(str, options))} is refused, with a hint", done.stderr)
