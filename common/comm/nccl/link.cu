@@ -38,11 +38,10 @@ static double patience(void)
     static std::atomic_flag said = ATOMIC_FLAG_INIT;
     while (said.test_and_set())
         pause();
-    misuse(
-        "does each rank of the group make the same calls, in the same order? "
-        "BALISE_NCCL_TIMEOUT=seconds waits longer",
-        "rank %d has waited %.0f seconds%s; its last call was %s #%lld of group %s",
-        link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
+    misuse("does each rank of the group make the same calls, in the same order? "
+           "BALISE_NCCL_TIMEOUT=seconds waits longer",
+           "rank %d has waited %.0f seconds%s; its last call was %s #%lld of group %s",
+           link->group->rank, waited, where, link->last, (long long)link->calls, link->group->name);
 }
 
 /* A second thread watches while the host's thread cannot. That is the case in two kinds of calls:
