@@ -113,7 +113,7 @@ def damages(good):
                 lambda case, left=bytes_left: cut(case, left))
     damaged(good, "a missing shard", ["rank-1-of-2.safetensors", "missing", "should have 2 of them"],
             lambda case: os.remove(case.shard))
-    damaged(good, "a shard of another step", ["step 1,", "of step 2"], other_step)
+    damaged(good, "a shard of another step", ["step 1,", "from step 2"], other_step)
     damaged(good, "the shard of another rank", ["rank-1-of-2.safetensors", "of rank 0, not of rank 1"], other_rank)
     other = good + "-other"
     succeed(2, *ON_TWO, "--steps", 2, "--seed", 8, "--save", other)
@@ -238,10 +238,10 @@ def other_runs(good, folder):
     before = contents(folder)
     for words, options in [
             (["HIDDEN_DIM=64", "HIDDEN_DIM=32"], ["--hidden-dim", 32]), (["LAYERS=2", "LAYERS=3"], ["--layers", 3]),
-            (["HEADS=4", "HEADS=8"], ["--heads", 8]), (["positions of 0", "positions of 48"], ["--positions", 1]),
+            (["HEADS=4", "HEADS=8"], ["--heads", 8]), (["position count of 0", "position count of 48"], ["--positions", 1]),
             (["vocabulary", "968", "969"], ["--vocab", vocabulary]), (["SEED=1", "SEED=7"], ["--seed", 7]),
             (["BATCH_SIZE=8", "BATCH_SIZE=16"], ["--batch-size", 16]), (["SEQ=48", "SEQ=40"], ["--seq", 40]),
-            (["rows", "128", "120"], ["--samples", 120]), (["other data"], ["--data", reviews]),
+            (["row count of 128", "row count of 120"], ["--samples", 120]), (["other data"], ["--data", reviews]),
             (["OPTIMIZER=adamw", "OPTIMIZER=sgd"], ["--optimizer", "sgd"]), (["step 2", "step 1"], ["--steps", 1])]:
         done = train(1, "--tp", 1, "--test", "", "--steps", 4, "--save", good, "--resume", good, *options)
         name = " ".join(map(str, options)).replace(folder, "...")
