@@ -153,7 +153,7 @@ def check_refused():
         check(done.returncode == 2 and said.count("error: ") == 1 and said.count("HINT: ") == 1 and not done.stdout,
               f"{what} is one error with a HINT", f"{done.returncode} {done.stdout} {said}")
     said = story(1, *bad["a file of a folder"]).stderr
-    check("give its folder" in said, "for a file of a Hugging Face folder, the HINT asks for the folder", said)
+    check("name its folder" in said, "for a file of a Hugging Face folder, the HINT asks for the folder", said)
     done = story(1, "--model", good, "--tokenizer", TOKENIZER)
     check(done.returncode == 0 and done.stdout, "without STEPS, a model with fewer positions than 200 fills them", done.stderr)
     said = story(1, "--model", good).stderr
