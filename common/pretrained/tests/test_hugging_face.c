@@ -221,6 +221,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("hugging face");
     TCase *cases = tcase_create("folders");
+    tcase_set_timeout(cases, 60); /* seconds; the large header needs 2 on a quiet machine */
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_config_that_cannot_be_right_is_refused, 0,
                         (int)(sizeof wrong_configs / sizeof *wrong_configs));
