@@ -51,10 +51,12 @@ static bool positive(const HuggingFaceConfig *from, const char *key, double othe
     return (*number > 0 && *number < 1e12) || wrong_value(from, key, problem);
 }
 
-static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwise)
+static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwise, bool *is_true,
+                    Problem *problem)
 {
     const json_t *value = value_of(from, key);
-    return value ? json_is_true(value) : otherwise;
+    *is_true = value ? json_is_true(value) : otherwise;
+    return !value || json_is_boolean(value) || wrong_value(from, key, problem);
 }
 
 /* Checks a key for which the kit supports only the value `one` and its synonym `same`. */
@@ -74,9 +76,10 @@ static bool has_only(const HuggingFaceConfig *from, const char *key, const char 
  * model. */
 static bool is_false(const HuggingFaceConfig *from, const char *key, Problem *problem)
 {
-    return !boolean(from, key, false) ||
-           problem_set(problem, from->path, "use a model without it",
-                       "the model has %s, which the kit does not support", key);
+    bool is_true;
+    return boolean(from, key, false, &is_true, problem) &&
+           (!is_true || problem_set(problem, from->path, "use a model without it",
+                                    "the model has %s, which the kit does not support", key));
 }
 
 static bool heads_divide(const HuggingFaceConfig *from, const TransformerConfig *c,
@@ -120,8 +123,12 @@ static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
 
 static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
-    c->own_head = !boolean(from, "tie_word_embeddings", true);
-    if (!boolean(from, "scale_attn_weights", true))
+    bool is_tied, is_scaled;
+    if (!boolean(from, "tie_word_embeddings", true, &is_tied, problem) ||
+        !boolean(from, "scale_attn_weights", true, &is_scaled, problem))
+        return false;
+    c->own_head = !is_tied;
+    if (!is_scaled)
         return problem_set(
             problem, from->path, "use a model with scale_attn_weights=true",
             "the model has scale_attn_weights=false, which the kit does not support");
@@ -162,8 +169,9 @@ static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *p
 static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     int head_size;
-    c->own_head = !boolean(from, "tie_word_embeddings", false);
-    if (!(size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
+    bool is_tied;
+    if (!(boolean(from, "tie_word_embeddings", false, &is_tied, problem) &&
+          size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
           size_of(from, "hidden_size", 0, &c->hidden, problem) &&
           layers_of(from, "num_hidden_layers", c, problem) &&
           size_of(from, "num_attention_heads", 0, &c->heads, problem) &&
@@ -175,6 +183,7 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
           heads_divide(from, c, problem) &&
           size_of(from, "head_dim", c->hidden / c->heads, &head_size, problem)))
         return false;
+    c->own_head = !is_tied;
     if (head_size != c->hidden / c->heads || c->kv_heads < 1 || c->heads % c->kv_heads ||
         head_size % 2)
         return problem_set(problem, from->path,

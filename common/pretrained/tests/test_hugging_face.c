@@ -116,6 +116,9 @@ static const struct {
     {"gpt2", "{\"scale_attn_weights\": false}", "scale_attn_weights"},
     {"gpt2", "{\"scale_attn_by_inverse_layer_idx\": true}", "inverse_layer_idx"},
     {"gpt2", "{\"tie_word_embeddings\": false}", "missing: lm_head.weight"},
+    {"gpt2", "{\"tie_word_embeddings\": \"yes\"}", "no tie_word_embeddings"},
+    {"llama", "{\"tie_word_embeddings\": 1}", "no tie_word_embeddings"},
+    {"llama", "{\"mlp_bias\": \"false\"}", "no mlp_bias"},
     {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}}", "of type linear"},
     {"llama", "{\"rope_scaling\": {\"rope_type\": \"llama3\"}}", "of type llama3"},
     {"llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\"}}", "of type yarn"},
@@ -218,6 +221,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("hugging face");
     TCase *cases = tcase_create("folders");
+    tcase_set_timeout(cases, 60); /* seconds; the large header needs 2 on a quiet machine */
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_config_that_cannot_be_right_is_refused, 0,
                         (int)(sizeof wrong_configs / sizeof *wrong_configs));
