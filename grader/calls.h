@@ -42,7 +42,7 @@ enum {
     BASIC_SIZE = 256, /**< all sizes are below this */
 };
 /** A kind and a size in bytes in one number. */
-#define BASIC(kind, size) ((int32_t)((kind)*BASIC_SIZE + (size)))
+#define BASIC(kind, size) ((int32_t)(BASIC_SIZE * (kind) + (size)))
 
 /** What the ranks of a group must agree on in a call. */
 typedef enum Rule {

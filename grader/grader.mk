@@ -33,6 +33,13 @@ $(BUILD)/generated/labs.h: grader/labs.mk grader/grader.mk
 	$(file >>$@,#define LABS $(foreach lab,$(LABS),&lab_$(call nn,$(lab)),))
 $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS) $(RUNNER)): | $(BUILD)/generated/labs.h
 
+# The settings with which the judge starts ranks, for supervisor.c. SHARED stands for a folder.
+$(BUILD)/generated/open_mpi.h: common/comm/open_mpi.sh grader/grader.mk
+	mkdir -p $(@D)
+	common/comm/open_mpi.sh root here cores=1 quiet yield shared=SHARED graded | \
+	    sed 's/^\([^=]*\)=\(.*\)/    {"\1", "\2"},/' > $@
+$(call double,grader/judge/launch/supervisor.c): | $(BUILD)/generated/open_mpi.h
+
 # ---- a lab's object -------------------------------------------------------------------------------------------------
 
 # Compiles a lab with few warnings; only its exports are visible, and its code has its own section.
@@ -165,7 +172,9 @@ BELOW = $(if $(strip $(OWN)),$(filter $(OWN),$(sort $(foreach lab,$(GRADED),$(LA
 runners: $(RUNNERS)/idle
 runners: $(foreach lab,$(BELOW),$(call runner,student,$(lab))) $(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab)))
 # SAN=1: lab, kit and runner with sanitizers, built separately. A sanitizer's report does not end a
-# rank; the runner does.
+# rank; the runner does. Of a write behind a block, the address sanitizer says more than object-size.
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize=object-size -fsanitize-recover=address,undefined \
+             -fno-omit-frame-pointer
 checked-runners:
 	$(MAKE) BUILD=$(BUILD)/checked OPTIMISE=-O1 SANITIZE='$(SANITIZERS)' runners
 as-handed-out:

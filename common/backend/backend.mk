@@ -28,7 +28,7 @@ code_for = -gencode arch=$(call ptx_for,$(1))$(comma)code=$(2)
 EVERY_GPU = $(foreach gpu,$(GPUS),$(call code_for,$(gpu),sm_$(gpu))) \
             $(call code_for,$(lastword $(GPUS)),$(call ptx_for,$(lastword $(GPUS))))
 FOR_GPU_ARCH = $(if $(filter all,$(GPU_ARCH)),$(EVERY_GPU),-arch=$(GPU_ARCH))
-NVCC_FLAGS = -std=c++17 -g -O3 $(FOR_GPU_ARCH) -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
+NVCC_FLAGS = -std=c++17 -g -O3 $(FOR_GPU_ARCH) $(if $(WERROR),-Werror all-warnings) -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 GPU_SOURCES := $(wildcard common/backend/cuda/*.cu)
 NCCL_SOURCES := $(wildcard common/comm/nccl/*.cu)
 EMULATION = common/backend/tests/emulated_gpu
@@ -37,7 +37,7 @@ ON_HOST = $(call float,$(filter-out common/backend/cpu/% common/backend/host/%,$
 WITHOUT_NCCL = $(filter-out %/only_mpi/join.o,$(ON_HOST))
 by_nvcc = $(patsubst %.cu,$(BUILD)/cuda/%.o,$(1))
 emulated = $(patsubst %,$(BUILD)/emulated/%.o,$(basename $(1)))
-CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Werror
+CXX_WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas $(FATAL_WARNINGS)
 OF_CXX = -D_GNU_SOURCE -DOMPI_SKIP_MPICXX $(MPI_CFLAGS) -Icommon -MMD -MP
 CXX_FLAGS = -std=gnu++17 -g $(OPTIMISE) $(CXX_WARNINGS) $(SANITIZE) $(OF_CXX) $(BLAS_CFLAGS) -I$(EMULATION)
 

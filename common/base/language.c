@@ -22,13 +22,18 @@ static const char *asked_for(void)
 void language_begin(void)
 {
     const char *folder = getenv("TEXTDOMAINDIR"), *asked = asked_for();
-    /* gettext translates nothing while the locale is "C". It stays "C" if the requested locale is
-     * not installed. */
-    bool installed = setlocale(LC_MESSAGES, "") != NULL;
-    if ((!installed || !asked) && setlocale(LC_MESSAGES, "C.UTF-8") && asked)
-        setenv("LANGUAGE", asked, 0);
+    const char *locale = setlocale(LC_MESSAGES, "");
     if (!folder || !*folder)
         return;
+    /* gettext translates nothing in the locale C and, since glibc 2.39, in C.UTF-8. The locale is one
+     * of these if the requested one is not installed. */
+    bool english = asked && (!strcmp(asked, "C") || !strcmp(asked, "POSIX"));
+    if (!english && (!locale || *locale == 'C')) {
+        setenv("LOCPATH", folder, 1);
+        setlocale(LC_MESSAGES, "messages.UTF-8");
+        if (asked)
+            setenv("LANGUAGE", asked, 0);
+    }
     bindtextdomain(domain, folder);
     bind_textdomain_codeset(domain, "UTF-8");
     textdomain(domain);

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Sourced by scripts that print messages. `say SENTENCE` prints it in the reader's language (see
-# common/base/language.h), or in English without gettext.
+# common/base/language.h), or in English without gettext. common/po/words.mk makes the locale.
 say() {
     local asked=${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} languages=${LANGUAGE:-}
     case $asked in C | POSIX) languages=en ;; esac
-    LC_ALL=C.UTF-8 LANGUAGE=${languages:-$asked} gettext "$1" 2> /dev/null || printf '%s' "$1"
+    LOCPATH=${TEXTDOMAINDIR:-} LC_ALL=messages.UTF-8 LANGUAGE=${languages:-$asked} gettext "$1" 2> /dev/null || printf '%s' "$1"
 }
 
 # padded COLUMNS TEXT: prints the text, padded with blanks to this width. printf counts bytes, and

@@ -27,8 +27,6 @@ LAYOUTS = {"serial": (1, 1, 1), "serial 2 threads": (1, 1, 2), "tp2": (2, 2, 1),
 REPLICATED = [name for name, (ranks, tp, _) in LAYOUTS.items() if ranks > tp]
 AMPS = ("off", "bf16")
 BACKENDS = ("cpu", "cuda", "emulated")
-LAUNCH = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
-          "btl_vader_single_copy_mechanism", "none"]
 ALL_LABS = ("solutions", 14)
 ALL_KINDS = ("GEMM", "attention", "element-wise", "optimiser", "communication", "waiting")
 KINDS = {"linear": "GEMM", "attention": "attention", "attention_causal": "attention", "optimiser": "optimiser", "clipping": "optimiser"}
@@ -57,7 +55,6 @@ def backend():
 def prepare(work):
     """Prepares runs on this machine: their environment and their data."""
     os.environ.pop("OPENBLAS_CORETYPE", None)
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     write_data(work)
 
 
@@ -128,8 +125,8 @@ def cores():
 
 def collectives(program, ranks, *most):
     """{(name, bytes): microseconds of each sample}, from the output of bench-collectives."""
-    yields = ["--mca", "mpi_yield_when_idle", "1"] if ranks > cores() else []
-    lines = said(*LAUNCH, "-n", ranks, *yields, program, *most).splitlines()
+    settings = said("common/comm/open_mpi.sh", "root", "here", "quiet", *(["yield"] if ranks > cores() else [])).splitlines()
+    lines = said("mpirun", "-n", ranks, program, *most, env={**os.environ, **dict(line.split("=", 1) for line in settings)}).splitlines()
     return {(name, int(size)): [float(sample) for sample in samples]
             for name, size, *samples in map(str.split, lines)
             if name in ("all_reduce", "all_gather", "reduce_scatter")}

@@ -26,9 +26,9 @@ typedef struct MpiRequest {
     MPI_Request of_piece[];
 } MpiRequest;
 
-/* Keeps Open MPI's plugins loaded. Open MPI 4.1 unloads them in MPI_Finalize while one of its
- * threads may still call into them: under load, one run in several dozen crashed there. A second
- * reason: LeakSanitizer can match leaks.supp only while the plugins are loaded. */
+/* Keeps Open MPI's plugins loaded. If it has any, it unloads them in MPI_Finalize while one
+ * of its threads may still call into them: under load, one run in several dozen crashed there. A
+ * second reason: LeakSanitizer can match leaks.supp only while the plugins are loaded. */
 int dlclose(void *handle)
 {
     return 0;

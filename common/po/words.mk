@@ -4,6 +4,11 @@ LANGUAGES = fr
 export TEXTDOMAIN := balise
 export TEXTDOMAINDIR := $(abspath $(BUILD))/locale
 CATALOGUES := $(if $(call in_path,msgfmt),$(LANGUAGES:%=$(BUILD)/locale/%/LC_MESSAGES/balise.mo))
+# A locale in which gettext translates, wherever the kit is: C.UTF-8 under another name.
+$(CATALOGUES): | $(BUILD)/locale/messages.utf8
+$(BUILD)/locale/messages.utf8:
+	mkdir -p $(@D)
+	ln -s /usr/lib/locale/C.utf8 $@
 $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/po/%.po
 	mkdir -p $(@D)
 	msgfmt --check-format $< -o $@

@@ -5,10 +5,10 @@
 #include "pretrained/hugging_face.h"
 
 /* The kit's parameter, Hugging Face's tensor, its shape, and further members. */
-#define NAME(in_kit, in_theirs, letters, ...)                                                      \
-    {                                                                                              \
-        .kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__                  \
-    }
+/* clang-format off */
+#define NAME(in_kit, in_theirs, letters, ...) \
+    {.kit = (in_kit), .theirs = (in_theirs), .shape = (letters), ##__VA_ARGS__}
+/* clang-format on */
 
 /* Marks one of three consecutive names: those of a parameter's thirds, in order. */
 #define THIRD(number) .in_thirds = true, .third = (number)

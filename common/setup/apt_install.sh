@@ -78,14 +78,16 @@ install_required() {
     return "$status"
 }
 
+# Installs the packages together or, if that fails, one by one, so that one does not prevent another.
 install_optional() {
-    local wanted name
+    local wanted name names=()
     for wanted; do
-        if name=$(choose "$wanted"); then
-            tell 'setup: installing %s (optional)' "$name"
-            apt install --no-install-recommends "$name" || true
-        fi
+        if name=$(choose "$wanted"); then names+=("$name"); fi
     done
+    ((${#names[@]})) || return 0
+    tell 'setup: installing %s (optional)' "${names[*]}"
+    apt install --no-install-recommends "${names[@]}" ||
+        for name in "${names[@]}"; do apt install --no-install-recommends "$name" || true; done
 }
 
 # Writes a file that keeps packages from starting their services: the kit starts those that it

@@ -20,6 +20,7 @@ make_catalogues() {
         folder=$TEXTDOMAINDIR/$(basename "$file" .po)/LC_MESSAGES
         mkdir -p "$folder" && msgfmt -o "$folder/$TEXTDOMAIN.mo" "$file" || return
     done 2> /dev/null
+    ln -s /usr/lib/locale/C.utf8 "$TEXTDOMAINDIR/messages.utf8"
 }
 
 lacks() {
@@ -135,7 +136,7 @@ unknown_settings() {
         case $name in
         *[a-z]*) echo "$name" && continue ;;
         # settings of tests, of the environment and of site.mk
-        BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
+        BALISE_* | BARE_* | REAL_DATA | LANG | LANGUAGE | LC_* | SETUP | OMPI_* | PRTE_* | PMIX_* | UCX_* | NCCL_* | CUDA_* | OMP_* | OPENBLAS_* | TMPDIR | PATH)
             continue
             ;;
         esac

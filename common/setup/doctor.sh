@@ -8,6 +8,7 @@ set -euo pipefail
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/../train/ranks.sh"
 source "$(dirname -- "${BASH_SOURCE[0]}")/probe.sh"
+source "$setup_folder/../comm/open_mpi.sh"
 source "$setup_folder/doctor_mpi.sh"
 source "$setup_folder/doctor_machine.sh"
 source "$setup_folder/doctor_slurm.sh"
@@ -95,11 +96,14 @@ packaged_version() {
 # version_of INDEX: the version that the package's first probe reports.
 version_of() {
     local first=${probe[$1]%%,*} version=''
-    local name=${first#*:}
+    local name=${first#*:} known
     case $first in
     cmd:*) version=$(command_version "$name") ;;
     clang:*) version=$(command_version clang) ;;
-    pkg:*) version=$(pkg-config --modversion "$name") ;;
+    lib:*)
+        known=${name##*:} name=${name%%:*}
+        version=$({ pkg-config --modversion "$name" || pkg-config --modversion "lib$name" || pkg-config --modversion "$known"; } 2>/dev/null) || true
+        ;;
     py:*) version=$(first_number "$(python_version_of "$name")") ;;
     file:*) if [[ -f $name && -x $name ]]; then version=$(command_version "$name"); fi ;;
     esac

@@ -36,9 +36,10 @@ END
 }
 
 run_hello() {
-    env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 20 \
-        mpirun --oversubscribe --mca pml ob1 --mca btl self,vader \
-        --mca btl_vader_single_copy_mechanism none -n 2 "$1/hello" >"$1/said" 2>&1 </dev/null
+    (
+        open_mpi root here
+        timeout -k 5 20 mpirun -n 2 "$1/hello" >"$1/said" 2>&1 </dev/null
+    )
 }
 
 say_what_mpi_said() {
@@ -83,7 +84,7 @@ judge_stages() {
 
 judge_hello() {
     if grep -qx 'ranks=2' "$1/said" && { ((!$2)) || ! grep -qx 'stages=2' "$1/said"; }; then
-        row good "$(say 'MPI, 2 ranks')" "$3" "$(say 'start, and communicate with each other')"
+        row good "$(say 'MPI, 2 ranks')" "$3" "$(said 'Open MPI %s: ranks communicate' "$(command_version mpirun)")"
         judge_stages "$1"
     elif grep -qx 'ranks=1' "$1/said"; then
         mpi_fails "$(say 'each rank is alone in its world')" \

@@ -25,28 +25,50 @@ read_packages() {
     done <"$setup_folder/packages"
 }
 
-# is_there KIND NAME: does this single probe succeed? mpicc searches for headers, because it knows
-# where mpi.h is. Python modules are not imported, because importing torch takes seconds.
+# program HEADER: prints a program that includes it.
+program() {
+    cat <<END
+#include <$1>
+int main(void) { return 0; }
+END
+}
+
+# builds COMPILER FLAG...: does the program on standard input compile and link?
+builds() {
+    "$@" -DPCRE2_CODE_UNIT_WIDTH=8 -o /dev/null
+}
+
+# links LIBRARY HEADER [NAME]: can a program include the header and use the library, in C or in C++?
+# The flags are the Makefile's: those of pkg-config if it is asked for NAME and knows it.
+links() {
+    local flags='' language
+    [[ -z ${3:-} ]] || flags=$(pkg-config --cflags --libs "$3") || true
+    [[ $flags == *-l* ]] || flags+=" -l$1"
+    for language in c:gcc c++:g++; do
+        # shellcheck disable=SC2086 # several flags
+        program "$2" |
+            builds "${language#*:}" -x "${language%:*}" - -Wl,--no-as-needed $flags && return
+    done
+}
+
+# is_there KIND NAME: does this single probe succeed? It asks what the build needs, not what a
+# package says of itself. mpicc compiles headers, because it knows where mpi.h is. Python modules
+# are not imported, because importing torch takes seconds.
 is_there() {
+    local names
     case $1 in
     cmd) type -P "$2" ;;
     file) compgen -G "$2" ;;
-    header)
-        printf '#if __has_include(<%s>)\n"%s"\n#endif\n' "$2" "$2" |
-            "$(type -P mpicc || echo gcc)" -E -P -x c - | grep .
+    header) program "$2" | builds "$(type -P mpicc || echo gcc)" -fsyntax-only -x c - ;;
+    lib)
+        IFS=: read -ra names <<<"$2"
+        links "${names[@]}"
         ;;
-    pkg) pkg-config --exists "$2" ;;
     py)
         /usr/bin/python3 -I -c 'import importlib.util, sys
 sys.exit(not importlib.util.find_spec(sys.argv[1]))' "$2"
         ;;
-    clang)
-        if [[ $2 == omp.h ]]; then
-            clang -fopenmp -fsyntax-only -include omp.h -x c /dev/null
-        else
-            compgen -G "$(clang -print-runtime-dir)/libclang_rt.$2*"
-        fi
-        ;;
+    clang) program stddef.h | builds clang "$2" -x c - ;;
     esac
 } >/dev/null 2>&1
 
@@ -55,9 +77,12 @@ probe_all() {
     local single probes=${probe[*]}
     hash -r
     found=()
-    for single in ${probes//,/ }; do
-        if is_there "${single%%:*}" "${single#*:}"; then found[$single]=1; fi
-    done
+    while read -r single; do found[$single]=1; done < <(
+        for single in ${probes//,/ }; do
+            { ! is_there "${single%%:*}" "${single#*:}" || printf '%s\n' "$single"; } &
+        done
+        wait
+    )
 }
 
 # is_present INDEX: do all probes of that line succeed?

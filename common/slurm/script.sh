@@ -42,18 +42,17 @@ write_environment() {
     cat << 'END'
 
 unset OPENBLAS_CORETYPE # a preset value may select the kernels of another processor
-export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Rabenseifner's algorithm. For nonblocking sums, Open MPI's default is slower.
-export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3
+export OMP_WAIT_POLICY=passive
 # With Slurm's tree, a rank may leave MPI_Init before another has entered its barrier. The first
 # message then kills the other with signal 11 (Slurm 22.05: 8 of 500 starts; with the ring, none).
 export SLURM_PMIX_FENCE=${SLURM_PMIX_FENCE:-ring}
 # Open MPI names shared memory after the job, and a requeued job keeps its number. So each start has
 # its own folder: otherwise, processes of the previous start that are still ending would remove the
 # new one's files.
-export OMPI_MCA_btl_vader_backing_directory=${OMPI_MCA_btl_vader_backing_directory:-/dev/shm}/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
-export OMPI_MCA_osc_sm_backing_directory=$OMPI_MCA_btl_vader_backing_directory
+shared=/dev/shm/train-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}
 END
+    # shellcheck disable=SC2016 # the job expands it
+    open_mpi_settings root quiet sums shared='$shared' | sed 's/^\([^=]*\)=\(.*\)/export \1="\2"/'
 }
 
 write_signals() {
@@ -78,7 +77,7 @@ on_each_node() {
     srun --quiet --nodes="\$SLURM_JOB_NUM_NODES" --ntasks="\$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none "\$@" 2> /dev/null
 }
 # Does every node see the program?
-blind=\$(on_each_node sh -c 'mkdir -p "\$1"; test -x "\$0" || hostname'$(words "$PROGRAM") "\$OMPI_MCA_btl_vader_backing_directory")
+blind=\$(on_each_node sh -c 'mkdir -p "\$1"; test -x "\$0" || hostname'$(words "$PROGRAM") "\$shared")
 if [ -n "\$blind" ]; then
     printf $(words "$(say 'error: ')$(say '%s does not exist on node %s')\n$(say '  HINT: ')%s\n" "$PROGRAM" | cut -c 2-) "\$blind" \\
        $(words "$(say 'keep the kit in a folder that all nodes share')")
@@ -99,7 +98,7 @@ start_command() {
     if [ "$JOB_START" = srun ]; then
         printf 'srun --quiet --mpi=pmix --ntasks=%s --cpus-per-task=%s --kill-on-bad-exit=1%s' "$1" "$JOB_CPUS" "$(binding)"
     else
-        printf 'mpirun -q -n %s --map-by slot:PE=%s --bind-to core' "$1" "$JOB_CPUS"
+        printf 'mpirun -n %s --map-by slot:PE=%s --bind-to core' "$1" "$JOB_CPUS"
     fi
 }
 
@@ -113,7 +112,7 @@ ranks=$!
 while kill -0 "$ranks" 2> /dev/null; do wait "$ranks"; done
 wait "$ranks"
 status=$?
-on_each_node rm -rf "$OMPI_MCA_btl_vader_backing_directory"
+on_each_node rm -rf "$shared"
 END
 }
 

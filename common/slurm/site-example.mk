@@ -11,7 +11,7 @@ TIME = 1:00:00
 CPUS = 4
 
 # Modules that each script loads first: those with which the kit was built.
-MODULES = gcc/12 openmpi/4.1 openblas
+MODULES = gcc/12 openmpi openblas
 
 # Additional #SBATCH options, separated by blanks.
 SBATCH = --hint=nomultithread --exclusive

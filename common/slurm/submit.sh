@@ -11,6 +11,7 @@ set -euo pipefail
 
 here=$(dirname -- "${BASH_SOURCE[0]}")
 source "$here/../train/ranks.sh"
+source "$here/../comm/open_mpi.sh"
 source "$here/check.sh"
 source "$here/script.sh"
 source "$here/wait.sh"

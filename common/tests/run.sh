@@ -37,12 +37,12 @@ export OMP_WAIT_POLICY=passive
 # Messages are in English, whatever the user's language. A test of another language sets it itself.
 unset LANGUAGE LC_ALL LC_MESSAGES
 export LANG=C.UTF-8
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # A request for more memory than exists returns NULL, as it does without sanitizers.
 export ASAN_OPTIONS=allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 # Waiting ranks yield the core to the tests that run beside them.
-export OMPI_MCA_mpi_yield_when_idle=1
+source common/comm/open_mpi.sh
+open_mpi root here yield
 
 tools='memcheck racecheck initcheck synccheck' first_launches=400
 case ${SANITIZER:-} in
@@ -73,7 +73,7 @@ launch() (
     # Each test has its own session folder, open to any user, because an mpirun that ends removes
     # the shared default, which another mpirun may be starting to use.
     mpi=$(mktemp -d /tmp/mpi.XXXXXX) && chmod 1777 "$mpi"
-    export OMPI_MCA_orte_tmpdir_base=$mpi
+    open_mpi session="$mpi"
     trap 'rm -rf "$mpi"' EXIT
     # Tests of kernels wait for each kernel themselves. Other tests read results at once, so
     # launches must wait. NCCL needs one GPU per rank.
@@ -110,14 +110,12 @@ launch() (
     esac
     if [[ $2 =~ _ranks([0-9])$ ]]; then
         ranks=${BASH_REMATCH[1]}
-        # MPI starts as in common/train/launch.sh.
-        export HWLOC_SYNTHETIC='core:1 pu:1' HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
+        open_mpi cores=1
         # Check must not fork where MPI runs. The suppressions of Open MPI's leaks match callers,
         # which requires slow unwinding.
         CK_FORK=no OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 \
             LSAN_OPTIONS=suppressions=$ROOT/common/tests/leaks.supp:print_suppressions=0 \
-            timeout -k 5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader \
-            --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program"
+            timeout -k 5 "$limit" mpirun -n "$ranks" "$program"
     else
         CK_DEFAULT_TIMEOUT=120 timeout -k 5 "$limit" "$program"
     fi

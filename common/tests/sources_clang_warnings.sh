@@ -8,7 +8,7 @@ if ! type -P clang >/dev/null; then
     echo "skip - $sentence: clang is not installed"
     exit
 fi
-if words=$(make CC=clang BUILD="${BUILD:?}/clang" OPTIMISE=-fsyntax-only -k -j2 objects 2>&1); then
+if words=$(make WERROR=1 CC=clang BUILD="${BUILD:?}/clang" OPTIMISE=-fsyntax-only -k -j2 objects 2>&1); then
     echo "ok - $sentence"
 else
     echo "not ok - $sentence"

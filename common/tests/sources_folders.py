@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A file includes only headers of its own folder, or of one above it in the map of CONTRIBUTING.md.
-sources_folders.py map prints the map."""
+One file knows the versions of Open MPI. sources_folders.py map prints the map."""
 import glob
 import os
 import re
@@ -75,6 +75,18 @@ def drawn_map():
     return "".join(f"    {folder:{width}}  {text}\n" for folder, text in FOLDERS)
 
 
+def of_open_mpi():
+    """The lines outside common/comm/open_mpi.sh that depend on a version of Open MPI."""
+    for path in sorted(path for tree in TREES for path in glob.glob(f"{tree}/**/*", recursive=True)):
+        if not re.search(r"\.(c|h|cc|cu|sh|bash|py|mk|awk)$", path) or os.path.basename(path) == "open_mpi.sh":
+            continue
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if re.search(r"\bOpen MPI\)? \d|\bOMPI_(MAJOR|MINOR)|--[m]ca\b", line) or \
+                        "/tests/" not in path and re.search(r"\b(ORTE|PRRTE|vader)\b|(OMPI|PRTE)_MCA_(?!btl_tcp_)\w", line):
+                    yield f"{path}:{number}: {line.strip()}"
+
+
 def check(sentence, wrong):
     print(f"{'not ok' if wrong else 'ok'} - {sentence}")
     for line in wrong:
@@ -91,6 +103,7 @@ def main():
     with open("CONTRIBUTING.md", encoding="utf-8") as file:
         drawn = drawn_map() in file.read()
     failed = [check("every source is in a folder of the map", homeless), check("no folder includes one below it in the map", downwards),
+              check("only common/comm/open_mpi.sh knows the versions of Open MPI", list(of_open_mpi())),
               check("CONTRIBUTING has the map of the folders", [] if drawn else ["common/tests/sources_folders.py map prints it"])]
     return any(failed)
 

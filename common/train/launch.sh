@@ -13,6 +13,7 @@ ranks=$1 stack=$2 stage=$3 program=$4
 shift 4
 
 source "${BASH_SOURCE[0]%/*}/ranks.sh"
+source "${BASH_SOURCE[0]%/*}/../comm/open_mpi.sh"
 check_ranks "$ranks" "$stack" "$stage"
 command -v mpirun > /dev/null || give_up "$(say 'MPI is not installed: there is no mpirun')" "$(say 'make setup installs Open MPI')"
 cores=$(env -u OMP_NUM_THREADS nproc) # available to this process
@@ -31,23 +32,10 @@ least n $((32 + 8 * ranks)) "$(say 'ulimit -%s is %s: mpirun needs %s open files
     give_up "$(said "OMP_NUM_THREADS cannot be '%s'" "$OMP_NUM_THREADS")" "$(say 'it sets the number of threads per rank; unset it to use the default')"
 "$program" "$@" --dry 1 --ranks "$ranks" --labs "$stage" || exit # one process checks the options first
 
-bind=(--bind-to none)
-[ "$ranks" -le "$cores" ] || bind+=(--mca mpi_yield_when_idle 1)
 threads=${OMP_NUM_THREADS:-$((cores / ranks > 0 ? cores / ranks : 1))}
 unset OPENBLAS_CORETYPE # a preset value may select the kernels of another processor
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMP_WAIT_POLICY=passive
-# Speeds up the start. Ranks are bound to no core, so MPI need not search for caches, GPUs and
-# displays in each rank, nor write files.
-export HWLOC_SYNTHETIC="core:$cores pu:1" HWLOC_PLUGINS_PATH=/none PMIX_MCA_gds=hash
 [ ! -t 1 ] || export BALISE_PROGRESS=1
-
-# For nonblocking sums, Open MPI's default algorithm takes two to four times as long as a blocking
-# sum; this one takes as long as a blocking sum.
-bind+=(--mca coll_libnbc_iallreduce_algorithm 3) # Rabenseifner
-# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch starts
-# ranks on other nodes.
-[ -z "${SLURM_JOB_ID:-}" ] || bind+=(--mca plm ^slurm --mca ras ^slurm)
 
 # Each run has its own session folder: mpirun removes the shared default when it is empty, and a run
 # that is just starting would lose it.
@@ -62,17 +50,11 @@ if [ "${free:-0}" -ge $((8 * ranks)) ]; then
 else
     tell 'warning: /dev/shm has only %s MB free, but the ranks share %s MB: their files are in %s instead, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
 fi
-bind+=(--mca orte_tmpdir_base "$session" --mca btl_vader_backing_directory "${shared:-$session}"
-    --mca osc_sm_backing_directory "${shared:-$session}")
-
-# Removes mpirun's banners about ranks that ended or failed, and stores which rank was killed. Uses
-# sed, because mawk would hold back messages of ranks until the run ends.
-without_banners() {
-    sed -unE -e "/process rank [0-9]+ .* exited on signal [0-9]+/{
-            s/.*process rank ([0-9]+) .* exited on signal ([0-9]+).*/\1 \2/w $session/killed
-            d
-        }" -e '/^-{30,}$/,/^-{30,}$/d; /^mpirun: |ORTE_ERROR_LOG: .*\/show_help\.c /d; p' >&2
-}
+open_mpi root here cores="$cores" sums session="$session" shared="${shared:-$session}"
+[ "$ranks" -le "$cores" ] || open_mpi yield
+# In a Slurm allocation, ranks stay on this machine, where they share memory; make sbatch starts
+# ranks on other nodes.
+[ -z "${SLURM_JOB_ID:-}" ] || open_mpi alone
 
 # Passes the output on. If it cannot be written, or its reader has gone, the run still goes on to its
 # end.
@@ -85,12 +67,11 @@ pass_on() {
 
 # Starts the job in its own process group, so Ctrl-C reaches only this script.
 set -m
-exec 3> >(without_banners)
+exec 3> >(open_mpi_without_banners "$session/killed" >&2)
 filter=$!
 exec 4> >(pass_on)
 output=$!
-"${dies_with_parent[@]}" mpirun -n "$ranks" --oversubscribe "${bind[@]}" --mca pml ob1 --mca btl self,vader \
-    --mca btl_vader_single_copy_mechanism none --mca odls_base_sigkill_timeout 0 "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null >&4 2>&3 3>&- 4>&- &
+"${dies_with_parent[@]}" mpirun -n "$ranks" "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null >&4 2>&3 3>&- 4>&- &
 job=$!
 exec 3>&- 4>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')

@@ -8,10 +8,11 @@
 #include "grader/labs/lab.h"
 
 enum { CALLS = 3 }; /**< of each part, one after the other, before their backward passes */
+/** The kinds of cases. */
 enum {
     USUAL, /**< all parts */
     LARGE, /**< f and g alone, on more data than MPI buffers for a receiver */
-};         /* the kinds of cases */
+};
 /** The parts of a case. */
 enum {
     F,            /**< duplication() */

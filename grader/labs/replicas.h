@@ -11,12 +11,13 @@ enum {
     MOST_BUCKETS = 20, /**< per round */
     ROUNDS = 4,        /**< of averaging, per case; the last has the sizes of the second */
 };
+/** The kinds of cases. */
 enum {
     DEALING,     /**< the rows that replicas read */
     AVERAGING,   /**< buckets of gradients */
     COUNTING,    /**< metrics */
     WHOLE_MODEL, /**< two steps of a BERT */
-};               /* the kinds of cases */
+};
 
 /** Marks. The memory holds them where nothing was written; those around the memory must not change.
  *  A mark that was read as a value shows up in `mine`. */

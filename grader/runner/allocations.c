@@ -164,12 +164,14 @@ GRADED(char *, strndup, const char *text, size_t most)
     return copy;
 }
 
+#define PRINTS(format_at, arguments_at) __attribute__((format(printf, format_at, arguments_at)))
+
 GRADED(char *, strdup, const char *text)
 {
     return graded_strndup(text, PTRDIFF_MAX);
 }
 
-__attribute__((format(printf, 2, 0)))
+PRINTS(2, 0)
 GRADED(int, vasprintf, char **out, const char *format, va_list args)
 {
     char *text;
@@ -181,7 +183,8 @@ GRADED(int, vasprintf, char **out, const char *format, va_list args)
     return length;
 }
 
-__attribute__((format(printf, 2, 3))) GRADED(int, asprintf, char **out, const char *format, ...)
+PRINTS(2, 3)
+GRADED(int, asprintf, char **out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -191,13 +194,13 @@ __attribute__((format(printf, 2, 3))) GRADED(int, asprintf, char **out, const ch
 }
 
 /* With _FORTIFY_SOURCE, headers call these instead. */
-__attribute__((format(printf, 3, 0)))
+PRINTS(3, 0)
 GRADED(int, __vasprintf_chk, char **out, int flag, const char *format, va_list args)
 {
     return graded_vasprintf(out, format, args);
 }
 
-__attribute__((format(printf, 3, 4)))
+PRINTS(3, 4)
 GRADED(int, __asprintf_chk, char **out, int flag, const char *format, ...)
 {
     va_list args;

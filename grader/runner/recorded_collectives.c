@@ -199,18 +199,11 @@ static double sum_of(MPI_Comm comm, const int counts[])
     return sum;
 }
 
-#define ONE_PART(b, n, t)                                                                          \
-    {                                                                                              \
-        .buffer = b, .count = n, .type = t                                                         \
-    }
-#define EACH_PART(b, n, t)                                                                         \
-    {                                                                                              \
-        .buffer = b, .count = n, .type = t, .each = true                                           \
-    }
-#define PARTS(b, n, d, t)                                                                          \
-    {                                                                                              \
-        .buffer = b, .type = t, .each = true, .counts = n, .displs = d                             \
-    }
+/* clang-format off */
+#define ONE_PART(b, n, t)  {.buffer = b, .count = n, .type = t}
+#define EACH_PART(b, n, t) {.buffer = b, .count = n, .type = t, .each = true}
+#define PARTS(b, n, d, t)  {.buffer = b, .type = t, .each = true, .counts = n, .displs = d}
+/* clang-format on */
 
 #define REDUCED   const void *in, void *out, int count, MPI_Datatype type, MPI_Op op
 #define IN        const void *in, int count, MPI_Datatype type

@@ -243,11 +243,11 @@ starts() {
     if [ "$WAY" = off ]; then # a sandbox does not show this program
         rm -rf "$tree.mpi"
         mkdir -m 755 "$tree.mpi"
-        printf '#!/usr/bin/env bash\n[[ " $* " != *" --quiet "* ]] || exit 213\nexec %s "$@"\n' "$(command -v mpirun)" > "$tree.mpi/mpirun"
+        printf '#!/usr/bin/env bash\n[[ "$1 $3" != "-n "-* ]] || exit 213\nexec %s "$@"\n' "$(command -v mpirun)" > "$tree.mpi/mpirun"
         chmod 755 "$tree.mpi/mpirun"
         PATH=$tree.mpi:$PATH attack ''
         rm -r "$tree.mpi"
-        check "an mpirun of Open MPI 5, which does not know --quiet, starts the ranks" test "$status" = 0
+        check "an mpirun that knows no option but -n starts the ranks" test "$status" = 0
     fi
 }
 endings_slowly() {

@@ -61,12 +61,12 @@ __global__ static void add_rows(int64_t count, int64_t columns, const int32_t *i
         return;
     const int64_t column = (int64_t)blockIdx.y * THREADS + threadIdx.x;
     float sum = column < columns ? dtable[id * columns + column] : 0;
+    /* The sum is unrolled, so a load does not wait for the previous one. Padding may have thousands
+     * of rows. */
     for (int64_t first = mine; first < count; first += THREADS) {
         found[threadIdx.x] = first + threadIdx.x < count && ids[first + threadIdx.x] == id;
         if (!__syncthreads_or(found[threadIdx.x])) /* most pieces of `ids` lack this id */
             continue;
-            /* The loop is unrolled, so a load does not wait for the previous one. Padding may have
-             * thousands of rows. */
 #pragma unroll 8
         for (int i = 0; i < THREADS; i++)
             sum += found[i] && column < columns ? dy[(first + i) * columns + column] : 0;

@@ -9,6 +9,8 @@ build=$1 backend=$2
 export BUILD=$build
 limit=${LIMIT:-470} # seconds
 slower=${SLOWER:-1} # factor on time limits, for an emulated GPU
+source "${BASH_SOURCE[0]%/*}/../../comm/open_mpi.sh"
+open_mpi root here quiet
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -41,7 +43,7 @@ for test in $TESTS; do
     # launches must wait.
     if [[ $test == */backend/* ]]; then blocking=0; else blocking=1; fi
     ranks=()
-    [[ $test != *_ranks* ]] || ranks=(mpirun -q --oversubscribe --bind-to none -n "${test##*_ranks}")
+    [[ $test != *_ranks* ]] || ranks=(mpirun -n "${test##*_ranks}")
     CK_FORK=no CUDA_LAUNCH_BLOCKING=$blocking within 240 "${ranks[@]}" "$test" > "$work/out" 2>&1 || failed "${test##*/}"
     printf '%-32s %5d passed, %d failed\n' "${test##*/}" "$(grep -c '^ok' "$work/out")" "$(grep -c '^not ok' "$work/out")"
     grep -m 5 '^not ok' "$work/out"

@@ -118,12 +118,14 @@ expect_said '✗ binutils +missing' '✓ MPI, 2 ranks' 'cannot do the labs on th
 verdict 'without one program that the labs need, they cannot be done'
 
 # A machine that lacks only things that do not prevent the labs.
-path_without shellcheck unshare ompi_info mpicc
-fake mpicc <<END
+path_without shellcheck unshare ompi_info
+for compiler in gcc g++; do
+    fake "$compiler" <<END
 #!/bin/bash
-set -o pipefail
-$(type -P mpicc) "\$@" | sed /dnnl/d
+[[ " \$* " != *" -ldnnl "* ]] || exit 1
+exec $(type -P "$compiler") "\$@"
 END
+done
 fake unshare <<<$'#!/bin/bash\nexit 1'
 fake ompi_info <<<$'#!/bin/bash\necho mca:opal:base:param:opal_built_with_cuda_support:value:true'
 doctor PATH="$bin"
@@ -146,7 +148,7 @@ verdict 'a CUDA-aware Open MPI is recognised'
 path_without mpirun
 fake mpirun <<'END'
 #!/bin/bash
-[[ $1 == --version ]] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }
+[[ $1 == --version ]] && { echo 'mpirun (Open MPI) of another folder'; exit; }
 echo ranks=1
 echo ranks=1
 END
@@ -157,7 +159,7 @@ verdict 'an mpirun of another installation than mpicc is detected'
 
 fake mpirun <<'END'
 #!/bin/bash
-[[ $1 == --version ]] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }
+[[ $1 == --version ]] && { echo 'mpirun (Open MPI) of another folder'; exit; }
 echo ranks=2
 exit 124
 END

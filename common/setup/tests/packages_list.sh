@@ -16,7 +16,7 @@ verdict() {
 }
 
 malformed() {
-    local name='[a-z0-9][a-z0-9.+-]+' probe='(cmd|header|pkg|py|clang|file):[^ ,]+'
+    local name='[a-z0-9][a-z0-9.+-]+' probe='(cmd|header|lib|py|clang|file):[^ ,]+'
     grep -nvE -e '^(#.*)?$' \
         -e "^(core|data|test|slurm|docs)\??  *$name(/$name)*  +$probe(,$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
         "$root/common/setup/packages" || true

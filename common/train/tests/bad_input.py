@@ -105,7 +105,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("an unknown precision is refused", ["AMP", "'fp8'", "off, bf16"], 2, "--tp", 2, "--amp", "fp8")
     for amp in ("fp16", "tf32"):
         refused(f"{amp} is refused: it needs a GPU", [f"AMP={amp}", "GPU", "AMP=bf16"], 2, "--tp", 2, "--amp", amp)
-    broken = os.path.dirname(file_with(folder, "libdnnl.so.2", b"no library"))
+    broken = {os.path.dirname(file_with(folder, f"libdnnl.so.{version}", b"no library")) for version in (2, 3)}.pop()
     refused("bf16 without oneDNN is refused", ["oneDNN", "make setup"], 2, "--tp", 2, "--amp", "bf16", LD_LIBRARY_PATH=broken)
     refused("the largest sizes are refused, in seconds", ["do not fit"], 1, "--layers", 10000, "--hidden-dim", 1048576, "--heads", 1048576)
     refused("an unknown option is refused", ["--colour"], 1, "--colour", "red")

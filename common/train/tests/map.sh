@@ -3,7 +3,9 @@
 # nodes are host names, which ranks set in namespaces of their own.
 set -uo pipefail
 cd "$ROOT" || exit 2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# shellcheck source-path=SCRIPTDIR source=../../comm/open_mpi.sh
+source common/comm/open_mpi.sh
+open_mpi root here quiet
 small=(--layers 2 --hidden-dim 24 --heads 2 --batch-size 4 --seq 16 --samples 8 --steps 1 --test "" --threads 1 --map 1)
 work=$(mktemp -d "$BUILD/map.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -35,7 +37,7 @@ on_nodes() {
     local per_node=$1
     shift
     # shellcheck disable=SC2016 # the ranks expand it
-    mpirun -q -n 4 --oversubscribe --mca pml ob1 --mca btl self,tcp unshare --uts \
+    OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo mpirun -n 4 unshare --uts \
         sh -c 'hostname node$((OMPI_COMM_WORLD_RANK / $0)); exec "$@"' "$per_node" "$BUILD/train" --cache "$BUILD/cache" "${small[@]}" \
         "$@" < /dev/null > "$work/out" 2>&1
 }

@@ -94,7 +94,7 @@ class Cluster:
         self.scripts = f"{BUILD}/tests/{os.path.basename(folder)}"  # other tests have their own
         self.daemons = []
         self.environment = {key: value for key, value in os.environ.items()
-                            if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS", "OMPI_", "PMIX"))}
+                            if not key.startswith(("SLURM", "SBATCH", "MAKE", "MFLAGS", "OMPI_", "PRTE_", "PMIX"))}
         self.environment.update(SLURM_CONF=f"{folder}/slurm.conf", PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
     def start(self, hidden=None):

@@ -46,7 +46,7 @@ static void set_limits(const Start *start)
 static bool is_for_libraries(const char *variable)
 {
     static const char *const kept[] = {
-        "PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PMIX_MCA_", "CUDA_",
+        "PATH=", "LD_LIBRARY_PATH=", "OPAL_PREFIX=", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "CUDA_",
         "EMULATED_GPUS=",
         /* the language of a rank's messages */
         "LANGUAGE=", "LC_ALL=", "LC_MESSAGES=", "LANG=", "TEXTDOMAINDIR="};
@@ -56,36 +56,15 @@ static bool is_for_libraries(const char *variable)
     return false;
 }
 
-/* These settings halve the startup time (see also common/train/launch.sh). The ranks are bound to
- * no core, so MPI need not search for caches, GPUs and displays in each rank, nor write files. It
- * also need not load plugins that it would not choose here: those for other nodes, queues and
- * tools, for registered memory, or for windows (MPI_Win) and intercommunicators, which a lab may
- * not use. */
-static const char *const start_settings[][2] = {
-    {"HWLOC_SYNTHETIC", "core:1 pu:1"},
-    {"HWLOC_PLUGINS_PATH", "/none"},
-    {"OMPI_MCA_orte_execute_quiet", "1"},
-    {"PMIX_MCA_gds", "hash"},
-    {"OMPI_MCA_coll", "^sm,monitoring,adapt,sync,han,inter"},
-    {"OMPI_MCA_errmgr", "^default_tool,default_orted"},
-    {"OMPI_MCA_ess", "^env,singleton,slurm,tool"},
-    {"OMPI_MCA_iof", "^orted,tool"},
-    {"OMPI_MCA_mpool", "^hugepage"},
-    {"OMPI_MCA_op", "^avx"},
-    {"OMPI_MCA_osc", "^monitoring,rdma,pt2pt,ucx"},
-    {"OMPI_MCA_pmix", "^flux"},
-    {"OMPI_MCA_ras", "^slurm,gridengine,simulator"},
-    {"OMPI_MCA_rcache", "^grdma"},
-    {"OMPI_MCA_reachable", "^netlink"},
-    {"OMPI_MCA_rmaps", "^mindist,ppr,rank_file,resilient,seq"},
-    {"OMPI_MCA_schizo", "^slurm,jsm,flux"},
-    {"OMPI_MCA_shmem", "^posix,sysv"},
-    {"OMPI_MCA_smsc", "^cma,knem,xpmem"}, /* the filter keeps ranks from reading each other */
-    {"OMPI_MCA_state", "^novm,tool,orted"}};
+/* The settings of Open MPI, which common/comm/open_mpi.sh prints: name and value. The folder of the
+ * memory that ranks share is SHARED. */
+static const char *const of_open_mpi[][2] = {
+#include "open_mpi.h"
+};
 
 /* Empties the environment except for what MPI and the system's libraries read, so that a lab can
  * read neither the seed nor other settings of make or the judge. */
-static void clear_environment(const Seen *seen)
+static void clear_environment(const Seen *seen, const char *shared)
 {
     char *kept[256];
     int count = 0;
@@ -97,12 +76,11 @@ static void clear_environment(const Seen *seen)
         putenv(kept[i]);
     setenv("HOME", seen->temporary, 1);
     setenv("TMPDIR", seen->temporary, 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    for (size_t i = 0; i < sizeof start_settings / sizeof *start_settings; i++)
-        setenv(start_settings[i][0], start_settings[i][1], 1);
+    for (size_t i = 0; i < sizeof of_open_mpi / sizeof *of_open_mpi; i++)
+        setenv(of_open_mpi[i][0], strcmp(of_open_mpi[i][1], "SHARED") ? of_open_mpi[i][1] : shared,
+               1);
 }
 
 static _Noreturn void become_mpirun(const Start *start)
@@ -113,16 +91,13 @@ static _Noreturn void become_mpirun(const Start *start)
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(count, sizeof count, "%d", start->ranks);
     set_limits(start);
-    clear_environment(&start->seen);
+    clear_environment(&start->seen, start->place.sandboxed ? "/dev/shm" : start->seen.temporary);
+    /* mpirun enters its folder again for each rank. The ranks' user may not enter root's. */
     if (!become(&start->place, false))
         dprintf(start->trouble, _("becoming the ranks' user: %s"), strerror(errno));
-    else
-        execlp("mpirun", "mpirun", "-n", count, "--oversubscribe", "--bind-to", "none", "--mca",
-               "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
-               "btl_vader_single_copy_mechanism", "none", "--mca", "btl_vader_backing_directory",
-               start->place.sandboxed ? "/dev/shm" : start->seen.temporary, "--mca",
-               "mpi_yield_when_idle", "1", "--mca", "odls_base_sigkill_timeout", "0", "--mca",
-               "orte_abort_print_stack", "0", start->seen.runner, start->seen.launch, (char *)NULL);
+    else if (access(".", X_OK) == 0 || chdir(start->seen.temporary) == 0)
+        execlp("mpirun", "mpirun", "-n", count, start->seen.runner, start->seen.launch,
+               (char *)NULL);
     dprintf(start->trouble, "mpirun: %s", strerror(errno));
     _exit(127);
 }

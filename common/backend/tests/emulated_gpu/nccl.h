@@ -6,7 +6,7 @@
 
 #include "cuda_runtime.h"
 
-#define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+#define NCCL_VERSION(major, minor, patch) (10000 * (major) + 100 * (minor) + (patch))
 #define NCCL_VERSION_CODE                 NCCL_VERSION(2, 28, 9)
 
 enum ncclResult_t {

@@ -7,17 +7,14 @@
 
 #include "grader/judge/mpi/recorded.h"
 
-#define OF(mark)                                                                                   \
-    {                                                                                              \
-        N_("a result in this format"), mark, NULL                                                  \
-    }
+#define OF(mark) N_("a result in this format"), mark, NULL
 static const Format formats[] = {
-    {"json", json_text, OF("\"format\": \"balise verdict\"")},
-    {"junit", junit_text, OF("<testsuites name=\"Balise\"")},
-    {"tap", tap_text, OF("TAP version 14\n1..")},
-    {"gradescope", gradescope_text, OF("{\n  \"score\": ")},
-    {"autolab", autolab_text, OF("Balise, seed ")},
-    {"github", github_text, OF("{\n  \"version\": 1,\n  \"status\": ")}};
+    {"json", json_text, {OF("\"format\": \"balise verdict\"")}},
+    {"junit", junit_text, {OF("<testsuites name=\"Balise\"")}},
+    {"tap", tap_text, {OF("TAP version 14\n1..")}},
+    {"gradescope", gradescope_text, {OF("{\n  \"score\": ")}},
+    {"autolab", autolab_text, {OF("Balise, seed ")}},
+    {"github", github_text, {OF("{\n  \"version\": 1,\n  \"status\": ")}}};
 
 const Format *format_of(const char *name, Problem *problem)
 {
