@@ -6,6 +6,7 @@
 # common/FOLDER/tests and grader/tests hold the tests. grader/labs.mk lists the labs.
 
 THIS := $(strip $(MAKEFILE_LIST))
+include common/setup/environment.mk
 BUILD ?= build
 # Makes BUILD relative to this folder if it is inside, so that each built file has one name in the
 # *.d files, wherever make was started.
@@ -73,7 +74,6 @@ or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD));
 
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
 
-include common/setup/environment.mk
 include grader/labs.mk
 include common/slurm/slurm.mk
 include common/po/words.mk
@@ -99,12 +99,8 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 include common/backend/backend.mk
 
 GOALS = $(MAKECMDGOALS)
-# expanded, NAME: the name, if its value has a $ that make would expand.
-expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
-DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
-CHECKED = $(filter-out $(DOLLAR),CURDIR MAKELEVEL TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT \
-          BUILD CC MPI_LIBS NVCC NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART AGAIN ASK INDEPENDENT \
-          NAMES REPORT SAN LAB_FILES)
+CHECKED = CURDIR MAKELEVEL TEXTDOMAIN TEXTDOMAINDIR GOALS SET EMPTY STRAY DOLLAR LABS HANDOUT BUILD CC MPI_LIBS NVCC \
+          NCCL STACK SOLUTION UPTO LAB BACKEND TRANSPORT ON SITE PART AGAIN ASK INDEPENDENT NAMES REPORT SAN LAB_FILES
 LAB_FILES = $(foreach lab,$(LABS),labs/$(call lab_file,$(lab)))
 IN_THE_WAY := $(shell cd "$$(dirname $(call quoted,$(THIS)))" && \
     $(AS_USUAL) $(call as_environment,$(CHECKED)) common/setup/check.sh || echo common/setup/check.sh: $$?)

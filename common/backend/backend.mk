@@ -28,7 +28,8 @@ code_for = -gencode arch=$(call ptx_for,$(1))$(comma)code=$(2)
 EVERY_GPU = $(foreach gpu,$(GPUS),$(call code_for,$(gpu),sm_$(gpu))) \
             $(call code_for,$(lastword $(GPUS)),$(call ptx_for,$(lastword $(GPUS))))
 FOR_GPU_ARCH = $(if $(filter all,$(GPU_ARCH)),$(EVERY_GPU),-arch=$(GPU_ARCH))
-NVCC_FLAGS = -std=c++17 -g -O3 $(FOR_GPU_ARCH) $(if $(WERROR),-Werror all-warnings) -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
+NVCC_FLAGS = -std=c++17 -g -O3 $(FOR_GPU_ARCH) $(if $(WERROR),-Werror all-warnings) \
+             -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 GPU_SOURCES := $(wildcard common/backend/cuda/*.cu)
 NCCL_SOURCES := $(wildcard common/comm/nccl/*.cu)
 EMULATION = common/backend/tests/emulated_gpu

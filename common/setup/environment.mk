@@ -2,6 +2,12 @@
 
 SET := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
 EMPTY := $(foreach name,$(SET),$(if $(value $(name)),,$(name)))
+# Settings with a $ that make would expand. They are emptied at once, because $(shell) exports settings
+# and so expands them; check.sh reports them.
+# expanded, NAME: the name, if its value has such a $.
+expanded = $(and $(filter recursive,$(flavor $(1))),$(findstring $$,$(subst $$$$,,$(value $(1)))),$(1))
+DOLLAR := $(strip $(if $(filter 0,$(MAKELEVEL)),$(foreach name,$(SET),$(call expanded,$(name)))))
+$(foreach name,$(DOLLAR),$(eval override $(name) :=))
 # A setting among these may be meant for another program.
 STRAY = $(foreach name,$(.VARIABLES),$(if $(filter environment,$(origin $(name))),$(name)))
 

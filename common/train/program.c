@@ -99,6 +99,7 @@ int program_end(Group *world, bool good, const Problem *problem)
 {
     if (!good && group_rank(world) == 0)
         problem_print(stderr, problem);
+    fflush(stdout); /* mpirun may lose what a rank that fails prints after MPI_Finalize */
     group_free(world);
     MPI_Finalize();
     return good ? 0 : PROGRAM_BAD_INPUT;

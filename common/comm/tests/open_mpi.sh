@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # common/comm/open_mpi.sh: the messages of both versions of Open MPI, and the version that is
 # installed here.
+# shellcheck disable=SC2016 # the ranks expand what is in single quotes
 set -uo pipefail
 cd "$ROOT" || exit 2
 source common/comm/open_mpi.sh

@@ -1,27 +1,30 @@
 #!/usr/bin/env bash
-# `make setup` on a bare machine: a minimal Debian, made by debootstrap, with make and this kit.
-# With BARE_FULL=1 also `make demo`. BARE_MIRROR selects another Debian server than apt's.
+# The README's first command on bare machines: minimal Debians, made by debootstrap, with make and
+# this kit. On a Debian other than this machine's, also the tests that depend most on its versions,
+# or with BARE_FULL=1 all of `make test`. BARE_SUITES are the Debians, for instance "sid";
+# BARE_MIRROR selects another server than apt's.
 #
 # Everything runs in its own namespaces. When their first process dies, the kernel ends all others
 # and undoes the mounts, so nothing stays behind, however this script ends.
 set -euo pipefail
 
 root=${ROOT:-$(git -C "$(dirname -- "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)}
-suite=bookworm
+suite=''
 kit=/srv/balise
 work='' child='' failures=0 status=0
+tests=(common/comm/tests/open_mpi common/train/tests/run_and_stop grader/tests/endings common/tests/french)
 
 skip() {
-    echo "skip - make setup on a bare machine: $1"
+    echo "skip - the kit on a bare machine: $1"
     exit 0
 }
 
 # verdict SENTENCE: prints the result of the last command, whose output is in $work/said.
 verdict() {
     if ((status == 0)); then
-        echo "ok - $1"
+        echo "ok - $suite: $1"
     else
-        echo "not ok - $1"
+        echo "not ok - $suite: $1"
         echo "    exit status $status; its last lines:"
         tail -n 25 "$work/said" | sed 's/^/    | /'
         failures=$((failures + 1))
@@ -73,16 +76,20 @@ apart() {
 }
 
 # in_machine USER COMMAND: runs it in the bare machine, in the kit's folder, with a clean
-# environment.
+# environment. In a chroot, nobody could make namespaces, so there would be no sandbox.
 in_machine() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     apart sh -euc '
         hostname bare
-        mount -t proc proc "$1/proc"
-        mount -t sysfs -o ro sysfs "$1/sys"
-        mkdir -p "$1/dev/shm"
-        mount -t tmpfs -o mode=1777 shm "$1/dev/shm"
-        exec chroot "$1" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        mount --bind "$1" "$1"
+        cd "$1"
+        mount -t proc proc proc
+        mount -t sysfs -o ro sysfs sys
+        mkdir -p dev/shm old
+        mount -t tmpfs -o mode=1777 shm dev/shm
+        pivot_root . old
+        umount -l /old
+        exec /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
             setpriv --reuid "$2" --regid "$2" --clear-groups sh -c "cd $3 && export HOME=/tmp && $4"
     ' sh "$work/machine" "$1" "$kit" "$2"
@@ -93,9 +100,6 @@ check_that_it_can_run() {
     type -P debootstrap >/dev/null || skip 'debootstrap is not installed (apt-get install debootstrap)'
     "${apart[@]}" true 2>/dev/null || skip 'namespaces cannot be made here'
     git -c safe.directory='*' -C "$root" rev-parse --git-dir >/dev/null 2>&1 || skip 'this is not a git work tree'
-    mirror=$(debian_mirror)
-    wget -q --spider --timeout=10 --tries=1 "${mirror%/}/dists/$suite/Release" 2>/dev/null ||
-        skip "the Debian server $mirror does not answer"
 }
 
 # copy_kit: copies the files that a clone would have if everything were committed.
@@ -110,6 +114,10 @@ copy_kit() {
 }
 
 make_machine() {
+    local mirror
+    mirror=$(debian_mirror)
+    wget -q --spider --timeout=10 --tries=1 "${mirror%/}/dists/$suite/Release" 2>/dev/null ||
+        skip "the Debian server $mirror does not answer"
     apart debootstrap --variant=minbase --include=make "$suite" "$work/machine" "$mirror"
     ((status == 0)) || return 0
     cp /etc/resolv.conf "$work/machine/etc/resolv.conf"
@@ -134,39 +142,50 @@ expect() {
     done
 }
 
+# As a new user would: without root, then the README's command, from another folder.
+try_machine() {
+    local failed=$failures
+    make_machine
+    verdict 'debootstrap makes a bare machine'
+    ((failures == failed)) || return 0
+
+    in_machine 1000 'make setup'
+    expect 2 'gcc .*compiles' 'libopenmpi-dev' 'not root' 'HINT: on a cluster: module load gcc'
+    verdict 'without root, make setup names what is missing and how to get it on a cluster'
+
+    SECONDS=0
+    in_machine 0 "cd / && make -C $kit demo WERROR=1"
+    expect 0 'Score: 100/100' 'the ranks ran in a sandbox' 'test accuracy 0.8'
+    ! grep -q 'No such file' "$work/said" || status=1
+    verdict "make demo installs what it needs, grades and trains, without a warning ($SECONDS s)"
+
+    in_machine 0 'make setup && ! make setup | grep installing'
+    verdict 'make setup installs nothing more'
+
+    in_machine 0 'make doctor'
+    expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
+    verdict 'make doctor says that the labs can be done'
+
+    in_machine 1000 'make doctor'
+    expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
+    verdict 'make doctor says so to an ordinary user, too'
+
+    if [[ ${BARE_FULL:-0} == 1 ]]; then
+        in_machine 0 'apt-get install -y git && make test WERROR=1'
+        verdict 'make test passes'
+    elif [[ $suite != "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" ]]; then
+        in_machine 0 "for test in ${tests[*]}; do ROOT=\$PWD common/tests/run.sh fast \$test || exit; done"
+        verdict 'the tests that depend most on its versions pass'
+    fi
+}
+
 check_that_it_can_run
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 work=$(mktemp -d /var/tmp/balise-bare.XXXXXX)
-
-make_machine
-verdict 'debootstrap makes a bare machine'
-((failures == 0)) || exit 1
-
-in_machine 1000 'make setup'
-expect 2 'gcc .*compiles' 'libopenmpi-dev' 'not root' 'HINT: on a cluster: module load gcc'
-verdict 'without root, make setup names what is missing and how to get it on a cluster'
-
-in_machine 0 "cd / && make -C $kit setup"
-! grep -q 'No such file' "$work/said" || status=1
-verdict 'make setup installs what the labs need, called from another folder, and runs no program that is missing'
-
-in_machine 0 'make setup && ! make setup | grep installing'
-verdict 'a second make setup installs nothing'
-
-in_machine 0 'make doctor'
-expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
-verdict 'make doctor says that the labs can be done'
-
-in_machine 1000 'make doctor'
-expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
-verdict 'make doctor says so to an ordinary user, too'
-
-if [[ ${BARE_FULL:-0} == 1 ]]; then
-    in_machine 0 'make demo'
-    verdict 'make demo works on a bare machine'
-else
-    echo 'skip - make demo works on a bare machine: it takes minutes; BARE_FULL=1 runs it'
-fi
+for suite in ${BARE_SUITES:-bookworm trixie}; do
+    rm -rf --one-file-system "$work/machine"
+    try_machine
+done
 ((failures == 0))
