@@ -145,13 +145,18 @@ unknown_settings() {
     done
 }
 
+# help_on SETTING: the command that prints the part of the help with this setting.
+help_on() {
+    awk -v name="(^|[^A-Z_])$1=" '/^== / { topic = " " $2 } $0 ~ name { print "make help" topic; exit }' common/setup/help.txt
+}
+
 check_names() {
     local wrong meant hint
     # shellcheck disable=SC2086 # names are words
     read -r wrong < <(unknown_settings $SET) || return
     meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
     hint=$(say 'make help lists the settings; they are in capitals')
-    [[ -z $meant ]] || hint=$(said 'did you mean %s? make help lists the settings' "$meant")
+    [[ -z $meant ]] || hint=$(said 'did you mean %s? %s describes it' "$meant" "$(help_on "$meant")")
     stop_make "$(said 'there is no setting %s' "$wrong")" "$hint"
 }
 
