@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # bash margins.sh [SEED...]: how far the solutions stay within the tolerance. With each seed, they
 # must have full marks, and no error above a third of the tolerance. The default is seeds 1 to 3, and
-# one with which the grader once rejected a correct weight.
+# one with which the grader once rejected a correct weight. Each case alone gives full marks, too.
 set -uo pipefail
 ROOT=${ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-build}
@@ -12,7 +12,7 @@ for part in 1 2; do
 done
 
 reports=$BUILD/margins.$$
-trap 'rm -f "$reports"' EXIT
+trap 'rm -f "$reports" "$reports.alone"' EXIT
 status=0
 for seed in "${@:-1 2 3 709258227707}"; do
     for one in $seed; do
@@ -45,4 +45,26 @@ awk '/^Lab [0-9]/ { lab = $2 }
            }
            exit bad || !count }' "$reports" || status=1
 [ $status = 0 ] && echo "ok - the solutions have full marks, and stay within a third of what is allowed"
+
+# shellcheck disable=SC2317 # xargs calls it
+# alone LAB CASE: prints the verdict on one case of the solution, unless it has full marks.
+alone() {
+    local verdict
+    verdict=$("$BUILD/grade" --lab "$1" --author solution --runners "$BUILD/runners" --seed 1 --case "$2" 2>&1) ||
+        printf '    | CASE=%s\n%s\n' "$2" "$(grep -E '^(Lab|  [✗○]|error)' <<< "$verdict" | sed 's/^/    | /')"
+}
+export -f alone
+export BUILD
+"$BUILD/grade" --list | python3 -c 'import json, sys
+for lab in json.load(sys.stdin):
+    for case in range(lab["cases"]):
+        print(lab["number"], case)' |
+    xargs -P "$(($(nproc) + 1))" -L 1 bash -c 'alone "$@"' alone > "$reports.alone"
+if [ -s "$reports.alone" ]; then
+    echo "not ok - each case of a solution has full marks when it is graded alone"
+    cat "$reports.alone"
+    status=1
+else
+    echo "ok - each case of a solution has full marks when it is graded alone"
+fi
 exit $status

@@ -287,6 +287,8 @@ void look_at_split(Trial *t)
             busiest_of_all = fmax(busiest_of_all, each * most[rank]);
         }
     }
+    if (all + held == 0) /* as in a case of collectives alone */
+        return;
     bool split = all > 0 ? busiest_of_all < nearly_all * all : most_held < nearly_all * held;
     t->result->split = t->result->split || split;
     t->result->unsplit = t->result->unsplit || !split;
