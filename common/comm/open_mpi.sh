@@ -14,9 +14,10 @@
 #   graded         no plugin that the ranks of a lab do not need
 #
 # Only this file knows what differs between Open MPI's versions. The launcher of 4.1 is ORTE, that of
-# 5.0 is PRRTE, which reads PRTE_MCA_* where ORTE reads OMPI_MCA_*. The shared memory between ranks is
-# called vader in 4.1 and sm in 5.0, which still accepts vader as a name in the list btl. Each setting
-# has both names here, and each version ignores the other's.
+# 5.0 is PRRTE, which reads PRTE_MCA_* where ORTE reads OMPI_MCA_*; 6.0 has new names for two of them,
+# and a banner for each old one. The shared memory between ranks is called vader in 4.1 and sm later;
+# the list btl still accepts vader. Each setting has all its names here, and a version ignores those
+# of others.
 
 open_mpi_settings() {
     local kind value
@@ -25,9 +26,10 @@ open_mpi_settings() {
         case $kind in
         root) printf '%s\n' OMPI_ALLOW_RUN_AS_ROOT{,_CONFIRM}=1 ;;
         here)
-            printf '%s\n' OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-            printf '%s\n' {OMPI_MCA_hwloc_base,PRTE_MCA_hwloc_default}_binding_policy=none
+            printf '%s\n' OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_{rmaps_default_mapping_policy,mapby}=:oversubscribe
+            printf '%s\n' {OMPI_MCA_hwloc_base,PRTE_MCA_hwloc_default}_binding_policy=none PRTE_MCA_bindto=none
             printf '%s\n' {OMPI,PRTE}_MCA_odls_base_sigkill_timeout=0
+            echo PMIX_MCA_mca_base_suppress_deprecated_warning=1
             # A rank copies through shared memory, because that is faster than reading the other's
             # memory, which the sandbox forbids.
             printf '%s\n' OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma,knem,xpmem \

@@ -24,7 +24,7 @@ typedef struct Header {
     XXH128_hash_t checksum;       /* of the fields above and of all bytes after the header */
 } Header;
 
-static const char MAGIC[8] = "BALISE\r\n";
+static const char MAGIC[8] = {'B', 'A', 'L', 'I', 'S', 'E', '\r', '\n'};
 enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
 
 /* A file, and how to tokenize it. */

@@ -220,7 +220,7 @@ extern "C" bool sentencepiece_read(Tokenizer *tokenizer, const char *path, FileB
     try {
         const auto status = model->processor.LoadFromSerializedProto({file.bytes, file.length});
         if (!status.ok())
-            return set_damaged(path, status.message(), problem);
+            return set_damaged(path, std::string(status.message()), problem);
         fill(tokenizer, &model->processor);
         find_cuts(tokenizer, model);
     } catch (const std::exception &error) {

@@ -124,7 +124,7 @@ char *junit_text(const Verdict *verdict)
         put_lab(xml, verdict, &verdict->labs[i]);
     xmlTextWriterEndDocument(xml);
     xmlFreeTextWriter(xml);
-    char *text = strdup((const char *)buffer->content);
+    char *text = strdup((const char *)xmlBufferContent(buffer));
     xmlBufferFree(buffer);
     return text;
 }
