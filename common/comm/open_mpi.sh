@@ -73,7 +73,7 @@ open_mpi_without_banners() {
     local killed='s/.*process rank ([0-9]+) .*exited on signal ([0-9]+).*/\1 \2/w '$1
     sed -unE -e '/^-{30,}$/{' -e ':more' -e 'N;/\n-{30,}$/!bmore' -e "s/\n/ /g;$killed" -e 'd' -e '}' \
         -e "/process rank .* exited on signal/{$killed" -e 'd' -e '}' \
-        -e '/^\[warn\] Epoll |^(mpirun|prterun): |^\x00+$|ORTE_ERROR_LOG: .*\/show_help\.c /d' -e p
+        -e '/^\[warn\] Epoll |^(mpirun|prterun): |^\x00+$|ORTE_ERROR_LOG: .*\/show_help\.c |^\[[^]]*\] PMIX ERROR: /d' -e p
 }
 
 [[ ${BASH_SOURCE[0]} != "$0" ]] || open_mpi_settings "$@"

@@ -13,6 +13,13 @@
 
 volatile sig_atomic_t program_stop;
 
+/* mpirun may lose what a rank prints just before it fails. */
+static void let_mpirun_read(void)
+{
+    fflush(stdout);
+    usleep(100000);
+}
+
 static void ask_to_stop(int signal_number)
 {
     program_stop = 1;
@@ -31,6 +38,7 @@ _Noreturn void run_ends(Problem *problem, void *address)
         fprintf(stderr, _("rank %d: "), rank);
     }
     problem_print(stderr, problem);
+    let_mpirun_read();
     MPI_Abort(MPI_COMM_WORLD, PROGRAM_BAD_INPUT);
     _exit(PROGRAM_BAD_INPUT);
 }
@@ -99,8 +107,9 @@ int program_end(Group *world, bool good, const Problem *problem)
 {
     if (!good && group_rank(world) == 0)
         problem_print(stderr, problem);
-    fflush(stdout); /* mpirun may lose what a rank that fails prints after MPI_Finalize */
     group_free(world);
     MPI_Finalize();
+    if (!good)
+        let_mpirun_read();
     return good ? 0 : PROGRAM_BAD_INPUT;
 }

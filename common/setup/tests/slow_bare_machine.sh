@@ -85,8 +85,10 @@ in_machine() {
         cd "$1"
         mount -t proc proc proc
         mount -t sysfs -o ro sysfs sys
-        mkdir -p dev/shm old
+        mkdir -p dev/shm dev/pts old
         mount -t tmpfs -o mode=1777 shm dev/shm
+        mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+        ln -sf pts/ptmx dev/ptmx
         pivot_root . old
         umount -l /old
         exec /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
