@@ -153,6 +153,8 @@ package_list() {
         for i in "${lacking[@]}"; do dependency_row "$i"; done
     elif ((${#lacking[@]} == 0)); then
         text_row good "$(said 'all %d packages are installed' "$count")"
+    elif ((${#there[@]} == 0)); then
+        text_row absent "$(said 'none is installed; %s installs all %d' "common/setup/setup.sh $1" "$count")"
     else
         text_row absent "$(said 'missing packages (%d of %d): %s' ${#lacking[@]} "$count" \
             "$(for i in "${lacking[@]}"; do printf '%s\n' "${package[i]%%/*}"; done | paste -sd ' ')")"
