@@ -63,7 +63,7 @@ def trains_on_two_nodes(one, folder, start):
           f"two nodes train to the losses of one rank here, by {start}", f"status {status}\n{there}\n{local}\n{text}")
     check(all(f"rank {r}: node n{1 + r // 2}" in text for r in range(4)), f"the ranks that split a model share a node, by {start}", text)
     rows = [line for line in text.splitlines() if line[:4].strip().isdigit() and len(line.split()) == 9]
-    check(len(rows) == 4 and re.search(r"(running|ran) on n\[1-2\]", text),
+    check(len(rows) == 4 and re.search(r"(running|completing|ran) on n\[1-2\]", text),
           f"the nodes and then the table are printed, by {start}", text)
     page = Page(f"{folder}/{start}.html") if os.path.exists(f"{folder}/{start}.html") else None
     check(page and page.data and not page.unclosed and all(f"rank {r}" in json.dumps(page.data) for r in range(4)), f"REPORT=1 makes a page of the ranks on both nodes, by {start}", text)

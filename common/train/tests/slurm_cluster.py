@@ -106,6 +106,10 @@ class Cluster:
         with open(f"{self.folder}/slurm.conf", "w") as file:
             file.write(CONFIGURATION.format(host=socket.gethostname(), folder=self.folder, ports=free_ports(3), cores=CORES,
                                             first=1 + int(time.time()) % 60000000))
+        # A container may have no cgroups. Slurm needed none before this setting existed.
+        if self.ask("slurmd", "-V").split()[-1:] >= ["23.11"]:
+            with open(f"{self.folder}/cgroup.conf", "w") as file:
+                file.write("CgroupPlugin=disabled\n")
         with open(f"{self.folder}/munge.key", "wb") as file:
             file.write(os.urandom(1024))
         os.chmod(f"{self.folder}/munge.key", 0o400)
