@@ -36,8 +36,8 @@ $(call double,$(JUDGE) $(SCENARIOS)) $(call float,$(SCENARIOS) $(RUNNER)): | $(B
 # The settings with which the judge starts ranks, for supervisor.c. SHARED stands for a folder.
 $(BUILD)/generated/open_mpi.h: common/comm/open_mpi.sh grader/grader.mk
 	mkdir -p $(@D)
-	common/comm/open_mpi.sh root here cores=1 quiet yield shared=SHARED graded | \
-	    sed 's/^\([^=]*\)=\(.*\)/    {"\1", "\2"},/' > $@
+	echo '#define OPEN_MPI_SETTINGS' $$(common/comm/open_mpi.sh root here cores=1 quiet yield shared=SHARED graded | \
+	    sed 's/^\([^=]*\)=\(.*\)/{"\1", "\2"},/') > $@
 $(call double,grader/judge/launch/supervisor.c): | $(BUILD)/generated/open_mpi.h
 
 # ---- a lab's object -------------------------------------------------------------------------------------------------

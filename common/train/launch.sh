@@ -85,15 +85,20 @@ done
 wait "$job" && status=0 || status=$?
 wait "$filter" || true
 wait "$output" || true
-# Does not report signal 15, which this script has sent.
-if [ "$status" -gt 128 ] && [ -s "$session/killed" ] && read -r rank signal < "$session/killed" && [ "$signal" != 15 ]; then
+# Does not report signal 15, which this script has sent. mpirun's banner may be lost, and with it the
+# rank.
+signal=$((status - 128)) rank=''
+[ ! -s "$session/killed" ] || read -r rank signal < "$session/killed"
+if [ "$status" -gt 128 ] && [ "$signal" != 15 ]; then
     name=$(kill -l "$signal")
     case $name in
     XFSZ) hint=$(say 'ulimit -f limits the size of a file: raise the limit, or write shorter files (TRACE, METRICS, SAVE)') ;;
     *) hint=$(say 'KILL: did the machine run out of memory? make doctor shows how much there is; fewer ranks or a smaller BATCH_SIZE need less') ;;
     esac
     [[ ! $name =~ ^(KILL|XCPU)$ || $(ulimit -t) = unlimited ]] || hint=$(said 'ulimit -t limits a rank to %s s of CPU time: raise the limit' "$(ulimit -t)")
-    complain "$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")" "$hint"
+    what=$(said 'the run was ended by signal %s (%s)' "$signal" "$name")
+    [ -z "$rank" ] || what=$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")
+    complain "$what" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost
 exit "$status"

