@@ -29,8 +29,15 @@ void language_begin(void)
      * of these if the requested one is not installed. */
     bool english = asked && (!strcmp(asked, "C") || !strcmp(asked, "POSIX"));
     if (!english && (!locale || *locale == 'C')) {
+        const char *before = getenv("LOCPATH");
+        char *locales = before ? strdup(before) : NULL;
         setenv("LOCPATH", folder, 1);
         setlocale(LC_MESSAGES, "messages.UTF-8");
+        if (locales)
+            setenv("LOCPATH", locales, 1);
+        else
+            unsetenv("LOCPATH");
+        free(locales);
         if (asked)
             setenv("LANGUAGE", asked, 0);
     }

@@ -105,11 +105,12 @@ void program_warn(Group *world)
 
 int program_end(Group *world, bool good, const Problem *problem)
 {
+    fflush(stdout);
     if (!good && group_rank(world) == 0)
         problem_print(stderr, problem);
-    group_free(world);
-    MPI_Finalize();
     if (!good)
         let_mpirun_read();
+    group_free(world);
+    MPI_Finalize();
     return good ? 0 : PROGRAM_BAD_INPUT;
 }
