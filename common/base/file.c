@@ -37,3 +37,16 @@ int file_open(const char *path, const char **reason)
         close(fd);
     return -1;
 }
+
+int file_open_text(const char *path, const char **reason)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    char first[sizeof mark - 1];
+    const int fd = file_open(path, reason);
+    if (fd >= 0 && read(fd, first, sizeof first) == sizeof first &&
+        !memcmp(first, mark, sizeof first))
+        return fd;
+    if (fd >= 0)
+        (void)lseek(fd, 0, SEEK_SET);
+    return fd;
+}

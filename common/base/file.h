@@ -13,3 +13,5 @@ const char *file_obstacle(const char *path);
  *  @return its descriptor, which the caller closes; or -1 with `reason`, in the reader's
  *  language */
 int file_open(const char *path, const char **reason);
+/** Like file_open(), but reading begins after a byte order mark, if the file has one. */
+int file_open_text(const char *path, const char **reason);

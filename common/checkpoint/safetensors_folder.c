@@ -71,7 +71,7 @@ static bool open_all(SafetensorsFolder *all, const char *folder, Problem *proble
                            N_("the kit reads only safetensors: write them with Hugging Face's "
                               "save_pretrained(FOLDER, safe_serialization=True)"),
                            "there is no model.safetensors in this folder");
-    const int fd = file_open(path.text, &reason);
+    const int fd = file_open_text(path.text, &reason);
     if (fd < 0)
         return wrong_index(path.text, problem, reason);
     json_t *index = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);

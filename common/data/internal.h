@@ -45,6 +45,16 @@ void reviews_free(Reviews *reviews);
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
                       size_t length, Ids *ids, Problem *problem);
 
+/* ---- tokenizer_config.c ---- */
+
+/** What Hugging Face's settings are about. */
+typedef enum TokenizerForm { WORDPIECE, BPE, UNIGRAM } TokenizerForm;
+
+/** Reads the tokenizer's settings from `path`, a tokenizer_config.json. Returns false with `problem` if
+ *  it cannot be read, or has a setting that changes ids and is not implemented. */
+bool tokenizer_config_read(Tokenizer *tokenizer, const char *path, TokenizerForm kind,
+                           Problem *problem);
+
 /* ---- vocabulary.c ---- */
 
 enum { WORD_CHARACTERS = 100 };            /**< a longer word is [UNK] */

@@ -261,13 +261,32 @@ static bool read_bpe(Tokenizer *tokenizer, const char *path, FileBytes given, bo
     return ok;
 }
 
+/* Reads the settings beside a tokenizer's file, if they are there. The key depends on them too. */
+static bool read_settings(Tokenizer *tokenizer, const char *path, FileKind kind, Problem *problem)
+{
+    static const char *const names[] = {"tokenizer_config.json", NULL};
+    static const TokenizerForm forms[] = {[VOCABULARY_LINES] = WORDPIECE,
+                                          [VOCABULARY_JSON] = BPE,
+                                          [MERGES] = BPE,
+                                          [SENTENCEPIECE] = UNIGRAM};
+    char *beside = first_of(path, folder_length(path), names);
+    const bool ok = !beside || tokenizer_config_read(tokenizer, beside, forms[kind], problem);
+    const char settings[] = {(char)tokenizer->lower_case, (char)tokenizer->strip_accents,
+                             (char)tokenizer->split_ideographs};
+    if (beside)
+        add_to_key(tokenizer, &(FileBytes){(char *)settings, sizeof settings});
+    free(beside);
+    return ok;
+}
+
 static bool read_file(Tokenizer *tokenizer, const char *path, Problem *problem)
 {
     FileBytes file;
     if (!file_read(path, N_("the tokenizer"), TOKENIZER_PATH_HINT, &file, problem))
         return false;
     const FileKind kind = kind_of(&file);
-    if (kind != SENTENCEPIECE && !check_text(path, &file, problem)) {
+    if ((kind != SENTENCEPIECE && !check_text(path, &file, problem)) ||
+        !read_settings(tokenizer, path, kind, problem)) {
         free(file.bytes);
         return false;
     }
@@ -298,6 +317,7 @@ Tokenizer *tokenizer_open(const char *path, Problem *problem)
     memset(tokenizer, 0, sizeof *tokenizer);
     for (int i = 0; i < SPECIAL_TOKENS; i++)
         tokenizer->special[i] = -1;
+    tokenizer->lower_case = tokenizer->strip_accents = tokenizer->split_ideographs = true;
     const bool ok = read_file(tokenizer, inside ? inside : path, problem);
     free(inside);
     if (ok)

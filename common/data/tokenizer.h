@@ -83,6 +83,8 @@ struct Tokenizer {
     /** a piece may begin with a space that separates it from the word before it; at the beginning
      * of a text, this space is dropped */
     bool spaced;
+    /** WordPiece: letters are lower-cased, accents removed, and each Chinese character is a word */
+    bool lower_case, strip_accents, split_ideographs;
     char *bytes;    /**< [room] all pieces, concatenated */
     int64_t room;   /**< of `bytes`, which grows */
     int64_t *begin; /**< [size+1] a piece is bytes[begin[id]] to bytes[begin[id+1]-1] */

@@ -7,8 +7,9 @@
 
 typedef struct WordPiece {
     Vocabulary vocabulary;
+    bool lower_case, strip_accents, split_ideographs;
     uint8_t ascii_class[128]; /* CharacterClass */
-    char ascii_lower[128];
+    char ascii_lower[128];    /* the character itself, unless letters are lower-cased */
 } WordPiece;
 
 /* The ids written so far, and the current word. */
@@ -113,23 +114,40 @@ static void add_part(Writer *writer, int32_t c)
     if (class == PUNCTUATION)
         add_punctuation(writer, c);
     else if (class != ACCENT)
-        add_to_word(writer, character_lower(c), combining);
+        add_to_word(writer, writer->model->lower_case ? character_lower(c) : c, combining);
+}
+
+/* One character of a text that keeps its accents, and so its composed letters. The lower case of a
+ * capital I with a dot is two characters. */
+static void add_composed(Writer *writer, int32_t c)
+{
+    enum { DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
+    const bool lowers = writer->model->lower_case;
+    if (character_class(c) == PUNCTUATION)
+        add_punctuation(writer, c);
+    else
+        add_to_word(writer, lowers && c == DOTTED_I ? 'i' : lowers ? character_lower(c) : c, 0);
+    if (lowers && c == DOTTED_I)
+        add_to_word(writer, DOT_ABOVE, 0);
 }
 
 static void add_character(Writer *writer, int32_t c)
 {
     int32_t parts[DECOMPOSED_MAX];
     CharacterClass class = character_class(c);
+    const bool alone = class == IDEOGRAPH && writer->model->split_ideographs;
     if (class == REMOVED)
         return;
-    if (class == SPACE || class == IDEOGRAPH)
+    if (class == SPACE || alone)
         end_word(writer);
     if (class == SPACE)
         return;
-    int count = character_decompose(c, parts);
+    const int count = writer->model->strip_accents ? character_decompose(c, parts) : 0;
     for (int i = 0; i < count; i++)
         add_part(writer, parts[i]);
-    if (class == IDEOGRAPH)
+    if (!writer->model->strip_accents)
+        add_composed(writer, c);
+    if (alone)
         end_word(writer);
 }
 
@@ -218,9 +236,12 @@ bool wordpiece_read(Tokenizer *tokenizer, const char *path, FileBytes file, Prob
     tokenizer->kind = &kind;
     tokenizer->model = model;
     tokenizer->spaced = true;
+    model->lower_case = tokenizer->lower_case;
+    model->strip_accents = tokenizer->strip_accents;
+    model->split_ideographs = tokenizer->split_ideographs;
     for (int c = 0; c < 128; c++) {
         model->ascii_class[c] = (uint8_t)character_class(c);
-        model->ascii_lower[c] = (char)character_lower(c);
+        model->ascii_lower[c] = (char)(model->lower_case ? character_lower(c) : c);
     }
     return vocabulary_parse(&model->vocabulary, tokenizer, path, file, problem);
 }

@@ -236,7 +236,7 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
             N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
         *what = N_("the model's config.json cannot be read: %s");
     json_error_t error;
-    const int fd = file_open(path.text, &reason);
+    const int fd = file_open_text(path.text, &reason);
     json_t *object = fd >= 0 ? json_loadfd(fd, JSON_REJECT_DUPLICATES, &error) : NULL;
     const HuggingFaceModel *model = NULL;
     if (fd >= 0)

@@ -6,6 +6,7 @@ Installs their packages from PyPI in an environment of their own below the build
 """
 
 import csv
+import json
 import os
 import random
 import subprocess
@@ -16,11 +17,12 @@ import unicodedata
 PACKAGES = ("tokenizers==0.23.3", "sentencepiece==0.2.3")
 BUILD, ROOT = os.environ["BUILD"], os.environ["ROOT"]
 REAL_DATA = os.environ.get("REAL_DATA")
-SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, TEXTS, BACK, ODD, LONG = (
+SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, SETTINGS, TEXTS, BACK, ODD, LONG = (
     "every real review has Hugging Face's ids at SEQ 512",
     "truncation and special tokens within the text are Hugging Face's",
     "random strings over all of Unicode have Hugging Face's ids",
     "each character of Unicode is folded as Hugging Face does",
+    "each combination of the settings in tokenizer_config.json gives Hugging Face's ids",
     "real texts have the ids of Hugging Face's BPE and of SentencePiece",
     "real texts come back from their ids, except what SentencePiece changes itself",
     "random strings over all of Unicode have the ids of Hugging Face's BPE and of SentencePiece",
@@ -58,9 +60,10 @@ def encode(vocabulary, texts, seq):
     return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-def compare(sentence, vocabulary, texts, seqs=(512,)):
+def compare(sentence, vocabulary, texts, seqs=(512,), **settings):
+    """Prints a verdict and returns True, or with settings only prints what is wrong."""
     from tokenizers import BertWordPieceTokenizer
-    peer = BertWordPieceTokenizer(vocabulary)
+    peer = BertWordPieceTokenizer(vocabulary, **settings)
     for seq in seqs:
         peer.enable_truncation(seq)
         expected = [encoding.ids for encoding in peer.encode_batch(texts)]
@@ -72,8 +75,10 @@ def compare(sentence, vocabulary, texts, seqs=(512,)):
             for i in wrong[:3]:
                 print(f"    {ascii(texts[i])[:300]}\n        expected {expected[i][:30]}")
                 print(f"        got      {actual[i][:30] if i < len(actual) else None}")
-            return
-    print(f"ok - {sentence}")
+            return False
+    if not settings:
+        print(f"ok - {sentence}")
+    return True
 
 
 def lines_of(texts, path):
@@ -221,6 +226,29 @@ def all_of_unicode(draw):
         compare(UNICODE, vocabulary, texts, (4096,))
 
 
+def all_settings(draw):
+    """Texts of letters in both cases, with and without accents, and of Chinese characters, and a
+    vocabulary that holds each character."""
+    letters = [chr(c) for c in range(0x21, 0x2100) if unicodedata.category(chr(c))[0] in "LM"]
+    letters += [chr(c) for c in range(0x1E00, 0x1F00)] + ["\u4e2d", "\u6587", "\u8c48", "\uac00"]
+    texts = ["".join(draw.choice(draw.choice((letters, "aAeE\u0301\u0130\u00c9\u4e2d .,"))) for _ in range(draw.randrange(1, 20)))
+             for _ in range(400)]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        vocabulary = os.path.join(folder, "vocab.txt")
+        with open(vocabulary, "w", encoding="utf-8", newline="") as stream:
+            stream.writelines(token + "\n" for token in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, ".", ",", "\u4e2d\u4e2d"]
+                              + ["##" + c for c in letters])
+        for lower in (True, False):
+            for strip in (True, False, None):
+                for chinese in (True, False):
+                    with open(os.path.join(folder, "tokenizer_config.json"), "w", encoding="utf-8") as stream:
+                        json.dump({"do_lower_case": lower, "strip_accents": strip, "tokenize_chinese_chars": chinese}, stream)
+                    if not compare(f"{SETTINGS}: {lower} {strip} {chinese}", vocabulary, texts,
+                                   lowercase=lower, strip_accents=strip, handle_chinese_chars=chinese):
+                        return
+    print(f"ok - {SETTINGS}")
+
+
 def main():
     if sys.argv[1:] != ["inside"]:
         enter_environment()
@@ -229,6 +257,7 @@ def main():
     special_tokens(draw)
     fuzz(draw)
     all_of_unicode(draw)
+    all_settings(draw)
     real_texts()
     odd_texts(draw)
     long_texts(draw)

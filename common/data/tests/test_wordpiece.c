@@ -189,6 +189,68 @@ START_TEST(missing_vocabulary_is_refused)
 }
 END_TEST
 
+/* The tokenizer of a vocabulary with capitals, accents and Chinese characters, with these settings. */
+static Tokenizer *with_settings(const char *settings)
+{
+    write_text("tokenizer_config.json", settings);
+    return tokenizer_open(
+        write_text("cased.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nNa\u00EFve\nna\u00EFve\nNaive\nnaive\n"
+                                "\u4E2D\u4E2D\n\u4E2D\ni\u0307\n"),
+        &problem);
+}
+
+/* Compares the ids between [CLS] and [SEP], as digits from 4 on: "4" is "Na\u00EFve". */
+static void assert_ids(const char *settings, const char *expected)
+{
+    static const char text[] = "Na\u00EFve \u4E2D\u4E2D \u0130";
+    int32_t ids[32];
+    char digits[40] = "";
+    Tokenizer *other = with_settings(settings);
+    ck_assert_msg(other, "%s", problem.what);
+    const int64_t count =
+        tokenizer_encode(other, (Text){text, sizeof text - 1, "text.txt", 1}, 32, ids, &problem);
+    for (int64_t i = 1; i + 1 < count; i++)
+        snprintf(digits + strlen(digits), sizeof digits - strlen(digits), i > 1 ? " %d" : "%d",
+                 ids[i]);
+    ck_assert_str_eq(digits, expected);
+    tokenizer_free(other);
+}
+
+START_TEST(settings_beside_the_vocabulary_are_followed)
+{
+    assert_ids("{}", "7 9 9 1");
+    assert_ids("\xEF\xBB\xBF{\"do_lower_case\": false}", "4 9 9 1");
+    assert_ids("{\"do_lower_case\": false, \"strip_accents\": true}", "6 9 9 1");
+    assert_ids("{\"do_lower_case\": true, \"strip_accents\": false}", "5 9 9 10");
+    assert_ids("{\"strip_accents\": null, \"tokenize_chinese_chars\": false}", "7 8 1");
+    assert_ids(
+        "{\"tokenizer_class\": \"BertTokenizerFast\", \"unk_token\": {\"content\": \"[UNK]\"}}",
+        "7 9 9 1");
+}
+END_TEST
+
+static void assert_refused_settings(const char *settings, const char *what)
+{
+    ck_assert_ptr_null(with_settings(settings));
+    ASSERT_CONTAINS(problem.what, what);
+    ASSERT_CONTAINS(problem.where, "tokenizer_config.json");
+    ck_assert_uint_gt(strlen(problem.hint), 10);
+}
+
+START_TEST(settings_that_are_not_implemented_are_refused)
+{
+    assert_refused_settings("{\"tokenizer_class\": \"BertJapaneseTokenizer\"}",
+                            "tokenizer_class is BertJapaneseTokenizer");
+    assert_refused_settings("{\"do_basic_tokenize\": false}", "do_basic_tokenize is false");
+    assert_refused_settings("{\"unk_token\": \"<unk>\"}", "unk_token is <unk>");
+    assert_refused_settings("{\"truncation_side\": \"left\"}", "truncation_side is left");
+    assert_refused_settings("{\"added_tokens_decoder\": {\"5\": {\"content\": \"[NEW]\"}}}",
+                            "[NEW]");
+    assert_refused_settings("[]", "no object");
+    assert_refused_settings("{", "cannot be read");
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *s = suite_create("wordpiece");
@@ -210,6 +272,8 @@ Suite *suite(void)
     tcase_add_test(vocabulary, crlf_and_byte_order_mark_in_the_vocabulary_change_nothing);
     tcase_add_test(vocabulary, vocabularies_that_lack_or_repeat_a_token_are_refused);
     tcase_add_test(vocabulary, missing_vocabulary_is_refused);
+    tcase_add_test(vocabulary, settings_beside_the_vocabulary_are_followed);
+    tcase_add_test(vocabulary, settings_that_are_not_implemented_are_refused);
     suite_add_tcase(s, vocabulary);
     return s;
 }

@@ -1,0 +1,145 @@
+/* tokenizer_config.json, which Hugging Face keeps beside a vocabulary: each setting that changes ids is
+ * followed, or refused. */
+#include "data/internal.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clean.h"
+
+static const char *const kind_names[] = {
+    [WORDPIECE] = "WordPiece", [BPE] = "BPE", [UNIGRAM] = "SentencePiece"};
+
+/* Settings with a single value that the kit implements; a missing one has it. */
+static const struct {
+    const char *key;
+    unsigned kinds; /* a set of 1 << TokenizerForm */
+    const char *value;
+} fixed[] = {
+    {"add_bos_token", 1 << BPE, "false"},
+    {"add_bos_token", 1 << UNIGRAM, "true"},
+    {"add_eos_token", 1 << UNIGRAM, "false"},
+    {"add_prefix_space", 1 << BPE, "false"},
+    {"cls_token", 1 << WORDPIECE, "[CLS]"},
+    {"do_basic_tokenize", 1 << WORDPIECE, "true"},
+    {"mask_token", 1 << WORDPIECE, "[MASK]"},
+    {"pad_token", 1 << WORDPIECE, "[PAD]"},
+    {"padding_side", 1 << WORDPIECE, "right"},
+    {"sep_token", 1 << WORDPIECE, "[SEP]"},
+    {"split_special_tokens", 1 << WORDPIECE, "false"},
+    {"truncation_side", 1 << WORDPIECE | 1 << BPE | 1 << UNIGRAM, "right"},
+    {"unk_token", 1 << WORDPIECE, "[UNK]"},
+};
+
+/* The tokenizers of Hugging Face that the kit's kinds are, without "Fast" at the end. */
+static const struct {
+    TokenizerForm kind;
+    const char *name;
+} classes[] = {
+    {WORDPIECE, "BertTokenizer"},    {WORDPIECE, "DistilBertTokenizer"},
+    {WORDPIECE, "ElectraTokenizer"}, {WORDPIECE, "MobileBertTokenizer"},
+    {BPE, "GPT2Tokenizer"},          {UNIGRAM, "LlamaTokenizer"},
+};
+
+/* A setting in words: true, a text, or the content of a token that is an object. */
+static const char *words_of(const json_t *value)
+{
+    const json_t *content = json_object_get(value, "content");
+    value = content ? content : value;
+    return json_is_string(value)  ? json_string_value(value)
+           : json_is_true(value)  ? "true"
+           : json_is_false(value) ? "false"
+                                  : NULL; /* null: as if it were missing */
+}
+
+static bool refuse(const char *path, const char *key, const char *value, TokenizerForm kind,
+                   Problem *problem)
+{
+    return problem_set(
+        problem, path,
+        N_("use a vocabulary with the usual settings; without tokenizer_config.json in "
+           "its folder, the usual ones hold"),
+        "%s is %s, which the kit's %s tokenizer does not implement", key, clean_name(value).text,
+        kind_names[kind]);
+}
+
+static bool is_class(TokenizerForm kind, const char *name)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        const size_t length = strlen(classes[i].name);
+        if (classes[i].kind == kind && !strncmp(name, classes[i].name, length) &&
+            (!name[length] || !strcmp(name + length, "Fast")))
+            return true;
+    }
+    return false;
+}
+
+static bool is_implemented(const json_t *config, const char *path, TokenizerForm kind,
+                           Problem *problem)
+{
+    const char *class = words_of(json_object_get(config, "tokenizer_class"));
+    if (class && !is_class(kind, class))
+        return refuse(path, "tokenizer_class", class, kind, problem);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        const char *value = words_of(json_object_get(config, fixed[i].key));
+        if (fixed[i].kinds >> kind & 1 && value && strcmp(value, fixed[i].value) != 0)
+            return refuse(path, fixed[i].key, value, kind, problem);
+    }
+    return true;
+}
+
+/* Text that spells an added token becomes that token: only the usual ones may be there. */
+static bool adds_no_tokens(const json_t *config, const char *path, TokenizerForm kind,
+                           Problem *problem)
+{
+    static const char *const usual[] = {"<|endoftext|>", "<unk>", "<s>", "</s>", "<pad>"};
+    const char *id;
+    json_t *token;
+    json_object_foreach(json_object_get(config, "added_tokens_decoder"), id, token)
+    {
+        const char *content = words_of(token);
+        bool known = !content;
+        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+            known = known || (kind != WORDPIECE && !strcmp(content, usual[i]));
+        for (int i = 0; i < SPECIAL_TOKENS; i++)
+            known = known || (kind == WORDPIECE && !strcmp(content, special_token[i]));
+        if (!known)
+            return refuse(path, "added_tokens_decoder", content, kind, problem);
+    }
+    return true;
+}
+
+/* A setting that is true or false; null and a missing one are `usual`. */
+static bool is_set(const json_t *config, const char *key, bool usual)
+{
+    const json_t *value = json_object_get(config, key);
+    return json_is_boolean(value) ? json_is_true(value) : usual;
+}
+
+bool tokenizer_config_read(Tokenizer *tokenizer, const char *path, TokenizerForm kind,
+                           Problem *problem)
+{
+    FileBytes file;
+    json_error_t error;
+    if (!file_read(path, N_("the tokenizer's settings"), TOKENIZER_PATH_HINT, &file, problem))
+        return false;
+    const char *bytes = file.bytes;
+    size_t length = file.length;
+    skip_bom(&bytes, &length);
+    json_t *config = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
+    const bool ok = json_is_object(config)
+                        ? is_implemented(config, path, kind, problem) &&
+                              adds_no_tokens(config, path, kind, problem)
+                        : problem_set(problem, path, TOKENIZER_PATH_HINT,
+                                      "the tokenizer's settings cannot be read: %s",
+                                      config ? N_("the file holds no object") : error.text);
+    if (ok && kind == WORDPIECE) {
+        tokenizer->lower_case = is_set(config, "do_lower_case", true);
+        tokenizer->strip_accents = is_set(config, "strip_accents", tokenizer->lower_case);
+        tokenizer->split_ideographs = is_set(config, "tokenize_chinese_chars", true);
+    }
+    json_decref(config);
+    free(file.bytes);
+    return ok;
+}
