@@ -177,8 +177,8 @@ static bool complete_model(TrainConfig *config, Problem *problem)
     return true;
 }
 
-/* Uses the kit's files in place of those that were not named. With an empty TEST, there is no test
- * set. */
+/* Uses the kit's files in place of those that were not named. With an empty TEST, or TEST=none, there is
+ * no test set. */
 static void complete_files(TrainConfig *config)
 {
     const bool is_language = config->model.architecture->is_language;
@@ -192,7 +192,7 @@ static void complete_files(TrainConfig *config)
                                  ? "data/stories/gpt2"
                              : is_language && !config->masked ? "data/stories/llama"
                                                               : "data/reviews/vocab.txt";
-    if (!*config->test)
+    if (!*config->test || !strcmp(config->test, "none"))
         config->test = NULL;
 }
 

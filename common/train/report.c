@@ -23,6 +23,7 @@ struct Report {
     bool is_language; /* a language model's second measure is the perplexity, not the accuracy */
     int64_t first, steps;
     double begin, last_line;
+    bool tested;   /* no step has followed the last evaluation */
     bool lost;     /* a line of the metrics file could not be written */
     bool bar_open; /* the cursor is after a progress bar */
 };
@@ -153,6 +154,7 @@ static void progress(Report *report, const StepReport *s)
 
 void report_step(Report *report, const StepReport *s)
 {
+    report->tested = false;
     progress(report, s);
     if (!report->metrics)
         return;
@@ -183,6 +185,7 @@ void report_epoch(Report *report, int epoch, double loss, double accuracy, int64
 {
     close_bar(report);
     const double measured_as = measure(report, loss, accuracy);
+    report->tested = true;
     printf(report->is_language
                ? _("epoch %d: test loss %.4f, test perplexity %.4f on %lld tokens\n")
                : _("epoch %d: test loss %.4f, test accuracy %.4f on %lld rows\n"),
@@ -242,7 +245,7 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
     close_bar(report);
     if (interrupted)
         printf(_("interrupted; results so far:\n"));
-    report_tables(ranks, count, report->is_language);
+    report_tables(ranks, count, report->is_language, report->tested);
     json_t *rows = json_array();
     for (int i = 0; i < count; i++) {
         json_array_append_new(rows, summary_of(report, &ranks[i], i));

@@ -95,8 +95,8 @@ void report_ranks(Report *report, const RankReport *ranks, int count, double tok
                   bool interrupted);
 
 /** Prints the tables of report_ranks(). For a language model, the perplexity replaces the
- *  accuracy. */
-void report_tables(const RankReport *ranks, int count, bool is_language);
+ *  accuracy. The losses are those of the test set (`tested`) or of training. */
+void report_tables(const RankReport *ranks, int count, bool is_language, bool tested);
 /** Prints tokens and operations per second of `count` ranks, and the share of the peak (MFU) if it
  *  is known. */
 void report_speed(const StepCost *step, int count);

@@ -64,9 +64,11 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
 }
 
 /* Results and memory have separate tables, because a terminal has 80 columns. */
-static void print_run(const RankReport *ranks, int count, bool is_language)
+static void print_run(const RankReport *ranks, int count, bool is_language, bool tested)
 {
-    puts(_("\n                    parameters     step     MB sent         comm    exposed"));
+    puts(tested
+             ? _("\n       test         parameters     step     MB sent         comm    exposed")
+             : _("\n       training     parameters     step     MB sent         comm    exposed"));
     puts(is_language
              ? _("rank   loss  perplex.   held M       ms      tp     dp        s         ms")
              : _("rank   loss accuracy    held M       ms      tp     dp        s         ms"));
@@ -124,9 +126,9 @@ void report_speed(const StepCost *step, int count)
     fflush(stdout);
 }
 
-void report_tables(const RankReport *ranks, int count, bool is_language)
+void report_tables(const RankReport *ranks, int count, bool is_language, bool tested)
 {
-    print_run(ranks, count, is_language);
+    print_run(ranks, count, is_language, tested);
     if (ranks[count - 1].stage > 0)
         print_stages(ranks, count);
     print_memory(ranks, count);

@@ -50,6 +50,10 @@ learned = metrics_of(1, "--layers", 1, "--hidden-dim", 64, "--heads", 4, "--batc
                      "--epochs", 2)[-1]["ranks"][0]["accuracy"]
 check(learned > 0.75, "the committed reviews are learnt", f"test accuracy {learned}")
 
+untested = run(1, *SMALL, "--steps", 1, "--test", "none").stdout
+check("evaluating" in table and "evaluating" not in untested, "TEST=none runs no evaluation", untested)
+check(re.search("\n *test +parameters", table) and re.search("\n *training +parameters", untested), "the last table says whose its losses are", untested)
+
 mapped = run(4, "--tp", 2, *SMALL, "--steps", 1, "--map", 1).stdout
 check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped for r in range(4)),
       "MAP=1 prints the node and the degrees of each rank", mapped[:600])
