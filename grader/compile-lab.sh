@@ -188,6 +188,10 @@ check_files() {
 
 rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
+# Bash leaves out zero bytes.
+IFS= LC_ALL=C read -r -N 2 begins < "$source" 2> /dev/null || :
+[[ ${begins:-} != $'\xff\xfe' && ${begins:-} != $'\xfe\xff' ]] ||
+    end_with "$(said 'lab %s is in UTF-16 (%s)' "$lab" "$source")" "$(say 'convert it with iconv -f utf-16 -t utf-8, or save it as UTF-8')"
 list_folders
 installed=()
 [ -z "${ENCLOSE:-}" ] || list_installed "$CC" as

@@ -5,6 +5,7 @@
 #include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/language.h"
 #include "grader/gradebook/manifest.h"
@@ -214,16 +215,17 @@ bool read_files(const char *path, bool is_folder, Files *files, Problem *problem
 
 /* ---- where the labs are --------------------------------------------------------------------------------------------- */
 
-/* The lab to which this file belongs, or -1; `prefix` gets the part before NN-slug: "labs/",
- * "ada/labs/", "". */
-static int lab_of_path(const char *path, char prefix[PATH_SIZE])
+/* The lab to which this file belongs, or -1, if names are compared like this; `prefix` gets the part
+ * before NN-slug: "labs/", "ada/labs/", "". */
+static int lab_of_path(const char *path, char prefix[PATH_SIZE],
+                       int (*compare)(const char *, const char *))
 {
     for (int i = 0; i < lab_count(); i++) {
         char end[PATH_SIZE];
         const Lab *lab = lab_at(i);
         snprintf(end, sizeof end, "%s/%s", lab->folder, lab->file);
         size_t all = strlen(path), tail = strlen(end);
-        if (all < tail || strcmp(path + all - tail, end) ||
+        if (all < tail || compare(path + all - tail, end) ||
             (all > tail && path[all - tail - 1] != '/'))
             continue;
         snprintf(prefix, PATH_SIZE, "%.*s", (int)(all - tail), path);
@@ -254,7 +256,8 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
     for (int pass = 0; pass < 2 && !found; pass++)
         for (int i = 0; i < files->count; i++) {
             const char *path = files->file[i].path;
-            if (is_junk(path) || lab_of_path(path, prefix) < 0 || (pass == 0 && !is_labs(prefix)))
+            if (is_junk(path) || lab_of_path(path, prefix, strcmp) < 0 ||
+                (pass == 0 && !is_labs(prefix)))
                 continue;
             if (found && strcmp(prefix, chosen)) {
                 clean_text(prefix);
@@ -273,21 +276,26 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
 static bool none_found(const Files *files, Problem *problem)
 {
     const char *example = NULL;
-    char shown[120];
-    for (int i = 0; i < files->count && !example; i++) {
-        size_t length = strlen(files->file[i].path);
-        if (!is_junk(files->file[i].path) && length > 2 &&
-            !strcmp(files->file[i].path + length - 2, ".c"))
-            example = files->file[i].path;
+    char shown[120], prefix[PATH_SIZE];
+    int lab = -1;
+    for (int i = 0; i < files->count && lab < 0; i++) {
+        const char *path = files->file[i].path;
+        const size_t length = strlen(path);
+        lab = lab_of_path(path, prefix, strcasecmp);
+        if (lab >= 0 ||
+            (!example && !is_junk(path) && length > 2 && !strcasecmp(path + length - 2, ".c")))
+            example = path;
     }
     snprintf(shown, sizeof shown, "%.100s", example ? example : "");
     clean_text(shown);
-    return problem_set(problem, NULL, "",
-                       example ? N_("it contains no lab: expected labs/%s/%s, found %s")
-                       : files->count
-                           ? N_("it contains no lab: expected labs/%s/%s%s")
-                           : N_("it contains no lab: expected labs/%s/%s, but it is empty%s"),
-                       lab_at(0)->folder, lab_at(0)->file, shown);
+    return problem_set(
+        problem, NULL, "",
+        lab >= 0       ? N_("it contains no lab: expected labs/%s/%s, found %s, which differs "
+                                  "in upper and lower case: rename it")
+        : example      ? N_("it contains no lab: expected labs/%s/%s, found %s")
+        : files->count ? N_("it contains no lab: expected labs/%s/%s%s")
+                       : N_("it contains no lab: expected labs/%s/%s, but it is empty%s"),
+        lab_at(lab < 0 ? 0 : lab)->folder, lab_at(lab < 0 ? 0 : lab)->file, shown);
 }
 
 bool find_labs(const Files *files, Layout *layout, Problem *problem)
@@ -298,7 +306,7 @@ bool find_labs(const Files *files, Layout *layout, Problem *problem)
     if (!choose_prefix(files, chosen, problem))
         return problem->what[0] ? false : none_found(files, problem);
     for (int i = 0; i < files->count; i++) {
-        int lab = lab_of_path(files->file[i].path, prefix);
+        int lab = lab_of_path(files->file[i].path, prefix, strcmp);
         if (lab >= 0 && !strcmp(prefix, chosen))
             layout->lab[lab] = &files->file[i];
     }

@@ -148,6 +148,12 @@ check "a lab that does not compile gets no points" scores 0/9
 check "the line of the mistake follows the compiler's message" says '20 | nonsense'
 
 copy_solution 1
+iconv -f utf-8 -t utf-16 "$(lab_file 1)" > wide.c && mv wide.c "$(lab_file 1)"
+grade LAB=1
+check "a lab in UTF-16 fails with a sentence that says so" fails_saying "lab 1 is in UTF-16"
+check "the HINT names the conversion" says "iconv -f utf-16 -t utf-8"
+
+copy_solution 1
 sed -i 's/all_reduce_forward/all_reduce_forwards/' "$(lab_file 1)"
 grade LAB=1
 check "a function that the lab does not define is named" fails_saying "lab 1 does not define all_reduce_forward"

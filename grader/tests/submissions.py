@@ -101,6 +101,8 @@ kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}
 kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), UNREAD, "is a link: labs/passwd")
 kind(True, "empty", os.mkdir, UNREAD, "it contains no lab", "it is empty")
 kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it contains no lab", "found collectives.c")
+kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "expected labs/02-colwise-linear/colwise-linear.c",
+     "found labs/02-colwise-linear/ColWise-Linear.C, which differs in upper and lower case: rename it")
 kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {}, "hangs: lab 8")
 
 kind(True, "prints", lambda p: folder(p, labs(8, lab8=lambda text: "#include <stdio.h>\n" + replaced(SPLIT, SPLIT + "\n    puts(\"here\");")(text))), full(8))
