@@ -22,8 +22,7 @@ static void check_ids(Tensor *ids, const Tensor *weight)
         if (ints(ready(ids))[i] != NO_ID && (ints(ids)[i] < 0 || ints(ids)[i] >= rows))
             misuse(
                 "this rank holds some rows of the table only: move the ids to its range, ids_between(ids, "
-                "first, end) "
-                "with first = shard_begin(weight)",
+                "first, end), with first = shard_begin(weight) and as many ids as it holds rows",
                 "lookup: id %d, but the table %s has %lld rows here", ints(ids)[i],
                 TENSOR_TEXT(weight), (long long)rows);
 }

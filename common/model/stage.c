@@ -15,8 +15,10 @@ Range own_stage_blocks(int blocks, const Mesh *mesh)
     if (own.begin < 0 || own.begin > own.end || own.end > blocks)
         misuse(
             "begin is the first block of this stage, and end is one past its last block",
-            "stage_blocks returned begin %lld and end %lld, but 0 <= begin <= end <= %d must hold",
-            (long long)own.begin, (long long)own.end, blocks);
+            "stage_blocks(%d, mesh) returned begin %lld and end %lld in stage %d of %d, but 0 <= begin "
+            "<= end <= %d must hold",
+            blocks, (long long)own.begin, (long long)own.end, mesh->pp_rank, mesh->pp_degree,
+            blocks);
     return own;
 }
 

@@ -77,10 +77,12 @@ Range own_optimizer_part(int64_t count, const Mesh *mesh)
                             "empty, count to count")
                        : N_("each weight belongs to one part: part 0 begins at 0, each other part "
                             "where the one before it ends, and the last one ends at count"),
-                   "optimizer_part(%lld, %lld, %d) returned begin %lld and end %lld, but the parts "
-                   "before it end at %lld",
+                   r.begin != end ? N_("optimizer_part(%lld, %lld, %d) returned begin %lld and end "
+                                       "%lld, but the parts before it end at %lld")
+                                  : N_("optimizer_part(%lld, %lld, %d) returned begin %lld and end "
+                                       "%lld, but the weights end at %lld"),
                    (long long)count, (long long)k, n, (long long)r.begin, (long long)r.end,
-                   (long long)end);
+                   (long long)(r.begin != end ? end : count));
         end = r.end;
         own = k == mesh->dp_rank ? r : own;
     }

@@ -54,9 +54,9 @@ Tensor *averages_gradient(Scenario *run, int rank, int which, int step)
     char key[KEY_SIZE];
     snprintf(key, sizeof key, "gradient of step %d, run %d", step, which);
     Tensor *gradient = random_input(run, key, rank, SHAPE(averages_weights(&run->c)), false);
-    if (run->c.kind == SOME_STEPS && which == AVERAGES_RUNS - 1 && step == AVERAGES_STEPS &&
-        replica_of_rank(&run->c, rank) == 0)
-        reals(gradient)[0] = (real)NAN; /* so the last mean is NaN there */
+    if (run->c.kind == SOME_STEPS && which == AVERAGES_RUNS - 1 && step == AVERAGES_STEPS)
+        reals(gradient)[replica_of_rank(&run->c, rank) % tensor_count(gradient)] =
+            (real)NAN; /* so the last mean has a NaN of each replica */
     return gradient;
 }
 

@@ -302,7 +302,7 @@ void expect_operations(const Case *c, int rank, int mistake, Stream stream)
 
 double bytes_of_f_and_g(int rank, const Entry *entry, const double *numbers)
 {
-    const bool first_call = entry->label.step == 0 && entry->count == 3;
+    const bool first_call = entry->label.step == 0 && entry->count == TRAFFIC_NUMBERS;
     const bool counts = is_operation(entry, F) || is_operation(entry, G);
     return entry->kind == TRAFFIC && first_call && counts ? 4 * numbers[0] : 0;
 }

@@ -256,7 +256,7 @@ static Allowance sent_backward_11(int64_t n, const Sizes *z)
 static double bytes_of_one_bucket(int rank, const Entry *entry, const double *numbers)
 {
     const Label round = label_of(GRADIENT_OF, A_ROUND, 0, 1);
-    const bool counts = entry->kind == TRAFFIC && entry->count == 3;
+    const bool counts = entry->kind == TRAFFIC && entry->count == TRAFFIC_NUMBERS;
     return counts && label_equal(&entry->label, &round) ? 4 * numbers[0] : 0;
 }
 
@@ -311,6 +311,7 @@ Lab lab_11 = {
                 [GRADIENT] = "bucket_ready+buckets_finish",
                 [METRICS] = "metrics_synchronise",
                 [LAYOUT] = "bucket_ready+buckets_finish"},
+    .start = {"bucket_ready", "group_all_reduce_start", "buckets_finish", false},
     .predict = {.question = N_(
                     "Eight ranks with tp = 2 train a model of 20,000 parameters, all split: each "
                     "rank has one bucket of 10,000 gradients. How many bytes do the ranks send "

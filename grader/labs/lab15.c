@@ -27,8 +27,10 @@ Tensor *ring_input(Scenario *run, int part, int call, int rank)
     if (part == RING_ALL_GATHER)
         return input(run, "sum", call, -1 - first);
     Tensor *x = input(run, "x", call, rank);
-    if (run->c.exponent != 0 && call == 1 && rank == first)
-        reals(x)[0] = (real)NAN;
+    const int64_t count = tensor_count(x), n = run->c.tp,
+                  mine = place_in(tp_group(&run->c, rank), rank);
+    for (int64_t k = 0; run->c.exponent != 0 && call == 1 && k < n; k++)
+        reals(x)[count * k / n + mine] = (real)NAN; /* one in each chunk, of each rank */
     return x;
 }
 

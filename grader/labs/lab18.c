@@ -25,7 +25,7 @@ static Allowance sent_forward_18(int64_t n, const Sizes *z)
 /* The backward pass of each pair, and its gather once more. */
 static Allowance sent_backward_18(int64_t n, const Sizes *z)
 {
-    return z->part == NORM_GRADIENTS ? (Allowance){sent_by_all_reduce(n, z->N), 1}
+    return z->part == NORM_GRADIENTS ? (Allowance){sent_by_all_reduce(n, z->N), 2}
                                      : exchanges(n, z, 3 * z->N);
 }
 

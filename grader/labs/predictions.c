@@ -10,7 +10,7 @@ static bool is_of_first_step(const Entry *entry, EntryKind kind, int64_t count)
 
 double bytes_of_layer(int rank, const Entry *entry, const double *numbers)
 {
-    return is_of_first_step(entry, TRAFFIC, 3) ? 4 * numbers[0] : 0;
+    return is_of_first_step(entry, TRAFFIC, TRAFFIC_NUMBERS) ? 4 * numbers[0] : 0;
 }
 
 double multiplications_of_layer(int rank, const Entry *entry, const double *numbers)

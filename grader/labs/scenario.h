@@ -129,10 +129,19 @@ typedef enum Budget {
     BACKWARD_BUDGET, /**< Lab.backward */
 } Budget;
 
+/** The numbers of a rank's TRAFFIC entry. */
+typedef enum TrafficNumber {
+    SENT,            /**< in elements of 4 bytes */
+    COLLECTIVES,     /**< calls in which ranks wait for each other */
+    SPLIT_BY_ROWS,   /**< nonzero: the embedding's table is */
+    FIRST_CALL,      /**< the index of the pass's first call among the rank's calls */
+    END_CALL,        /**< likewise, one past its last call */
+    TRAFFIC_NUMBERS, /**< how many there are */
+} TrafficNumber;
+
 /** Begins a pass whose communication is counted. */
 void traffic_begin(Scenario *run);
-/** Writes what this rank sent since traffic_begin(), in elements and calls; in the judge, the
- *  budget. */
+/** Writes what this rank sent since traffic_begin(); in the judge, the budget. */
 void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes);
 
 /** Begins a pass whose work is counted. */

@@ -9,6 +9,10 @@
 #include "grader/labs/work.h"
 #include "model/sequence_block.h"
 
+#ifdef BALISE_DOUBLE
+#include "backend/reference/arithmetic.h"
+#endif
+
 static const double rate = 0.25;
 
 typedef struct Chain {
@@ -206,23 +210,57 @@ static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
     return at;
 }
 
-static void sum_norms(const Chain *chain)
+/* What rank k of a tp group contributes to a sum of its own: zeros on the last rank, and in a delayed
+ * case a NaN on each of the others. */
+static Tensor *terms_of(const Chain *chain, int k, int64_t count)
+{
+    Scenario *run = chain->run;
+    char key[KEY_SIZE];
+    snprintf(key, sizeof key, "terms, step %d", chain->step);
+    Tensor *terms = random_input(run, key, k, SHAPE(count), false);
+    if (k > 0 && k == run->c.tp - 1)
+        memset(reals(terms), 0, (size_t)count * sizeof(real));
+    else if (run->c.delay)
+        reals(terms)[k] = (real)NAN; /* what diverges on one rank does so on all */
+    return terms;
+}
+
+#ifdef BALISE_DOUBLE
+static Tensor *terms_to_sum(const Chain *chain, int64_t count)
+{
+    const Order order = reference_order(chain->run->c.tp);
+    int64_t k = order.first;
+    Tensor *sum = terms_of(chain, (int)k, count);
+    for (int64_t n = 1; n < chain->run->c.tp; n++) {
+        k = order_next(order, k);
+        sum = add(sum, terms_of(chain, (int)k, count));
+    }
+    return sum;
+}
+#else
+static Tensor *terms_to_sum(const Chain *chain, int64_t count)
+{
+    return terms_of(chain, chain->run->mesh->tp_rank, count);
+}
+#endif
+
+/* Sums the norms' gradients, and terms that it returns. */
+static Tensor *sum_norms(const Chain *chain)
 {
     Scenario *run = chain->run;
     const int64_t count = copy_norms(run, NULL, false);
-    Tensor *all = tape_tensor(run->tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
+    Tensor *all = tape_tensor(run->tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0}),
+           *terms = terms_to_sum(chain, count);
     copy_norms(run, all, false);
-    if (run->c.delay && chain->step == STEPS - 1 && run->mesh->tp_rank == 0) {
-        backend_wait();            /* for the copies */
-        reals(all)[0] = (real)NAN; /* what diverges on one rank does so on all */
-    }
     at(run, sequence_label(ITSELF, NORM_GRADIENTS, chain->step));
-    const Sizes sizes = {.N = count, .part = NORM_GRADIENTS};
+    const Sizes sizes = {.N = 2 * count, .part = NORM_GRADIENTS};
     traffic_begin(run);
     sum_norm_gradients(all, run->mesh);
+    sum_norm_gradients(terms, run->mesh);
     traffic_end(run, sequence_label(BACKWARD_OF, NORM_GRADIENTS, chain->step), BACKWARD_BUDGET,
                 &sizes);
     copy_norms(run, ready(all), true);
+    return terms;
 }
 
 /* ---- the scenario ---------------------------------------------------------------------------------------------- */
@@ -235,10 +273,11 @@ static void one_step(Chain *chain, int step)
     backward(chain);
     if (run->c.kind == SEQUENCE_PAIRS)
         return;
-    sum_norms(chain);
+    Tensor *terms = sum_norms(chain);
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
                     rate, 0);
     write_arena(run, STEP, VALUE_OF, step);
+    write_values(run, STEP, sequence_label(OUTPUT_OF, NORM_GRADIENTS, step), ready(terms));
 }
 
 /* The chain with all of its blocks, in a model of their own. */

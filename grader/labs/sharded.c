@@ -33,19 +33,19 @@ static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
     return x;
 }
 
-/* NaN in the last step of the run that clips, in which the squares are NaN, too. */
-static Tensor *nan_in_a_step(Tensor *x, int which, int step)
+/* In the last step of the run that clips, in which the squares are NaN, too, each replica has a NaN in
+ * the part of the next one. */
+static void nan_in_a_step(const Scenario *run, Tensor *x, int replica, int which, int step)
 {
+    const int64_t n = replicas_of(&run->c), count = tensor_count(x);
     if (which == 0 && step == SHARDED_STEPS - 1)
-        reals(x)[tensor_count(x) / 2] = (real)NAN;
-    return x;
+        reals(x)[(2 * ((replica + 1) % n) + 1) * count / (2 * n)] = (real)NAN;
 }
 
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
 {
     Tensor *gradient = input(run, "gradients", rank, which, step);
-    if (replica_of_rank(&run->c, rank) == 0)
-        nan_in_a_step(gradient, which, step);
+    nan_in_a_step(run, gradient, replica_of_rank(&run->c, rank), which, step);
     const bool is_last = rank >= run->c.world - run->c.tp;
     return is_last && replicas_of(&run->c) > 1 ? zeros_in_a_step(gradient, which, step) : gradient;
 }
@@ -53,7 +53,9 @@ Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)
 Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
 {
     Tensor *mean = input(run, "mean", first_with_pieces(&run->c, rank), which, step);
-    return nan_in_a_step(zeros_in_a_step(mean, which, step), which, step);
+    for (int i = 0; i < replicas_of(&run->c); i++)
+        nan_in_a_step(run, mean, i, which, step);
+    return zeros_in_a_step(mean, which, step);
 }
 
 /* Weights away from zero. The steps bring none near zero, where it would lose digits by

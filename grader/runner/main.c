@@ -123,10 +123,12 @@ Tensor *into_layer(Scenario *run, Tensor *x)
 }
 
 static Traffic before;
+static int64_t calls_before;
 
 void traffic_begin(Scenario *run)
 {
     before = recorder_traffic();
+    calls_before = calls_so_far();
 }
 
 /* What exceeds a free allowance, for calls that carry information outside the data. An empty
@@ -143,10 +145,13 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     double *numbers;
     Traffic now = recorder_traffic();
     end_if_found();
-    stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
-    numbers[0] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);
-    numbers[1] = (double)(now.calls - before.calls) + beyond(now.made - before.made, COMMUNICATORS);
-    numbers[2] = sizes->vocabulary;
+    stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, TRAFFIC_NUMBERS, &numbers);
+    numbers[SENT] = now.elements - before.elements + beyond(now.empty - before.empty, EMPTY);
+    numbers[COLLECTIVES] =
+        (double)(now.calls - before.calls) + beyond(now.made - before.made, COMMUNICATORS);
+    numbers[SPLIT_BY_ROWS] = sizes->vocabulary;
+    numbers[FIRST_CALL] = (double)calls_before;
+    numbers[END_CALL] = (double)calls_so_far();
 }
 
 static void write_left_over(const char *what, int64_t count, void *address)

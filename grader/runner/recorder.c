@@ -93,6 +93,20 @@ int64_t index_of_current(void)
     return atomic_load(&recorder.rings->calls) - 1;
 }
 
+/* The function of this lab that must only start an exchange, or NULL. Each is NULL in a runner
+ * without it. */
+__attribute__((weak)) typeof(bucket_ready) bucket_ready;
+__attribute__((weak)) typeof(bucket_filled) bucket_filled;
+__attribute__((weak)) typeof(stage_send) stage_send;
+
+static const void *returns_at_once(void)
+{
+    return recorder.c.lab == 11   ? (const void *)bucket_ready
+           : recorder.c.lab == 13 ? (const void *)stage_send
+           : recorder.c.lab == 14 ? (const void *)bucket_filled
+                                  : NULL;
+}
+
 Call *call_of(const char *name, MPI_Comm comm, Rule rule)
 {
     const RankHeader *header = recorder.header;
@@ -107,6 +121,7 @@ Call *call_of(const char *name, MPI_Comm comm, Rule rule)
     call->where = header->where;
     call->address = recorder.c.micros > 0 ? callsite_outermost() : callsite();
     call->inner = callsite();
+    call->at_once = is_within(returns_at_once());
     recorder.current = call;
     if (comm == MPI_COMM_NULL)
         return call;

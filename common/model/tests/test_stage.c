@@ -238,7 +238,7 @@ static void refuses(Range blocks)
     model = model_of_rank(0, 1);
     mesh.pp_degree = 2;
     wrong_blocks = blocks;
-    ASSERT_MISUSE(stage_new(model, &SMALL, 1), "stage_blocks returned", "<= 5");
+    ASSERT_MISUSE(stage_new(model, &SMALL, 1), "stage_blocks(", "<= 5");
     wrong_blocks = (Range){0, 0};
     model_free(model);
 }

@@ -90,13 +90,11 @@ bool divided_by_bucket_count(const Evidence *e)
                       "and by nothing else")));
 }
 
-enum { CALLS = 1 }; /* index in a TRAFFIC entry: the calls in which ranks wait for each other */
-
 /* Has this rank taken an average after a step? */
 static bool took_average(const Trial *t, int which, int step)
 {
     const Entry *got = entry_of_rank(t, t->rank, TRAFFIC, averages_label(CALL_OF, which, step));
-    return got && got->count > CALLS && numbers_of(got)[CALLS] > 0;
+    return got && got->count > COLLECTIVES && numbers_of(got)[COLLECTIVES] > 0;
 }
 
 /* 1 if an average is due after a step and this rank took none, -1 for the opposite, else 0. */
@@ -106,7 +104,7 @@ static int calls_left_out(const Trial *t, int which, int step)
     const Entry *want = find_entry(t->expected.all, TRAFFIC, call);
     if (!want || !entry_of_rank(t, t->rank, TRAFFIC, call))
         return 0;
-    return (numbers_of(want)[CALLS] > 0) - took_average(t, which, step);
+    return (numbers_of(want)[COLLECTIVES] > 0) - took_average(t, which, step);
 }
 
 /* In the run that begins with step 1, is every average taken where it is due? Then the lab may have
@@ -269,7 +267,7 @@ void append_replica_without_rows(const Trial *t, char *text, size_t size)
         const Label call = averages_label(CALL_OF, in->where.index, in->where.step + 1);
         for (int rank = 0; rank < calls->ranks; rank++) {
             const Entry *sent = entry_of_rank(t, rank, TRAFFIC, call);
-            if (!(in->members >> rank & 1) || !sent || numbers_of(sent)[CALLS] > 0 ||
+            if (!(in->members >> rank & 1) || !sent || numbers_of(sent)[COLLECTIVES] > 0 ||
                 rows_of_replica(&e, replica_of_rank(t->c, rank)) > 0)
                 continue;
             append(text, size,

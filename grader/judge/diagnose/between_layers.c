@@ -112,7 +112,7 @@ bool after_wrong_gradients(const Evidence *e)
     if (e->want->check != LAYOUT)
         return false;
     if (sums && metrics_come_first(result))
-        return says(e, _("the sums over the stages are already wrong, so look at the check "
+        return says(e, _("what lab 14 sums over the ranks is already wrong, so look at the check "
                          "'metrics' first"));
     return result->check[GRADIENT].failed &&
            says(e, _("the mean of the gradients is already wrong, so look at that check first"));

@@ -309,8 +309,8 @@ void ending_text(const Trial *t, char *text, size_t size)
                  "maximum, the sum of exp and the logit of the target suffice"));
     if (t->c->micros && metrics_come_first(t->result))
         append(text, size, "%s\n",
-               _("the sums over the stages are already wrong, so look at the check 'metrics' "
-                 "first"));
+               _("what lab 14 sums over the ranks is already wrong, so look at the check "
+                 "'metrics' first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
     append_crossing_waits(t, text, size);

@@ -334,7 +334,8 @@ bool nearly_right(const Evidence *e)
     if (e->extra == e->wrong)
         return says(e, _("the wrong numbers are small where zero is expected: something small that "
                          "does not belong there was added or kept"));
-    return says(e,
+    return e->count > 1 &&
+           says(e,
                 _("it is right to about %.0f digits only: a shorter number format or an "
                   "approximation lost precision, or a small part is missing"),
                 floor(-log10(e->error / e->most_right)));

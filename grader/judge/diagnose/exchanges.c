@@ -105,12 +105,24 @@ static bool waits(const Call *call)
     return call->rule == LOCAL ? !strcmp(call->name, "wait") : !call->starts;
 }
 
-/* A wait for the sum of a bucket would stop the backward pass there. */
-static const Call *wait_in_bucket_ready(const Calls *calls, int rank)
+/* Does the function that must return at once wait for what it has started itself? Then it waits even for
+ * the last one there, and not only for the one before. */
+static bool waits_for_its_own(const RankCalls *calls)
 {
-    for (int64_t i = 0; i < calls->rank[rank].count; i++) {
-        const Call *call = &calls->rank[rank].call[i];
-        if (call->where.what == START_OF && call->where.of == A_BUCKET && waits(call))
+    int64_t last = calls->count - 1;
+    while (last >= 0 && !(calls->call[last].at_once && calls->call[last].starts))
+        last--;
+    const int64_t by = last < 0 ? -1 : calls->call[last].waited_by - calls->first;
+    return by >= 0 && by < calls->count && calls->call[by].at_once;
+}
+
+/* The first call that waits in the function that must return at once, or NULL. */
+static const Call *wait_in_start(const RankCalls *calls, const Start *start)
+{
+    const bool any = !start->after_earlier || waits_for_its_own(calls);
+    for (int64_t i = 0; i < calls->count; i++) {
+        const Call *call = &calls->call[i];
+        if (call->at_once && waits(call) && (any || call->rule != LOCAL))
             return call;
     }
     return NULL;
@@ -119,16 +131,18 @@ static const Call *wait_in_bucket_ready(const Calls *calls, int rank)
 void compare_overlap(Trial *t)
 {
     const Calls *calls = whole_calls(t);
-    for (int rank = 0; calls && rank < calls->ranks && replicas_of(t->c) > 1; rank++) {
-        const Call *call = wait_in_bucket_ready(calls, rank);
+    const Start *start = &t->result->lab->start;
+    const bool has_others = t->c->pp > 1 || replicas_of(t->c) > 1;
+    for (int rank = 0; calls && rank < calls->ranks && start->function && has_others; rank++) {
+        const Call *call = wait_in_start(&calls->rank[rank], start);
         if (!call)
             continue;
-        const char *line = line_of(call->address);
-        fail(t, COMMUNICATION, IN_CALLS,
-             _("bucket_ready waits%s%s, so the backward pass stops until the sum is complete, and "
-               "nothing overlaps: only start the sum there (group_all_reduce_start), and wait in "
-               "buckets_finish (rank %d, %s)"),
-             line[0] ? _(" at ") : "", line, rank, t->sizes);
+        const char *line = line_of(call->inner);
+        fail(t, lab_points(t->result->lab, SCHEDULE) ? SCHEDULE : COMMUNICATION, IN_CALLS,
+             _("%s waits%s%s, so this rank does nothing until others have done their part: only "
+               "start the exchange there (%s), and wait in %s (rank %d, %s)"),
+             start->function, line[0] ? _(" at ") : "", line, start->starts, start->waits, rank,
+             t->sizes);
         return;
     }
 }
@@ -251,7 +265,7 @@ bool have_sent_enough(const Trial *t, Label call)
     double sent = 0;
     for (int rank = 0; want && rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, TRAFFIC, call);
-        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+        sent += got && got->count == TRAFFIC_NUMBERS ? numbers_of(got)[SENT] : 0;
     }
     return sent > 0 && sent >= numbers_of(want)[0] - 0.5;
 }

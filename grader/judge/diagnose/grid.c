@@ -187,7 +187,7 @@ bool summed_in_each_pass(const Evidence *e)
     double sent = 0;
     for (int rank = 0; rank < e->c->world; rank++) {
         const Entry *got = entry_of_rank(e->trial, rank, TRAFFIC, step);
-        sent += got && got->count == 3 ? numbers_of(got)[0] : 0;
+        sent += got && got->count == TRAFFIC_NUMBERS ? numbers_of(got)[SENT] : 0;
     }
     return is_gradient_of_grid(e) && want && sent > 1.2 * numbers_of(want)[0] &&
            says(e,

@@ -171,8 +171,8 @@ static bool says_times(const Ring *r, const int times[])
     if (missing == n - 1 && times[r->place] == 1)
         return says(r->e, "%s",
                     has_received(r->e)
-                        ? _("its chunk holds this rank's own contribution only: what "
-                            "arrived was not added to it")
+                        ? _("its chunk holds this rank's own contribution only: nothing "
+                            "that arrived was added to this chunk")
                         : _("its chunk holds this rank's own contribution only"));
     if (twice >= 0)
         return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),

@@ -109,6 +109,8 @@ static void compare_products(Trial *t, const Entry *want, int number)
         b.rank, b.most / share,
         b.most > slack * all && b.most == t->c->S * share && is_classifier(t, want)
             ? _("the classifier's linear layers read every position: first_token() comes before them")
+        : t->result->lab->over_stages && t->result->check[SHARDING].failed
+            ? _("it runs more blocks than others")
         : (b.most > slack * all && b.second > slack * share) || has_only_parts(t, want, number)
             ? _("more rows are computed than needed, or one product twice")
         : b.second <= slack * share ? _("one rank does the work of others")

@@ -1,305 +1,127 @@
-/* Checks what the ranks send in each pass, and reports what is more than enough. */
+/* Checks what the ranks send in each pass: how much, in how many calls, and whether any call exchanges
+ * nothing. */
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
-#include "grader/labs/groups.h"
 #include "grader/labs/sharded.h"
 
-static bool sends_doubles(const Trial *t, const Call *call)
+/* A number that a rank has written, as an index among its recorded calls. */
+static int64_t recorded(const RankCalls *calls, double index)
 {
-    return call->sent[0].basic == BASIC(FLOATING, 8);
+    const double last = (double)(calls->first + calls->count);
+    return index > (double)calls->first ? (int64_t)fmin(index, last) - calls->first : 0;
 }
 
-bool gathers(const Trial *t, const Call *call)
+const Call *next_in_pass(const Trial *t, const Entry *want, const Call *last)
 {
-    return strstr(call->name, "gather") || !strcmp(call->name, "broadcast");
-}
-
-static bool is_all_reduce(const Trial *t, const Call *call)
-{
-    return !strcmp(call->name, "all_reduce");
-}
-
-static bool is_over_other_replicas(const Trial *t, const Call *call)
-{
-    return (call->rule == REDUCTION || call->rule == EXCHANGE) &&
-           __builtin_popcountll(call->members) > t->c->tp;
-}
-
-static bool reduces(const Trial *t, const Call *call)
-{
-    return call->rule == REDUCTION;
-}
-
-bool sends_part_of_weight(const Trial *t, const Call *call)
-{
-    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
-        for (int rank = 0; want->kind == PARAMETER && rank < t->c->world; rank++) {
-            const Entry *part = entry_of_rank(t, rank, PARAMETER, want->label);
-            if (part && part->count == call->sent[0].count)
-                return true;
-        }
-    return false;
-}
-
-bool sums_part_of_weight(const Trial *t, const Call *call)
-{
-    return is_all_reduce(t, call) && sends_part_of_weight(t, call);
-}
-
-/* Was this call made in this pass? */
-static bool is_in_pass(const Call *call, const Entry *want)
-{
-    Label pass = want->label;
-    pass.what = pass.what == FORWARD_OF ? FORWARD_PASS_OF : BACKWARD_PASS_OF;
-    return label_equal(&call->where, &pass) || label_equal(&call->where, &want->label);
+    for (int rank = 0; rank < t->c->world; rank++) {
+        const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
+        const RankCalls *calls = &t->outcome->calls->rank[rank];
+        if (!got || got->count != TRAFFIC_NUMBERS)
+            continue;
+        int64_t i = recorded(calls, numbers_of(got)[FIRST_CALL]);
+        const int64_t end = recorded(calls, numbers_of(got)[END_CALL]);
+        if (last && (last < calls->call || last >= calls->call + calls->count))
+            continue;
+        i = last ? last - calls->call + 1 : i;
+        last = NULL;
+        if (i < end)
+            return &calls->call[i];
+    }
+    return NULL;
 }
 
 const Call *call_in_pass(const Trial *t, const Entry *want,
                          bool (*is_such)(const Trial *t, const Call *call))
 {
-    for (int rank = 0; rank < t->c->world; rank++)
-        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
-            const Call *call = &t->outcome->calls->rank[rank].call[i];
-            if (is_in_pass(call, want) && is_such(t, call))
-                return call;
-        }
-    return NULL;
+    const Call *call = NULL;
+    while ((call = next_in_pass(t, want, call)) && !is_such(t, call))
+        ;
+    return call;
 }
 
-/* Is this a pass of f or g that sums a tensor over the ranks? */
-static bool is_sum(const Entry *want)
+static bool is_among_ranks(const Trial *t, const Call *call)
 {
-    return (want->label.what == FORWARD_OF && is_operation(want, G)) ||
-           (want->label.what == BACKWARD_OF && is_operation(want, F));
+    return call->number > 0 && __builtin_popcountll(call->members) > 1;
 }
 
-/* Does this pass gather or broadcast numbers, where a reduction would do? */
-static bool gathers_instead(const Trial *t, const Entry *want)
-{
-    const bool reduces_in_reference = kind_of_case(t->c)->mistakes & IN_VOCABULARY ||
-                                      (is_sum(want) && !call_in_pass(t, want, reduces));
-    return reduces_in_reference && call_in_pass(t, want, gathers);
-}
-
-/* What the ranks send on one line of the lab: in its messages, or in those of its collective calls
- * that send equally much. */
-typedef struct Expense {
-    const Call *call; /* the first one there */
-    double sent, calls;
-    bool alike; /* all of them send as much as the first one */
-} Expense;
-
-enum { LINES = 10 }; /* the most lines of a pass that are told apart */
-
-static bool is_there(const Expense *of, const Call *call)
-{
-    return !strcmp(of->call->name, call->name) &&
-           !strcmp(line_of(of->call->address), line_of(call->address)) &&
-           (call->rule == MESSAGE || of->call->charged == call->charged);
-}
-
-/* Lists what this pass sends, by lines. Returns the number of expenses, or 0 if they are not all
- * that the ranks sent. */
-static int expenses_of(const Trial *t, const Entry *want, double sent, Expense of[LINES])
-{
-    double all = 0;
-    int count = 0;
-    for (int rank = 0; rank < t->c->world; rank++)
-        for (int64_t i = 0; i < t->outcome->calls->rank[rank].count; i++) {
-            const Call *call = &t->outcome->calls->rank[rank].call[i];
-            int k = 0;
-            if (!is_in_pass(call, want) || call->charged == 0)
-                continue;
-            while (k < count && !is_there(&of[k], call))
-                k++;
-            if (k == LINES)
-                return 0;
-            if (k == count)
-                of[count++] = (Expense){.call = call, .alike = true};
-            of[k].sent += call->charged;
-            of[k].calls++;
-            of[k].alike = of[k].alike && call->charged == of[k].call->charged;
-            all += call->charged;
-        }
-    return fabs(all - sent) < 0.5 ? count : 0;
-}
-
-/* The only set of expenses without which the ranks would send what suffices, as bits; 0 if there
- * are several such sets, or none. */
-static unsigned needless(const Expense *of, int count, double excess)
-{
-    unsigned found = 0;
-    for (unsigned set = 1; set < 1u << count; set++) {
-        double sent = 0;
-        for (int i = 0; i < count; i++)
-            sent += set >> i & 1 ? of[i].sent : 0;
-        if (fabs(sent - excess) >= 0.5)
-            continue;
-        if (found)
-            return 0;
-        found = set;
-    }
-    return found;
-}
-
-/* Reports which calls make this pass send more than suffices. */
-static void tell_expense(const Trial *t, const Entry *want, double sent, double enough,
-                         char text[240])
-{
-    Expense of[LINES];
-    char place[120] = "";
-    const double n = exchanging_ranks(t->c), times = sent / enough;
-    const int count = expenses_of(t, want, sent, of);
-    const unsigned extra = needless(of, count, sent - enough);
-    const Expense *most = of;
-    for (int i = 1; i < count; i++)
-        if (of[i].sent > most->sent || (of[i].sent == most->sent && most->call->rule == MESSAGE))
-            most = &of[i];
-    if (count == 0) {
-        snprintf(text, 240, "%s", _("make trace shows what each call of the pass sends"));
-        return;
-    }
-    const Call *call = extra ? of[__builtin_ctz(extra)].call : most->call;
-    const double each = (double)call->sent[0].count;
-    const char *line = line_of(call->address);
-    append(place, sizeof place, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
-    if (__builtin_popcount(extra) > 1)
-        append(place, sizeof place, _(" and those on %d other lines"),
-               __builtin_popcount(extra) - 1);
-    if (extra)
-        snprintf(
-            text, 240,
-            _("this pass does not need the %s (%.0f numbers): no rank needs the others' numbers there"),
-            place, sent - enough);
-    else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
-             2 * (n - 1) * t->c->world * each == enough * n)
-        snprintf(text, 240,
-                 _("%.0f messages of %.0f numbers, each a whole tensor; a sum in parts (a "
-                   "reduce-scatter, then an all-gather) sends fewer numbers"),
-                 most->calls, each);
-    else if (count == 1 && most->alike && most->calls == t->c->world && call->root == NOBODY &&
-             call->rule != MESSAGE && fmod(each, times) == 0 && !t->result->check[FORWARD].failed)
-        snprintf(text, 240, _("the %s takes %.0f numbers from each rank, where %.0f suffice"),
-                 place, each, each / times);
-    else
-        snprintf(text, 240, _("%.0f of them are sent in the %s"), most->sent, place);
-}
-
-/* Lab 18: does this pass sum by an all-reduce? Writes where. */
-static bool sums_all_positions(const Trial *t, const Entry *want, char text[240])
-{
-    const Call *call = kind_of_case(t->c)->mistakes & (IN_SEQUENCE | IN_SEQUENCE_BLOCKS)
-                           ? call_in_pass(t, want, is_all_reduce)
-                           : NULL;
-    if (!call)
-        return false;
-    snprintf(text, 240,
-             _("the all-reduce at %s brings every position to every rank; a reduce-scatter, which "
-               "brings each rank its own, sends half as much"),
-             line_of(call->address)[0] ? line_of(call->address) : call->name);
-    return true;
-}
-
-/* Does this pass, which a tp group shares, exchange with other replicas? Writes where. */
-static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text[240])
-{
-    const Lab *lab = t->result->lab;
-    const Call *call = lab->over_replicas || lab->over_stages
-                           ? NULL
-                           : call_in_pass(t, want, is_over_other_replicas);
-    if (!call)
-        return false;
-    const char *line = line_of(call->address);
-    snprintf(text, 240,
-             _("the exchange at %s includes other replicas, whose numbers are not needed: the "
-               "group must be mesh->tp"),
-             line[0] ? line : call->name);
-    return true;
-}
-
-/* Lab 17: what would suffice in the function that sent more. */
-static const char *enough_of_shards(const Label *l)
-{
-    return l->index == SHARDED_REDUCE
-               ? _("a reduce-scatter, which brings each part to one replica only, sends half of "
-                   "what an all-reduce sends")
-           : l->index == SHARDED_SQUARES
-               ? _("two sums over the replicas, mesh->dp, suffice")
-               : _("an all-gather, in which each replica contributes its own part only, suffices");
-}
-
-static void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls,
-                           double enough, char *text, size_t size)
-{
-    char communications[160], where[240];
-    const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
-    const bool many = usual > 0 && fabs(calls - times * usual) < 1e-6;
-    snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
-             usual);
-    if (enough > 0)
-        tell_expense(t, want, sent, enough, where);
-    const char *reason =
-        want->label.of == METRICS_OF          ? _("three sums over the replicas, mesh->dp, suffice")
-        : want->label.of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
-        : want->label.of == THE_NORM ? _("one sum over mesh->tp and one over mesh->pp suffice")
-        : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
-                lab_points(t->result->lab, GRADIENT)
-            ? _("one sum of the gradients over the replicas in each step suffices")
-        : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
-        : call_in_pass(t, want, sends_doubles) && !t->result->lab->over_stages
-            ? _("a double counts as two numbers, and a tensor holds floats (MPI_FLOAT)")
-        : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where
-        : gathers_instead(t, want)
-            ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "
-                "each rank; a reduction (a sum, a maximum) sends fewer")
-        : many ? communications
-               : where;
-    if (enough == 0)
-        snprintf(
-            text, size,
-            want->label.of == THE_WEIGHTS ? _("the ranks sent %.0f numbers, but no average is due")
-            : want->label.what == BACKWARD_OF && call_in_pass(t, want, sums_part_of_weight)
-                ? _("the ranks sent %.0f numbers, but this pass needs no exchange: the gradient "
-                    "of a weight is summed over the ranks there")
-                : _("the ranks sent %.0f numbers, but this pass needs no exchange"),
-            sent);
-    else if (times > 1 && times == round(times))
-        snprintf(text, size, _("the ranks sent %.0f numbers, %.0f times the %.0f that suffice: %s"),
-                 sent, times, enough, reason);
-    else
-        snprintf(text, size, _("the ranks sent %.0f numbers, but %.0f suffice: %s"), sent, enough,
-                 reason);
-}
-
-/* The size of the largest group that sums in this pass. */
-static double largest_group(const Case *c, const Entry *want)
-{
-    return want->label.of == METRICS_OF_STAGES ? c->pp
-           : lab_of(c->lab)->over_stages       ? fmax(c->pp, replicas_of(c))
-                                               : exchanging_ranks(c);
-}
-
-/* Is this a sum of a few doubles? Allowing for padding would allow another such sum. */
-static bool sums_a_few(const Label *l)
+/* Does this pass sum a few doubles over some ranks, and nothing else? */
+static bool sums_metrics(const Label *l)
 {
     return l->of == METRICS_OF || l->of == METRICS_OF_STAGES ||
            (l->of == OF_SHARDS && l->index == SHARDED_SQUARES);
 }
 
-/* What an all-reduce in two halves may send on top of `allowed`, over groups of n ranks. It pads
- * its numbers to a multiple of n, with at most n - 1 zeros, and each half sends these n - 1 times.
- * For an f or g alone, `allowed` determines the padding. A few doubles are not summed in two
- * halves, but maybe by an all-gather, which sends n/2 times as much as an all-reduce. */
-static double padding_of(const Trial *t, const Entry *want, double n, double allowed)
+enum { A_FEW = 16 }; /* numbers, as in the sum of a metric */
+
+/* What this call may send on top of what suffices. Two halves of a sum, in collectives or messages,
+ * pad its numbers to a multiple of the n ranks of the group: at most n - 1 zeros, of which a rank
+ * sends (n - 1)/n. An all-gather of a few numbers, which each rank then adds up, may replace a sum;
+ * it sends n/2 times as much. A sum of a few numbers beside others may be over more ranks than `usual`
+ * ones, and those of a norm over any: there, only the calls count. */
+static double tolerated(const Trial *t, const Entry *want, const Call *call, double usual)
 {
-    if (sums_a_few(&want->label))
-        return allowed * fmax(0, n / 2 - 1);
-    const double usual = numbers_of(want)[1], each = 2 * (n - 1) * t->c->world / n;
+    const double n = __builtin_popcountll(call->members), padding = (n - 1) * (n - 1) / n;
+    const bool few = call->sent[0].count <= A_FEW,
+               of_norms = t->result->lab->over_stages && lab_points(t->result->lab, METRICS);
+    if (call->rule == MESSAGE)
+        return fmin(call->charged, 1);
+    if (call->rule == EXCHANGE)
+        return few ? fmax(padding, call->charged * (1 - 2 / n)) : padding;
+    if (strstr(call->name, "scatter"))
+        return padding;
+    return !few || n < 2 || sums_metrics(&want->label) ? 0
+           : of_norms                                  ? call->charged
+                      : call->charged * fmax(0, 1 - (usual - 1) / usual * n / (n - 1));
+}
+
+/* What all ranks together may send in a pass on top of what suffices. For an f or g alone, the
+ * budget determines the padding. */
+static double tolerated_in_pass(const Trial *t, const Entry *want, double n, double allowed)
+{
+    double sum = 0;
+    const double each = 2 * (n - 1) * t->c->world / n;
+    double in_messages = 0;
+    for (const Call *call = NULL; (call = next_in_pass(t, want, call));)
+        *(call->rule == MESSAGE ? &in_messages : &sum) += tolerated(t, want, call, n);
+    sum += fmin(in_messages, each * (n - 1) * numbers_of(want)[1]);
     if (n > 1 && want->label.of == AN_OPERATION)
-        return each * fmod(n - fmod(allowed / each, n), n);
-    return each * (n - 1) * usual;
+        sum = fmin(sum, each * fmod(n - fmod(allowed / each, n), n));
+    return allowed > 0 ? sum : 0;
+}
+
+/* Do the ranks exchange no data at all in this collective? Creating a communicator is setup, and a
+ * part of a few numbers may be empty. */
+static bool is_empty(const Trial *t, const Entry *want, const Call *call)
+{
+    double charged = 0;
+    const bool is_barrier = !strcmp(call->name, "barrier"),
+               may_be = call->rule == TOGETHER || numbers_of(want)[0] < A_FEW * t->c->world;
+    if (!is_among_ranks(t, call) || call->charged > 0 || (may_be && !is_barrier))
+        return false;
+    for (const Call *other = NULL; (other = next_in_pass(t, want, other));)
+        if (other->group == call->group && other->number == call->number)
+            charged += other->charged;
+    return charged == 0;
+}
+
+/* Fails if ranks wait for each other in a call that exchanges nothing. */
+static bool waits_for_nothing(Trial *t, const Entry *want)
+{
+    for (const Call *call = NULL; (call = next_in_pass(t, want, call));) {
+        if (!is_empty(t, want, call))
+            continue;
+        const char *line = line_of(call->address);
+        fail(
+            t, COMMUNICATION, EXPLAINED,
+            numbers_of(want)[0] == 0
+                ? _("%s: the ranks wait for each other in the %s%s%s, but this pass needs none (%s)")
+                : _("%s: the ranks wait for each other in the %s%s%s, which exchanges no data (%s)"),
+            entry_text(want), _(call->name), line[0] ? _(" at ") : "", line, t->sizes);
+        return true;
+    }
+    return false;
 }
 
 void compare_traffic(Trial *t, const Entry *want)
@@ -309,14 +131,14 @@ void compare_traffic(Trial *t, const Entry *want)
     bool by_rows = false; /* an embedding is split by rows, so the ranks may send more */
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, TRAFFIC, want->label);
-        if (!got || got->count != 3)
+        if (!got || got->count != TRAFFIC_NUMBERS)
             return; /* the end of the case gives the reason */
-        sent += numbers_of(got)[0];
-        calls = fmax(calls, numbers_of(got)[1]);
-        by_rows = by_rows || numbers_of(got)[2] != 0;
+        sent += numbers_of(got)[SENT];
+        calls = fmax(calls, numbers_of(got)[COLLECTIVES]);
+        by_rows = by_rows || numbers_of(got)[SPLIT_BY_ROWS] != 0;
     }
     double usual = numbers_of(want)[1], allowed = numbers_of(want)[by_rows ? 2 : 0],
-           largest = largest_group(t->c, want), padding = padding_of(t, want, largest, allowed);
+           more = tolerated_in_pass(t, want, n, allowed);
     /* Charges are multiples of 1/n of a number, accumulated since the case began. Less than half of
      * 1/n is rounding. */
     double rounding = 0.5 / n;
@@ -325,19 +147,27 @@ void compare_traffic(Trial *t, const Entry *want)
     t->result->exchanges |= sent > 0;
     t->result->sent = (Bytes){true, t->result->sent.count + sizeof(float) * sent};
     t->sends_too_little = t->sends_too_little || (exact && sent < allowed - rounding);
-    if (!(sent <= allowed + padding + rounding)) {
+    if (!(sent <= allowed + more + rounding)) {
         tell_more_sent(t, want, sent, calls, allowed, why, sizeof why);
         const bool enlarged = enlarged_parameter(t, cause, sizeof cause);
         fail(t, COMMUNICATION, EXPLAINED, "%s%s%s%s%s (%s)", enlarged ? cause : "",
              enlarged ? "\n" : "", entry_text(want), _(": "), why, t->sizes);
-    } else if (allowed == 0 && fmin(n, largest) > 1 && calls > 0) {
+    } else if (waits_for_nothing(t, want)) {
+        return;
+    } else if (allowed == 0 && calls > 0 && call_in_pass(t, want, is_among_ranks)) {
         fail(t, COMMUNICATION, EXPLAINED,
              calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "
                            "pass needs none (%s)")
                        : _("%s: the ranks wait for each other in %.0f collective call, but this "
                            "pass needs none (%s)"),
              entry_text(want), calls, t->sizes);
-    } else if (!(calls <= 2 * usual + 2)) {
+    } else if (want->label.of == THE_NORM && calls > usual) {
+        fail(
+            t, COMMUNICATION, EXPLAINED,
+            _("%s: the ranks wait for each other in %.0f calls: one sum over mesh->tp and one over "
+              "mesh->pp suffice (%s)"),
+            entry_text(want), calls, t->sizes);
+    } else if (usual > 0 && calls > 2 * usual + 2) {
         fail(t, COMMUNICATION, EXPLAINED,
              _("%s: %.0f calls where %.0f would do: send each tensor in one piece (%s)"),
              entry_text(want), calls, usual, t->sizes);

@@ -111,6 +111,11 @@ bool enlarged_parameter(const Trial *t, char *text, size_t size);
 void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
+/** The next call of a pass after `last` (NULL: the first one), rank by rank, or NULL. */
+const Call *next_in_pass(const Trial *t, const Entry *want, const Call *last);
+/** Writes that the ranks sent `sent` numbers in `calls` collectives, where `enough` suffice, and why. */
+void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls, double enough,
+                    char *text, size_t size);
 /** The first call in this pass, on any rank, for which is_such() is true; or NULL. */
 const Call *call_in_pass(const Trial *t, const Entry *want,
                          bool (*is_such)(const Trial *t, const Call *call));
