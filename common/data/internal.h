@@ -48,7 +48,11 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
 /* ---- tokenizer_config.c ---- */
 
 /** What Hugging Face's settings are about. */
-typedef enum TokenizerForm { WORDPIECE, BPE, UNIGRAM } TokenizerForm;
+typedef enum TokenizerForm {
+    WORDPIECE, /**< BERT's */
+    BPE,       /**< GPT-2's */
+    UNIGRAM,   /**< SentencePiece, as LLaMA's */
+} TokenizerForm;
 
 /** Reads the tokenizer's settings from `path`, a tokenizer_config.json. Returns false with `problem` if
  *  it cannot be read, or has a setting that changes ids and is not implemented. */

@@ -93,12 +93,12 @@ typedef struct Prediction {
 } Prediction;
 
 /** A function that must only start an exchange, and what it needs. */
-typedef struct Start {
+typedef struct AtOnce {
     const char *function; /**< NULL: the lab has none */
     const char *starts;   /**< the function that starts the exchange */
     const char *waits;    /**< the function in which to wait */
     bool after_earlier;   /**< it may wait for the exchange that it started before this one */
-} Start;
+} AtOnce;
 
 typedef struct Lab Lab;
 /** Appends the cases of one layout to `cases`; returns how many. */
@@ -133,7 +133,7 @@ struct Lab {
      *  these are as in the start file, the check is to do, not wrong. */
     const char *written[CHECKS];
 
-    Start start;                 /**< its function that must return at once */
+    AtOnce at_once;              /**< its function that must return at once */
     Prediction predict;          /**< what its students predict */
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */

@@ -311,7 +311,7 @@ Lab lab_11 = {
                 [GRADIENT] = "bucket_ready+buckets_finish",
                 [METRICS] = "metrics_synchronise",
                 [LAYOUT] = "bucket_ready+buckets_finish"},
-    .start = {"bucket_ready", "group_all_reduce_start", "buckets_finish", false},
+    .at_once = {"bucket_ready", "group_all_reduce_start", "buckets_finish", false},
     .predict = {.question = N_(
                     "Eight ranks with tp = 2 train a model of 20,000 parameters, all split: each "
                     "rank has one bucket of 10,000 gradients. How many bytes do the ranks send "

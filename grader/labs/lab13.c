@@ -112,7 +112,7 @@ Lab lab_13 = {
     .over_stages = true,
     .sizes = SIZES_BSH | SIZE_A | SIZE_P | SIZE_BLOCKS | SIZE_MICROS,
     .cuts = STAGES_CUTS,
-    .start = {"stage_send", "stage_send_start", "stage_sends_finish", true},
+    .at_once = {"stage_send", "stage_send_start", "stage_sends_finish", true},
     .predict = {.question = N_("Four stages run eight micro-batches with 1F1B. For each stage, "
                                "take the largest number of micro-batches that wait for their "
                                "backward pass at once. What do these four numbers add up to?"),

@@ -201,7 +201,7 @@ Lab lab_14 = {
     .over_stages = true,
     .sizes = SIZES_BSH | SIZE_BLOCKS | SIZE_MICROS,
     .cuts = STAGES_CUTS,
-    .start = {"bucket_filled", "bucket_ready", "buckets_finish", false},
+    .at_once = {"bucket_filled", "bucket_ready", "buckets_finish", false},
     .predict = {.question =
                     N_("In a world of eight ranks with tp = 2 and pp = 2, each rank contributes "
                        "its world rank to an all-reduce on mesh->dp. What does rank 5 get?"),

@@ -117,7 +117,7 @@ static bool waits_for_its_own(const RankCalls *calls)
 }
 
 /* The first call that waits in the function that must return at once, or NULL. */
-static const Call *wait_in_start(const RankCalls *calls, const Start *start)
+static const Call *wait_in_start(const RankCalls *calls, const AtOnce *start)
 {
     const bool any = !start->after_earlier || waits_for_its_own(calls);
     for (int64_t i = 0; i < calls->count; i++) {
@@ -131,7 +131,7 @@ static const Call *wait_in_start(const RankCalls *calls, const Start *start)
 void compare_overlap(Trial *t)
 {
     const Calls *calls = whole_calls(t);
-    const Start *start = &t->result->lab->start;
+    const AtOnce *start = &t->result->lab->at_once;
     const bool has_others = t->c->pp > 1 || replicas_of(t->c) > 1;
     for (int rank = 0; calls && rank < calls->ranks && start->function && has_others; rank++) {
         const Call *call = wait_in_start(&calls->rank[rank], start);
