@@ -55,7 +55,7 @@ void *callsite_outermost(void)
 static _Unwind_Reason_Code is_this_function(struct _Unwind_Context *frame, void *context)
 {
     const void **searched = context;
-    if (_Unwind_FindEnclosingFunction((void *)(_Unwind_GetIP(frame) - 1)) != *searched)
+    if (_Unwind_GetRegionStart(frame) != (uintptr_t)*searched)
         return _URC_NO_REASON;
     *searched = NULL;
     return _URC_END_OF_STACK;
