@@ -95,7 +95,7 @@ static int cases_at(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 
 static double bytes_sent(int rank, const Entry *entry, const double *numbers)
 {
-    return entry->kind == TRAFFIC && entry->count == 3 ? 4 * numbers[0] : 0;
+    return entry->kind == TRAFFIC && entry->count == TRAFFIC_NUMBERS ? 4 * numbers[0] : 0;
 }
 
 Lab lab_99 = {
