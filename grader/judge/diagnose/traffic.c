@@ -62,7 +62,7 @@ enum { A_FEW = 16 }; /* numbers, as in the sum of a metric */
  * ones, and those of a norm over any: there, only the calls count. */
 static double tolerated(const Trial *t, const Entry *want, const Call *call, double usual)
 {
-    const double n = __builtin_popcountll(call->members), padding = (n - 1) * (n - 1) / n;
+    const double n = fmax(1, __builtin_popcountll(call->members)), padding = (n - 1) * (n - 1) / n;
     const bool few = call->sent[0].count <= A_FEW,
                of_norms = t->result->lab->over_stages && lab_points(t->result->lab, METRICS);
     if (call->rule == MESSAGE)
