@@ -5,10 +5,6 @@ from language import _
 MARKS = {"passed": "✓", "held back": "○", "to do": "–", "not run": "·", "not started": "·"}
 
 
-def points_text(check):
-    return f"{check['points']}/{check['of']}"
-
-
 def reason_text(check, others):
     """Why a check earns nothing, with the checks that fail for the same reason."""
     lines = check["own" if "own" in check else "reason"].split("\n")
@@ -20,9 +16,8 @@ def reason_text(check, others):
 
 def section(checks, text):
     """A section about checks of one status."""
-    points, of = (sum(check[key] for check in checks) for key in ("points", "of"))
     held = " held" if checks[0]["status"] == "held back" else ""
-    return f'''<section class="reason{held}"><h2>{MARKS.get(checks[0]["status"], "✗")} {escape(", ".join(_(check["name"]) for check in checks))} <span>{points}/{of} {escape(_(checks[0]["status"]))}</span></h2>{text}</section>'''
+    return f'''<section class="reason{held}"><h2>{MARKS.get(checks[0]["status"], "✗")} {escape(", ".join(_(check["name"]) for check in checks))} <span>{escape(_(checks[0]["status"]))}</span></h2>{text}</section>'''
 
 
 def held_back(checks):
@@ -39,5 +34,5 @@ def reasons_text(found):
 
 
 def checks_text(found):
-    rows = [[_(check["name"]), points_text(check), MARKS.get(check["status"], "✗") + " " + (_(check["status"]) if check["status"] != "not run" else _("not in this case"))] for check in found["checks"]]
-    return table(_("The judge's result for this case."), [_("check"), _("points"), _("result")], rows, (2,))
+    rows = [[_(check["name"]), MARKS.get(check["status"], "✗") + " " + (_(check["status"]) if check["status"] != "not run" else _("not in this case"))] for check in found["checks"]]
+    return table(_("The judge's result for this case."), [_("check"), _("result")], rows, (1,))

@@ -296,6 +296,7 @@ void grade_lab(LabResult *result, const Options *o)
     snprintf(runner, sizeof runner, "%s/%02d-%s", o->runners, result->lab->number, o->author);
     lines_of(runner);
     result->of = lab_worth(result->lab);
+    result->one_case = o->only_case >= 0;
     read_variables(result, runner);
     printed_forget(runner);
     if (!is_untouched(result, o) && !has_no_runner(result, runner))
@@ -304,7 +305,7 @@ void grade_lab(LabResult *result, const Options *o)
     printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0, !o->short_lived);
     tell_patterns(result);
     clean_result(result);
-    if (o->only_case >= 0 && result->state == GRADED)
+    if (result->one_case && result->state == GRADED)
         result->of = worth_looked_at(result);
     for (int check = 0; check < CHECKS; check++)
         result->points += check_score(result, (Check)check);

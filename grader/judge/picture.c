@@ -230,7 +230,7 @@ int picture_lab(const Options *o)
         return 1;
     const Outcome *outcome = &runs->outcome[0];
     const int index = (int)(c - cases);
-    result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed};
+    result = (LabResult){.lab = lab_of(o->lab), .state = GRADED, .seed = o->seed, .one_case = true};
     judge_case(&result, c, index, outcome);
     clean_result(&result);
     char *text = json_file(case_json(o, &result, c, index, outcome));

@@ -59,7 +59,7 @@ check "the report says that a lab printed, and where its output is" says "lines,
 check "the report on all cases does not show the output" test "$(grep -c "| rank" out)" = 0
 grade LAB=1 CASE=5
 check "the report on one case shows it" says "| rank 1 has 144 numbers"
-check "the output cannot be mistaken for the grader's" test "$(grep -c '^Score: ' out)" = 1
+check "the output cannot be mistaken for the grader's" test "$(grep -c '^Score: ' out)" = 0
 lab_1 '    puts("so far");
     if (mesh->tp_rank == 1)
         *(volatile int *)8 = 1;' '#include <stdio.h>'

@@ -81,6 +81,7 @@ typedef struct LabResult {
     int points, of;        /**< points earned; the most that it can earn */
     uint64_t seed;         /**< of its cases */
     int cases;             /**< number of cases, run or not */
+    bool one_case;         /**< only one case was asked for: it has results, but no points */
     int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
     double seconds;        /**< that grading took */
     Times times;           /**< where these seconds went */

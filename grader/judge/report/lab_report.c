@@ -109,10 +109,11 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
         fprintf(out, "  -   %s\n", _("not in this case"));
         return;
     }
-    fprintf(out, " %d/%d", check_score(lab, check), points);
-    if (status == UNDONE || status == HELD_BACK)
-        fprintf(out, "  %s%s%s", status == HELD_BACK ? paint.held : "", _(status_names[status]),
-                status == HELD_BACK ? paint.off : "");
+    if (!lab->one_case)
+        fprintf(out, " %d/%d", check_score(lab, check), points);
+    if (lab->one_case || status == UNDONE || status == HELD_BACK)
+        fprintf(out, "%s%s%s%s", lab->one_case ? " " : "  ", status == HELD_BACK ? paint.held : "",
+                _(status_names[status]), status == HELD_BACK ? paint.off : "");
     fprintf(out, "\n");
     if (status == HELD_BACK && !is_told_later(lab, check))
         print_indented(out, page, why_held_back(lab, check), "      ");
@@ -267,5 +268,8 @@ void report_total(FILE *out, const Verdict *verdict, Page page)
         fprintf(out, "%s%s\n", r->state == GRADED ? "" : " ",
                 r->state == GRADED ? "" : _(state_names[r->state]));
     }
-    fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
+    if (verdict->labs->one_case)
+        print_indented(out, page, _("One case has results. A score needs all cases: omit CASE."), "");
+    else
+        fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }

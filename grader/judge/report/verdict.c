@@ -12,7 +12,7 @@ const char *const state_names[LAB_STATES] = {N_("graded"), N_("not started"), N_
 
 const char *why_numbers_are_held_back(const LabResult *lab)
 {
-    if (lab->serial && !lab->overlaps)
+    if (lab->serial && !lab->overlaps && !lab->one_case)
         return _("no two stages work at the same time yet: the micro-batches go through the "
                  "pipeline one after the other. The numbers earn their points once stages overlap");
     if (lab->unsharded)
