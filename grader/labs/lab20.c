@@ -220,6 +220,7 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
         c.exponent = tp % 2 ? -12 : 20;
     else /* x keeps the order of magnitude of a bias */
         c.dy_exponent = tp % 2 ? -24 : 20;
+    c.flat = kind != SCATTER && kind != PROJECTIONS; /* attention takes three dimensions */
     c.apart = world > tp && tp > 1;
     c.delay = world == tp;
     return c;

@@ -90,10 +90,11 @@ static void begin_step(Chain *chain, int step, bool recomputes)
 }
 
 /* Each call of a pass has a number of its own, which selects the masks of its dropouts. It exceeds
- * an int. */
+ * an int, and every other one is negative. */
 static int64_t draw_of(const Chain *chain, int call)
 {
-    return (INT64_C(1) << 32) + (int64_t)(chain->run->c.key % 7) + 2 * call;
+    const int64_t draw = (INT64_C(1) << 32) + (int64_t)(chain->run->c.key % 7) + 2 * call;
+    return call % 2 ? -draw : draw;
 }
 
 static Tensor *call_segment(const Chain *chain, int block, int call, Tensor *x)

@@ -65,6 +65,8 @@ static double tolerated(const Trial *t, const Entry *want, const Call *call, dou
     const double n = fmax(1, __builtin_popcountll(call->members)), padding = (n - 1) * (n - 1) / n;
     const bool few = call->sent[0].count <= A_FEW,
                of_norms = t->result->lab->over_stages && lab_points(t->result->lab, METRICS);
+    if (t->result->lab->over_stages && !of_norms)
+        return 0; /* stages sum nothing */
     if (call->rule == MESSAGE)
         return fmin(call->charged, 1);
     if (call->rule == EXCHANGE)
