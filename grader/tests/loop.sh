@@ -199,10 +199,20 @@ graded_first() {
     waits_for "waiting for $(basename "$two")" && grep -q '✗ sharding' watched
 }
 check "watch grades the lab at once" graded_first
+scaled() { # scaled FACTOR: the solution, whose output is FACTOR times too large
+    : > watched
+    sed -E "s/^    (Tensor \*y = linear\(.*)/    \1\n    scale(y, $1);/" "$ROOT/solutions/${two#labs/}" > "$two.new" && mv "$two.new" "$two"
+    waits_for "waiting for $(basename "$two")"
+}
+reason_changes() {
+    scaled 0.5f && scaled -1 && grep -qF "forward: the reason has changed" watched && ! grep -q "verdict has not changed" watched &&
+        scaled -1 && grep -q "verdict has not changed" watched
+}
+check "if a check fails for another reason, watch says so" reason_changes
 graded_again() {
     : > watched
     cp "$ROOT/solutions/${two#labs/}" "$two.new" && mv "$two.new" "$two"
-    waits_for "waiting for $(basename "$two")" && grep -qF "sharding: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
+    waits_for "waiting for $(basename "$two")" && grep -qF "forward: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
 check "when the file is saved, watch grades it again and prints what has changed" graded_again
 stops_building() {
