@@ -49,7 +49,7 @@ sources() {
 
 # The texts that become pages. A link to any other text becomes plain text.
 pages() {
-    echo {,labs/*/,grader/,slides/,common/,common/*/}README.md
+    echo {,labs/*/,grader/,slides/,common/,common/*/}README.md labs/GLOSSARY.md
 }
 
 # Draws a graph of the folders and their includes, without edges that follow from others.
@@ -154,6 +154,22 @@ make_readable_aloud() { # FOLDER
     sed -i -e 's/id="MSearchField"/& aria-label="Search"/g; s/<div class="sm sm-dox">/<div class="sm sm-dox" role="navigation" aria-label="Menu">/' "$1/menu.js"
 }
 
+# Lets the search find "lab 6", "all-reduce" and the terms of the glossary: a blank, "-" and "_" are
+# the same, and each term leads to its row.
+make_words_findable() { # FOLDER
+    local term names file
+    while IFS= read -r term; do
+        names+="['$(tr '[:upper:] -' '[:lower:]__' <<< "$term" | sed 's/[^a-z0-9]/_5f/g')_0',['$term',['../labs_glossary.html#:~:text=${term// /%20}',1,'term']]],"$'\n'
+    done < <(sed -n '/^|---/,$s/^| \([^|]*[^| ]\) *| .*/\1/p' labs/GLOSSARY.md | sed 's/ ([^)]*)//; s/[,;] \| and /\n/g')
+    for file in "$1"/search/all_*.js; do
+        term=$(sed -n "3s/^  \\['\\(.\\).*/\\1/p" "$file")
+        { head -2 "$file" && sed -n "/^\\['$term/p" <<< "$names" && tail -n +3 "$file"; } > "$file.new"
+        mv "$file.new" "$file"
+    done
+    sed -i "s/_20\|_2d/_5f/g" "$1"/search/*_*.js
+    sed -i '/^function convertToId/,/{/s/{/{ search = search.replace(\/[ -]\/g, "_");/' "$1/search/search.js"
+}
+
 main() {
     local settings=() read only='' no_formulas
     case $1 in
@@ -189,6 +205,7 @@ main() {
     find "$work/site/html" -maxdepth 1 -name '*.html' -exec sed -i -E -e 's#>More\.\.\.</a>#>…</a>#g' \
         -e '/class="memItemRight"/s#([a-z_0-9>] \*?)<a class="el" href="[^"]*">([a-z_]+)</a>([],)[])#\1\2\3#g' {} +
     make_readable_aloud "$work/site/html"
+    make_words_findable "$work/site/html"
     # Search results are in an iframe with its own style sheet.
     cat $here/style.css >> "$work/site/html/search/search.css"
     rm -rf "$build/docs.old"

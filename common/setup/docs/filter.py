@@ -178,7 +178,8 @@ def page(path, text):
         return f"[{label}](@ref {page_name(to) if to in PAGES else to.replace('/', '_')})"
 
     text = re.sub(r"^# (.*)$", lambda found: f"# {found.group(1)} {{#{page_name(path)}}}", text, count=1, flags=re.M)
-    text = no_links(re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text))
+    heading, line, rest = re.sub(r"\[([^\]]*)\]\(([^)]*)\)", link, text).partition("\n")
+    text = heading + line + no_links(rest)
     # Markdown shows lines of code as they are, with the % of no_links.
     text = re.sub(r"^ {4}.*", lambda line: re.sub(r"(?<!\w)%(?=[A-Z])", "", line.group(0)), text, flags=re.M)
     return with_figures(page_name(path), text)

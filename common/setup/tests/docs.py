@@ -161,6 +161,19 @@ def check_labs(pages):
     check("every lab has a page with its title", not wrong and len(glob.glob("labs/*/README.md")) >= 11, "\n".join(wrong))
 
 
+def check_search():
+    """Searches as search.js does: by the beginning of a name, in which other characters than letters and digits are numbers."""
+    names = re.findall(r"\['(\w+)',\['([^']*)',\['\.\./([^']*)'", "".join(map(text_of, glob.glob(f"{SITE}/search/all_*.js"))))
+    plainly = 'search = search.replace(/[ -]/g, "_")' in text_of(f"{SITE}/search/search.js")
+    wanted = {"lab 6": "lab06.html", "lab 21": "lab21.html", "all-reduce": "group__words", "reduce-scatter": "labs_glossary.html", "bubble": "labs_glossary.html",
+              "micro-batch": "labs_glossary.html", "sequence parallelism": "labs_glossary.html"}
+    wrong = []
+    for words, page in wanted.items():
+        key = re.sub(r"[^a-z0-9]", "_5f", words)
+        wrong += [] if any(name.startswith(key) and to.startswith(page) for name, _, to in names) else [f"{words}: no {page}"]
+    check("the search finds labs and terms as they are written", plainly and not wrong, "\n".join(wrong) or "search.js does not know blanks and hyphens")
+
+
 def check_figures(pages):
     """The figures of the slides on the labs' pages."""
     wrong, expected = [], {}
@@ -316,7 +329,7 @@ def copy_of_kit(folder):
     os.makedirs(folder)
     for name in ("common", "grader"):
         shutil.copytree(name, f"{folder}/{name}", ignore=shutil.ignore_patterns("tests", "mutants", "accepts", "__pycache__"))
-    for path in ["README.md", "CONTRIBUTING.md"] + glob.glob("labs/*/README.md") + glob.glob("*/README.md"):
+    for path in ["README.md", "CONTRIBUTING.md", "labs/GLOSSARY.md"] + glob.glob("labs/*/README.md") + glob.glob("*/README.md"):
         os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
         shutil.copy(path, f"{folder}/{path}")
 
@@ -391,6 +404,7 @@ def main():
         check_links(pages)
         check_headers(pages)
         check_labs(pages)
+        check_search()
         check_figures(pages)
         check_secrets(pages)
         check_formulas(pages)
