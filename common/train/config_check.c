@@ -86,6 +86,17 @@ static int degree_left(int ranks, int one, int other)
 static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
 {
     int *tp = &config->tp, *dp = &config->dp, *pp = &config->pp;
+    const int64_t given = (int64_t)(*tp ? *tp : 1) * (*dp ? *dp : 1) * (*pp ? *pp : 1);
+    char degrees[64] = "";
+    const struct {
+        const char *name;
+        int value;
+    } all[] = {{"TP", *tp}, {"DP", *dp}, {"PP", *pp}};
+    for (int i = 0; i < 3; i++)
+        if (all[i].value)
+            snprintf(degrees + strlen(degrees), sizeof degrees - strlen(degrees), "%s%s=%d",
+                     degrees[0] ? " " : "", all[i].name, all[i].value);
+    const bool may_be_multiple = !*tp || !*dp || !*pp;
     if (*dp && !*tp)
         *tp = degree_left(ranks, *dp, *pp);
     *tp = *tp ? *tp : 1;
@@ -93,12 +104,17 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
         *pp = degree_left(ranks, *tp, *dp);
     *pp = *pp ? *pp : 1;
     *dp = *dp ? *dp : degree_left(ranks, *tp, *pp);
-    if ((int64_t)*tp * *dp * *pp != ranks)
-        return problem_set(
-            problem, NULL,
-            "NTASKS is TP times DP times PP; leave out one of them, and it is computed",
-            "NTASKS=%d is not TP=%d times DP=%d times PP=%d", ranks, *tp, *dp, *pp);
-    return true;
+    if ((int64_t)*tp * *dp * *pp == ranks)
+        return true;
+    const char *hint =
+        N_("NTASKS is TP times DP times PP; leave out one of them, and it is computed");
+    const int64_t below = ranks / given * given;
+    if (may_be_multiple && below > 0)
+        return problem_set(problem, NULL, hint,
+                           "NTASKS=%d cannot be split by %s: NTASKS=%lld or %lld can", ranks,
+                           degrees, (long long)below, (long long)(below + given));
+    return problem_set(problem, NULL, hint, "NTASKS=%d cannot be split by %s: NTASKS=%lld can",
+                       ranks, degrees, (long long)given);
 }
 
 /* Do the labs in this program support this layout? */

@@ -84,9 +84,10 @@ static int lab_named(const char *text)
     long number = strtol(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && number <= INT_MAX && lab_of((int)number))
         return (int)number;
-    give_up_with(N_("choose an existing lab, or omit LAB to grade them all"),
-                 _("there is no lab %.60s: labs are numbered from %d to %d"), text,
-                 lab_at(0)->number, lab_at(lab_count() - 1)->number);
+    give_up_with(
+        N_("choose an existing lab, or omit LAB to grade all of part 1 (PART=2: all of part 2)"),
+        _("there is no lab %.60s: labs are numbered from %d to %d"), text, lab_at(0)->number,
+        lab_at(lab_count() - 1)->number);
 }
 
 static void add_output(const char *list[MAX_OUTPUTS], int *count, const char *value)

@@ -34,8 +34,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("8 heads over 3 ranks are refused", ["8 heads", "3 ranks"], 3, "--tp", 3, "--heads", 8, "--hidden-dim", 24)
     refused("a hidden size that the heads do not divide is refused", ["HIDDEN_DIM=100", "HEADS=8"], 1, "--hidden-dim", 100,
             "--heads", 8)
-    refused("TP that does not divide NTASKS is refused", ["TP=2", "NTASKS=3"], 3, "--tp", 2)
-    refused("degrees whose product is not NTASKS are refused", ["NTASKS=4 is not TP=2 times DP=2 times PP=2"], 4, "--tp", 2, "--dp", 2,
+    refused("TP that does not divide NTASKS is refused", ["NTASKS=3 cannot be split by TP=2: NTASKS=2 or 4 can"], 3, "--tp", 2)
+    refused("degrees whose product is not NTASKS are refused", ["NTASKS=4 cannot be split by TP=2 DP=2 PP=2: NTASKS=8 can"], 4, "--tp", 2, "--dp", 2,
             "--pp", 2, "--layers", 2)
     refused("fewer blocks than stages are refused", ["PP=3 stages", "LAYERS=2"], 3, "--pp", 3, "--layers", 2)
     refused("LAYERS=2 is not raised to the number of stages", ["PP=3 stages", "LAYERS=2"], 6, "--pp", 3, "--micro", 3, "--layers", 2)
