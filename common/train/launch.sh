@@ -98,6 +98,7 @@ if [ "$status" -gt 128 ] && [ "$signal" != 15 ]; then
     [[ ! $name =~ ^(KILL|XCPU)$ || $(ulimit -t) = unlimited ]] || hint=$(said 'ulimit -t limits a rank to %s s of CPU time: raise the limit' "$(ulimit -t)")
     what=$(said 'the run was ended by signal %s (%s)' "$signal" "$name")
     [ -z "$rank" ] || what=$(said 'rank %s was killed by signal %s (%s)' "$rank" "$signal" "$name")
+    [ -z "${BALISE_PROGRESS:-}" ] || echo >&2 # ends the line of the progress bar
     complain "$what" "$hint"
 fi
 [ ! -e "$session/lost" ] || output_is_lost

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -61,13 +62,15 @@ checked = run(4, "--tp", 2, *SMALL, "--steps", 4, "--check", 2)
 check(checked.returncode == 0, "CHECK finds that weights that should be equal on all ranks are", checked.stderr)
 
 
-def with_mpirun(script):
-    """A run whose mpirun is this shell script."""
+def with_mpirun(script, *terminal):
+    """A run whose mpirun is this shell script; with script(1), on a terminal."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "mpirun"), "w") as file:
             file.write(f"#!/bin/sh\n{script}\n")
             os.fchmod(file.fileno(), 0o755)
-        return run(1, PATH=f"{folder}:{os.environ['PATH']}")
+        path = f"{folder}:{os.environ['PATH']}"
+        return subprocess.run([*terminal, shlex.join(command(1)), "/dev/null"], cwd=ROOT, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True) if terminal else run(1, PATH=path)
 
 
 ended = [with_mpirun("exit 3").returncode for _ in range(10)]
@@ -78,6 +81,8 @@ check(done.returncode == 153 and done.stderr.startswith("error: rank 1 was kille
 done = with_mpirun("exit 137")
 check(done.returncode == 137 and done.stderr.startswith("error: the run was ended by signal 9 (KILL)\n  HINT: KILL: did the machine run out of memory?"),
       "a fake mpirun that names no rank leaves the signal, with its hint", done.stderr)
+done = with_mpirun(r"printf '\r[##..] 3/9'; exit 137", "script", "-qec")
+check("3/9\nerror: " in done.stdout.replace("\r", ""), "on a terminal, a fake mpirun's error begins a line of its own, below the bar", repr(done.stdout[-300:]))
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path = os.path.join(folder, "metrics.jsonl")
