@@ -53,7 +53,7 @@ typedef struct CheckpointIndex {
     int64_t step; /**< steps done; with rows and batch, this determines the sampler's position */
     int tp, pp;   /**< the number of shards of a split parameter; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
-    char architecture[16];          /**< "BERT", "LLaMA" */
+    char architecture[32];          /**< "BERT", "LLaMA" */
     double epsilon, theta;          /**< of the norms; of a LLaMA's rotary positions; or 0 */
     char *tokenizer;                /**< path of the tokenizer that made the ids, or NULL */
     char optimizer[8];              /**< "sgd" or "adamw" */

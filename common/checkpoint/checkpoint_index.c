@@ -267,9 +267,12 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
     const char *hint =
         N_("resume with the settings of the checkpoint, or name another RESUME folder");
     if (strcmp(saved->architecture, run->architecture))
-        return problem_set(problem, folder, hint,
-                           "the checkpoint is of a %s model, but this run trains a %s model",
-                           saved->architecture, run->architecture);
+        return problem_set(
+            problem, folder,
+            "resume with the MODEL and TASK of the checkpoint; a new run starts from "
+            "its weights with MODEL=hf:DIR",
+            "the checkpoint is of a %s model, but this run trains a %s model", saved->architecture,
+            run->architecture);
     for (int i = 0; i < FITTINGS; i++) {
         const char *title = _(fitting[i].title), *equals = strchr(title, ' ') ? "" : "=";
         if (saved->fitting[i] != run->fitting[i])

@@ -82,4 +82,5 @@ const Architecture architecture_masked_bert = {.name = "masked BERT",
                                                .sequence_block = bert_sequence_block,
                                                .head_new = masked_head_new,
                                                .head = masked_head,
-                                               .loss = language_loss};
+                                               .loss = language_loss,
+                                               .other_task = &architecture_bert};

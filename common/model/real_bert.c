@@ -1,12 +1,15 @@
 /* BERT as its authors published it and as Hugging Face implements it (Devlin et al.,
-   arXiv:1810.04805): norms after the residual additions, biases, token types, a pooler. */
+   arXiv:1810.04805): norms after the residual additions, biases, token types. Its head is that of a
+   classifier, with a pooler, or that of its pretraining (TASK=mlm), tied to the embedding. */
 #include <string.h>
 
 #include "autograd/operations.h"
 #include "model/biased.h"
+#include "model/language.h"
 
 typedef struct RealBertEmbedding {
-    Embedding *tokens;
+    Embedding *tokens; /* of a classifier, split as lab 3 splits it; otherwise NULL */
+    Tensor *table;     /* [V,H] of a masked model, split along V; otherwise NULL */
     Tensor *positions; /* [positions,H] */
     Tensor *types;     /* [types,H]; the kit uses only type 0 */
     Norm norm;
@@ -25,6 +28,13 @@ typedef struct RealBertHead {
     Dropout *dropout;
 } RealBertHead;
 
+/* BertLMPredictionHead of Hugging Face's library. */
+typedef struct MaskedHead {
+    Tensor *transform[2]; /* weight and bias */
+    Norm norm;
+    ColumnParallelLinear decoder; /* its weight is the embedding's table */
+} MaskedHead;
+
 static Tensor *table_new(Builder *b, int rows, int columns)
 {
     return parameter_with(b, "weight", SHAPE(rows, columns), whole(), EMBEDDING_WEIGHT);
@@ -33,7 +43,11 @@ static Tensor *table_new(Builder *b, int rows, int columns)
 static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
 {
     RealBertEmbedding *layer = NEW(b, RealBertEmbedding);
-    layer->tokens = embedding_new(for_embedding(within(b, "embedding")), c->vocabulary, c->hidden);
+    Builder *tokens = for_embedding(within(b, "embedding"));
+    if (c->architecture->is_masked)
+        layer->table = vocabulary_embedding_new(tokens, c, vocabulary_twin(b, c));
+    else
+        layer->tokens = embedding_new(tokens, c->vocabulary, c->hidden);
     layer->positions = table_new(within(b, "positions"), c->positions, c->hidden);
     layer->types = table_new(within(b, "token_types"), c->token_types, c->hidden);
     layer->norm = norm_new(within(b, "embedding_norm"), c);
@@ -41,20 +55,30 @@ static void *real_bert_embedding_new(Builder *b, const TransformerConfig *c)
     return layer;
 }
 
+static Tensor *look_up(const RealBertEmbedding *layer, Tensor *ids, const Mesh *mesh)
+{
+    return layer->table ? vocabulary_embedding(layer->table, ids, mesh)
+                        : embedding_forward(layer->tokens, ids, mesh);
+}
+
 enum { PADDING_ID = 0 }; /* the token that fills up rows */
 
 /* In Hugging Face's library, the vector of the padding token gets no gradient (padding_idx). So it
-   is looked up with recording off. */
+   is looked up with recording off. In a masked model, it still gets one from the decoder. */
 static Tensor *token_vectors(const RealBertEmbedding *layer, Tensor *ids, const Mesh *mesh)
 {
     Tensor *others = tape_host_tensor(ids->tape, INT32, ids->shape, whole());
-    for (int64_t i = 0; i < tensor_count(ids); i++)
+    bool has_padding = false; /* the rows of a text have none, and need only one exchange */
+    for (int64_t i = 0; i < tensor_count(ids); i++) {
+        has_padding |= ints(ids)[i] == PADDING_ID;
         ints(others)[i] = ints(ids)[i] == PADDING_ID ? NO_ID : ints(ids)[i];
+    }
+    if (!has_padding)
+        return look_up(layer, ids, mesh);
     const bool recording = tape_record(ids->tape, false);
-    Tensor *pads =
-        embedding_forward(layer->tokens, ids_between(ids, PADDING_ID, PADDING_ID + 1), mesh);
+    Tensor *pads = look_up(layer, ids_between(ids, PADDING_ID, PADDING_ID + 1), mesh);
     tape_record(ids->tape, recording);
-    return add(embedding_forward(layer->tokens, others, mesh), pads);
+    return add(look_up(layer, others, mesh), pads);
 }
 
 /* The vector of token type 0 for each token. */
@@ -139,4 +163,39 @@ const Architecture architecture_real_bert = {.name = "BERT (post-LN)",
                                              .block = real_bert_block,
                                              .head_new = real_bert_head_new,
                                              .head = real_bert_head,
-                                             .loss = classifier_loss};
+                                             .loss = classifier_loss,
+                                             .other_task = &architecture_masked_real_bert};
+
+/* ---- pretraining ----------------------------------------------------------------------------------------- */
+
+static void *masked_head_new(Builder *b, const TransformerConfig *c, const void *embedding)
+{
+    const RealBertEmbedding *held = embedding;
+    MaskedHead *head = NEW(b, MaskedHead);
+    linear_with_bias_new(within(b, "transform"), c->hidden, c->hidden, head->transform);
+    head->norm = norm_new(within(b, "transform_norm"), c);
+    head->decoder.weight = vocabulary_head_new(b, c, held ? held->table : NULL);
+    head->decoder.bias =
+        parameter_with(within(b, "decoder"), "bias", SHAPE(c->vocabulary), shard(0), ZEROS);
+    return head;
+}
+
+static Tensor *masked_head(const void *layer, Tensor *x, const Mesh *mesh)
+{
+    const MaskedHead *head = layer;
+    x = gelu(linear_with_bias(x, head->transform[0], head->transform[1]));
+    return column_parallel_linear_forward(&head->decoder, norm_forward(&head->norm, x), mesh);
+}
+
+const Architecture architecture_masked_real_bert = {.name = "masked BERT (post-LN)",
+                                                    .is_language = true,
+                                                    .is_masked = true,
+                                                    .check = feed_forward_layers_check,
+                                                    .embedding_new = real_bert_embedding_new,
+                                                    .embed = real_bert_embed,
+                                                    .block_new = real_bert_block_new,
+                                                    .block = real_bert_block,
+                                                    .head_new = masked_head_new,
+                                                    .head = masked_head,
+                                                    .loss = language_loss,
+                                                    .other_task = &architecture_real_bert};

@@ -62,6 +62,9 @@ struct Architecture {
      * language model, they are the tokens to predict [B,S], NO_ID where there is none, and the
      *  divisor comes from the tape's batch. */
     Tensor *(*loss)(Tensor *logits, Tensor *labels, int64_t rows_of_a_step, const Mesh *mesh);
+    /** Of a BERT: the same embedding and blocks, under the same names, with the head of its other
+     *  task: of a classifier, its pretraining, and the reverse. NULL in other models. */
+    const Architecture *other_task;
 };
 
 /** Architecture.sequence_block_new and sequence_block of the labs' BERT, whose blocks drop nothing
@@ -81,6 +84,9 @@ extern const Architecture architecture_masked_bert;
 /** BERT as its authors published it: post-LN blocks with biases, exact GELU, token types, a pooler.
  *  Its logits [B,classes] are whole. */
 extern const Architecture architecture_real_bert;
+/** The same blocks, pretrained on text (TASK=mlm): a linear layer, GELU, a norm, and a decoder with
+ *  a bias, tied to the embedding. */
+extern const Architecture architecture_masked_real_bert;
 /** GPT-2 (Radford et al., 2019): pre-LN blocks with biases, learned positions, GELU by tanh. */
 extern const Architecture architecture_gpt2;
 /** LLaMA (Touvron et al., arXiv:2302.13971): RMSNorm, rotary positions, SwiGLU, grouped heads of

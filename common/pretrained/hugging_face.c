@@ -139,7 +139,7 @@ static void check_name(const Pretrained *from, const HuggingFaceName *name, int 
     const bool is_repeated = name->third > 0 && !strcmp(name->theirs, name[-1].theirs);
     if (!is_needed(&from->config, name) || is_repeated)
         return;
-    if (!tensor && !name->may_be_missing)
+    if (!tensor && !name->head_of)
         note(&mismatch->missing, N_("missing"), text, "");
     if (tensor && !shape_equal(tensor->shape, shape)) {
         snprintf(more, sizeof more, _(" %s, not %s"), SHAPE_TEXT(tensor->shape), SHAPE_TEXT(shape));
@@ -206,7 +206,7 @@ static bool has_parameter(const Pretrained *from, const Parameter *p)
     int block;
     const Safetensors *file;
     const HuggingFaceName *name = name_in_kit(((const Folder *)from->open)->model, p->name, &block);
-    return !name || !name->may_be_missing || find(from->open, name, block, &file);
+    return !name || !name->head_of || find(from->open, name, block, &file);
 }
 
 enum { ROWS = 2, COLUMNS = 3 }; /* the last two dimensions of a Box */

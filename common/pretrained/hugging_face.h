@@ -14,13 +14,14 @@ typedef struct HuggingFaceName {
     /** The shape of Hugging Face's tensor, a letter for each dimension: V, H, P (positions), T
      *  (token types), F (inner), C (classes), K (columns of keys and values), 3 (3 H) */
     const char *shape;
-    bool is_transposed;  /**< theirs is [in,out], the kit's [out,in] */
-    bool in_thirds;      /**< the kit's parameter is [3,..], and this name belongs to one third */
-    int third;           /**< the number of this third, 0 to 2, in the kit's parameter, and in their
+    bool is_transposed; /**< theirs is [in,out], the kit's [out,in] */
+    bool in_thirds;     /**< the kit's parameter is [3,..], and this name belongs to one third */
+    int third;          /**< the number of this third, 0 to 2, in the kit's parameter, and in their
                             tensor if it holds all three */
-    bool has_no_prefix;  /**< it never begins with the model's prefix */
-    bool may_be_missing; /**< a model that was trained for another task may lack it; the kit's
-                            parameter then keeps its initial values */
+    bool has_no_prefix; /**< it never begins with the model's prefix */
+    /** The library's class whose head it belongs to; models of other classes lack it, and the kit's
+     *  parameter then keeps its initial values. NULL: models of all classes have it. */
+    const char *head_of;
 } HuggingFaceName;
 
 /** One of their architectures. */
@@ -41,7 +42,8 @@ typedef struct HuggingFaceModel {
 const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfig *config,
                                             Problem *problem);
 
-/** The models that the kit reads, then NULL. */
+/** The models that the kit reads, then NULL. The two heads of a BERT are two models, which read the
+ *  same files. */
 extern const HuggingFaceModel *const hugging_face_models[];
 
 /** The size of dimension `dim` of Hugging Face's tensor. */

@@ -105,6 +105,10 @@ static bool layers_of(const HuggingFaceConfig *from, const char *key, Transforme
 static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     const size_t labels = json_object_size(value_of(from, "id2label"));
+    bool is_tied;
+    if (!boolean(from, "tie_word_embeddings", true, &is_tied, problem))
+        return false;
+    c->own_head = !is_tied;
     c->classes = labels ? (int)labels : 2;
     return size_of(from, "vocab_size", 0, &c->vocabulary, problem) &&
            size_of(from, "hidden_size", 0, &c->hidden, problem) &&
@@ -201,6 +205,7 @@ static const struct {
     const Architecture *architecture;
     bool (*read)(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
 } readers[] = {{&architecture_real_bert, bert_config},
+               {&architecture_masked_real_bert, bert_config},
                {&architecture_gpt2, gpt2_config},
                {&architecture_llama, llama_config}};
 
@@ -217,10 +222,15 @@ static bool read_sizes(const HuggingFaceConfig *from, const HuggingFaceModel *mo
 static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, TransformerConfig *config,
                                         Problem *problem)
 {
-    const char *type = json_string_value(value_of(from, "model_type"));
+    const char *type = json_string_value(value_of(from, "model_type")),
+               *of_class = json_string_value(json_array_get(value_of(from, "architectures"), 0));
+    const HuggingFaceModel *found = NULL;
     for (const HuggingFaceModel *const *model = hugging_face_models; type && *model; model++)
-        if (!strcmp(type, (*model)->type))
-            return read_sizes(from, *model, config, problem) ? *model : NULL;
+        if (!strcmp(type, (*model)->type) &&
+            (!found || (of_class && !strcmp(of_class, (*model)->library_class))))
+            found = *model;
+    if (found)
+        return read_sizes(from, found, config, problem) ? found : NULL;
     problem_set(problem, from->path, "use a model of type bert, gpt2 or llama",
                 "config.json has model_type %s, which the kit does not know",
                 clean_name(type ? type : "?").text);

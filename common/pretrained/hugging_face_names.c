@@ -15,17 +15,27 @@
 
 /* ---- BERT ---------------------------------------------------------------------------------------------- */
 
+#define CLASSIFIER    "BertForSequenceClassification"
+#define MASKED        "BertForMaskedLM"
+#define HEAD_OF(name) .head_of = (name), .has_no_prefix = true
+
 static const HuggingFaceName bert_once[] = {
     NAME("embedding.weight", "embeddings.word_embeddings.weight", "VH"),
     NAME("positions.weight", "embeddings.position_embeddings.weight", "PH"),
     NAME("token_types.weight", "embeddings.token_type_embeddings.weight", "TH"),
     NAME("embedding_norm.weight", "embeddings.LayerNorm.weight", "H"),
     NAME("embedding_norm.bias", "embeddings.LayerNorm.bias", "H"),
-    NAME("pooler.weight", "pooler.dense.weight", "HH", .may_be_missing = true),
-    NAME("pooler.bias", "pooler.dense.bias", "H", .may_be_missing = true),
-    NAME("classifier.weight", "classifier.weight", "CH", .may_be_missing = true,
-         .has_no_prefix = true),
-    NAME("classifier.bias", "classifier.bias", "C", .may_be_missing = true, .has_no_prefix = true),
+    NAME("pooler.weight", "pooler.dense.weight", "HH", .head_of = CLASSIFIER),
+    NAME("pooler.bias", "pooler.dense.bias", "H", .head_of = CLASSIFIER),
+    NAME("classifier.weight", "classifier.weight", "CH", HEAD_OF(CLASSIFIER)),
+    NAME("classifier.bias", "classifier.bias", "C", HEAD_OF(CLASSIFIER)),
+    NAME("transform.weight", "cls.predictions.transform.dense.weight", "HH", HEAD_OF(MASKED)),
+    NAME("transform.bias", "cls.predictions.transform.dense.bias", "H", HEAD_OF(MASKED)),
+    NAME("transform_norm.weight", "cls.predictions.transform.LayerNorm.weight", "H",
+         HEAD_OF(MASKED)),
+    NAME("transform_norm.bias", "cls.predictions.transform.LayerNorm.bias", "H", HEAD_OF(MASKED)),
+    NAME("decoder.bias", "cls.predictions.bias", "V", HEAD_OF(MASKED)),
+    NAME("head.weight", "cls.predictions.decoder.weight", "VH", HEAD_OF(MASKED)),
     {.kit = NULL}};
 
 static const HuggingFaceName bert_in_blocks[] = {
@@ -51,13 +61,23 @@ static const char *const bert_unused[] = {"cls.*", "*position_ids", NULL};
 
 static const HuggingFaceModel bert = {.type = "bert",
                                       .architecture = "BERT (post-LN)",
-                                      .library_class = "BertForSequenceClassification",
+                                      .library_class = CLASSIFIER,
                                       .prefix = "bert.",
                                       .embedding = "embeddings.word_embeddings.weight",
                                       .block = "encoder.layer.",
                                       .once = bert_once,
                                       .in_blocks = bert_in_blocks,
                                       .unused = bert_unused};
+
+static const HuggingFaceModel masked_bert = {.type = "bert",
+                                             .architecture = "masked BERT (post-LN)",
+                                             .library_class = MASKED,
+                                             .prefix = "bert.",
+                                             .embedding = "embeddings.word_embeddings.weight",
+                                             .block = "encoder.layer.",
+                                             .once = bert_once,
+                                             .in_blocks = bert_in_blocks,
+                                             .unused = bert_unused};
 
 /* ---- GPT-2 --------------------------------------------------------------------------------------------- */
 
@@ -136,7 +156,7 @@ static const HuggingFaceModel llama = {.type = "llama",
                                        .in_blocks = llama_in_blocks,
                                        .unused = llama_unused};
 
-const HuggingFaceModel *const hugging_face_models[] = {&bert, &gpt2, &llama, NULL};
+const HuggingFaceModel *const hugging_face_models[] = {&bert, &masked_bert, &gpt2, &llama, NULL};
 
 int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *name, int dim)
 {

@@ -41,9 +41,9 @@ static json_t *sizes_of(const HuggingFaceModel *model, const TransformerConfig *
                   "max_position_embeddings", c->positions);
     json_t *more =
         !strcmp(model->type, "bert")
-            ? json_pack("{s:s, s:i, s:f, s:o}", "hidden_act", "gelu", "type_vocab_size",
+            ? json_pack("{s:s, s:i, s:f, s:o*}", "hidden_act", "gelu", "type_vocab_size",
                         c->token_types, "layer_norm_eps", c->epsilon, "id2label",
-                        labels(c->classes))
+                        c->classes ? labels(c->classes) : NULL)
             : json_pack("{s:s, s:i, s:f, s:f}", "hidden_act", "silu", "num_key_value_heads",
                         c->kv_heads, "rms_norm_eps", c->epsilon, "rope_theta", c->theta);
     json_object_update(sizes, more);
@@ -60,11 +60,10 @@ static bool write_config(const HuggingFaceModel *model, const TransformerConfig 
         replacement_begin(path_in(folder, "config.json").text, &config, hint, what, problem);
     if (!file)
         return false;
-    json_t *all = json_pack("{s:s, s:[s], s:s, s:s, s:i}", "written_by", "Balise", "architectures",
-                            model->library_class, "model_type", model->type, "torch_dtype",
-                            "float32", "vocab_size", c->vocabulary);
-    if (strcmp(model->type, "bert"))
-        json_object_set_new(all, "tie_word_embeddings", json_boolean(!c->own_head));
+    json_t *all =
+        json_pack("{s:s, s:[s], s:s, s:s, s:i, s:b}", "written_by", "Balise", "architectures",
+                  model->library_class, "model_type", model->type, "torch_dtype", "float32",
+                  "vocab_size", c->vocabulary, "tie_word_embeddings", !c->own_head);
     json_t *sizes = sizes_of(model, c);
     json_object_update(all, sizes);
     json_dumpf(all, file->stream, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
@@ -171,7 +170,8 @@ static bool each_name(Export *e, const HuggingFaceName *name, int block)
 {
     bool good = true;
     for (; good && name->kit; name++) {
-        const bool unneeded = !strcmp(name->kit, "head.weight") && !e->config.own_head;
+        const bool unneeded = (!strcmp(name->kit, "head.weight") && !e->config.own_head) ||
+                              (name->head_of && strcmp(name->head_of, e->model->library_class));
         if (unneeded || (name->third > 0 && strchr(name->shape, '3')))
             continue;
         if (e->writer)
@@ -220,7 +220,8 @@ bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *pr
         if (!strcmp((*model)->architecture, saved->index.architecture))
             e.model = *model;
     if (!e.model)
-        return problem_set(problem, saved->folder, "merge it without --hf",
+        return problem_set(problem, saved->folder,
+                           "merge it without --hf; MODEL=bert trains a BERT that their library has",
                            "Hugging Face's library has no model like this %s",
                            saved->index.architecture);
     if (!own_checkpoint_config(saved, &e.config, problem))

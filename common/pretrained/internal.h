@@ -8,8 +8,8 @@
 
 /** A format of files. */
 typedef struct PretrainedFormat {
-    /** Does the model have this parameter? A model that was trained for another task has no
-     *  classifier; the kit's then keeps its initial values. NULL if models of this format have all
+    /** Does the model have this parameter? A model that was trained for another task lacks the head
+     *  of this one; the kit's then keeps its initial values. NULL if models of this format have all
      *  parameters. */
     bool (*has)(const Pretrained *from, const Parameter *parameter);
     /** Reads this rank's part of a parameter into `values`. Returns false with `problem` if it is

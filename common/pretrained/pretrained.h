@@ -23,9 +23,9 @@ const TransformerConfig *pretrained_config(const Pretrained *from);
  *  The text belongs to `from`. */
 const char *pretrained_tokenizer(const Pretrained *from);
 
-/** Fills this rank's part of every parameter of `model`, which was made with pretrained_config()
- *  and is finished. Reads no other part. A parameter that a model trained for another task lacks
- *  keeps its initial values.
+/** Fills this rank's part of every parameter of `model`, which was made with pretrained_config(),
+ *  or with its architecture's other_task, and is finished. Reads no other part. The head of a task
+ *  that the model was not trained for keeps its initial values.
  *  @return true; or false with `problem`, which names the first parameter that is missing, has a
  *  different shape, cannot be read or is not finite */
 bool pretrained_load(const Pretrained *from, Model *model, Problem *problem);

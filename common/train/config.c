@@ -114,11 +114,12 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
     Pretrained *from = pretrained_open(config->pretrained, problem);
     if (!from)
         return false;
-    const double dropout = model->dropout;
-    const Recompute recompute = model->recompute;
+    const TransformerConfig given = *model;
     *model = *pretrained_config(from);
-    model->dropout = dropout;
-    model->recompute = recompute;
+    model->dropout = given.dropout;
+    model->recompute = given.recompute;
+    snprintf(config->tokenizer.text, sizeof config->tokenizer.text, "%s",
+             pretrained_tokenizer(from) ? pretrained_tokenizer(from) : config->pretrained);
     pretrained_close(from);
     return !model->positions || config->seq <= model->positions ||
            problem_set(problem, config->pretrained, "choose a smaller SEQ",
@@ -138,17 +139,19 @@ static void complete_language_model(TrainConfig *config)
     model->theta = is_llama ? 10000 : 0;
 }
 
-/* Applies TASK=mlm, which gives BERT another head. */
+/* Gives a BERT the head of the task: with TASK=mlm, that of its pretraining; otherwise a
+ * classifier. */
 static bool take_task(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
-    if (config->masked && (config->pretrained || model->architecture != &architecture_bert))
-        return problem_set(
-            problem, NULL,
-            N_("leave out MODEL, or use MODEL=base or MODEL=large; or leave out TASK"),
-            "TASK=mlm trains the labs' BERT, not MODEL=%.200s", config->chosen);
-    if (config->masked)
-        model->architecture = &architecture_masked_bert;
+    const Architecture *is = model->architecture;
+    if (is->is_masked == config->masked)
+        return true;
+    if (!is->other_task)
+        return problem_set(problem, NULL, N_("leave out MODEL, or name a BERT; or leave out TASK"),
+                           "TASK=mlm pretrains a BERT, but MODEL=%.200s is a %s", config->chosen,
+                           is->name);
+    model->architecture = is->other_task;
     return true;
 }
 
@@ -156,7 +159,7 @@ static bool take_task(TrainConfig *config, Problem *problem)
 static bool complete_model(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
-    if (!take_task(config, problem) || (config->pretrained && !take_pretrained(config, problem)))
+    if ((config->pretrained && !take_pretrained(config, problem)) || !take_task(config, problem))
         return false;
     const bool is_language = model->architecture->is_language;
     const bool is_causal = is_language && !model->architecture->is_masked;
@@ -168,8 +171,7 @@ static bool complete_model(TrainConfig *config, Problem *problem)
         model->dropout = is_causal ? 0 : 0.1;
     model->hidden = model->hidden ? model->hidden : 128;
     model->heads = model->heads ? model->heads : 4;
-    if (!is_language)
-        model->classes = 2;
+    model->classes = is_language ? 0 : 2;
     if (!config->pretrained && !is_causal)
         model->positions *= config->seq;
     if (!config->pretrained && is_causal)
@@ -187,7 +189,7 @@ static void complete_files(TrainConfig *config)
     if (!config->test)
         config->test = is_language ? "data/stories/test.txt" : "data/reviews/test.csv";
     if (!config->vocabulary)
-        config->vocabulary = config->pretrained ? config->pretrained
+        config->vocabulary = config->pretrained ? config->tokenizer.text
                              : config->model.architecture == &architecture_gpt2
                                  ? "data/stories/gpt2"
                              : is_language && !config->masked ? "data/stories/llama"

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "checkpoint/checkpoint.h"
 #include "model/transformer.h"
 #include "optim/optim.h"
 
@@ -42,7 +43,7 @@ typedef struct TrainConfig {
      *  distance between such runs shows how much rounding alone can change the results (tests of
      *  layouts). */
     uint64_t perturb;
-    bool masked;               /**< TASK=mlm: pretrains the labs' BERT on text */
+    bool masked;               /**< TASK=mlm: pretrains a BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */
@@ -50,6 +51,7 @@ typedef struct TrainConfig {
     TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
     const char *chosen;        /**< MODEL as given, or NULL */
     const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
+    Path tokenizer; /**< of MODEL=hf:FOLDER: the one that a checkpoint records, or FOLDER */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;

@@ -1,9 +1,9 @@
 """Makes small random models with Hugging Face's library, and writes the results that it computes.
 
-make_models.py FOLDER [large] writes FOLDER/bert, gpt2 and llama, as comparison.h describes them.
-The small ones are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes the
-results of the model in FOLDER, which must have all tensors and no others. Needs transformers, torch
-and safetensors.
+make_models.py FOLDER [large] writes FOLDER/bert, gpt2, llama and masked_bert, as comparison.h
+describes them. The small ones are in common/pretrained/tests/models. make_models.py FOLDER
+hidden|logits writes the results of the model in FOLDER, which must have all tensors and no others.
+Needs transformers, torch and safetensors.
 """
 import json
 import os
@@ -17,11 +17,15 @@ from safetensors.numpy import save_file
 STEP = {"lr": 0.01, "betas": (0.9, 0.999), "eps": 1e-2, "weight_decay": 0.1}  # comparison_step
 
 
-def bert(large):
+def bert(large, library_class=transformers.BertForSequenceClassification):
     sizes = {"vocab_size": 211, "hidden_size": 96, "num_hidden_layers": 3, "intermediate_size": 200, "max_position_embeddings": 64} if large \
         else {"vocab_size": 17, "hidden_size": 8, "num_hidden_layers": 2, "intermediate_size": 8, "max_position_embeddings": 8}
-    return transformers.BertForSequenceClassification(transformers.BertConfig(
+    return library_class(transformers.BertConfig(
         **sizes, num_attention_heads=8 if large else 4, num_labels=3, hidden_dropout_prob=0, attention_probs_dropout_prob=0))
+
+
+def masked_bert(large):
+    return bert(large, transformers.BertForMaskedLM)
 
 
 def gpt2(large):
@@ -122,7 +126,7 @@ def main():
     if sys.argv[2:] in (["hidden"], ["logits"]):
         compute(sys.argv[1], sys.argv[2])
         return
-    for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama}.items():
+    for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama, "masked_bert": masked_bert}.items():
         make(f"{sys.argv[1]}/{name}", new(large).eval(), large)
 
 

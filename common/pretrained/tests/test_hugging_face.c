@@ -209,7 +209,7 @@ START_TEST(names_without_the_prefix_or_of_older_versions_are_accepted)
     assert_accepted();
     put_tensors("bert", "classifier.", NULL); /* as if trained for another task */
     assert_accepted();
-    put_tensors("bert", "classifier.", "cls.predictions.");
+    put_tensors("bert", "classifier.", "cls.seq_relationship."); /* as if pretrained */
     assert_accepted();
     put_config("llama", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 500}}");
     put_tensors("llama", NULL, NULL);

@@ -100,7 +100,7 @@ static void assert_equal_tensors(const char *a, const char *b)
 
 START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
 {
-    const char *const models[] = {"bert", "gpt2", "llama"};
+    const char *const models[] = {"bert", "gpt2", "llama", "masked_bert"};
     Problem problem = {0};
     const Path tensors = model_path(models[_i], "model.safetensors");
     save_as_checkpoint(models[_i]);
@@ -164,6 +164,48 @@ START_TEST(a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused)
 }
 END_TEST
 
+/* Loads the checkpoint in the folder into a new model with these sizes. */
+static bool load_as(const TransformerConfig *config, Problem *problem)
+{
+    const Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Pool *pool = pool_new(0, true);
+    Model *model = model_new(pool, &mesh, 1);
+    Pretrained *from = pretrained_open(folder, problem);
+    ck_assert_msg(from != NULL, "%s", problem->what);
+    transformer_new(model->builder, config, transformer_whole(config));
+    model_finish(model);
+    const bool good = pretrained_load(from, model, problem);
+    pretrained_close(from);
+    model_free(model);
+    pool_free(pool);
+    return good;
+}
+
+/* The two tasks of a BERT, each with a model that was trained for it. */
+static const struct {
+    const char *model;
+    const Architecture *architecture;
+} tasks[] = {{"bert", &architecture_real_bert}, {"masked_bert", &architecture_masked_real_bert}};
+
+START_TEST(a_bert_of_the_other_task_may_lack_the_head_and_nothing_else)
+{
+    Problem problem = {0};
+    save_as_checkpoint(tasks[_i].model);
+    Pretrained *from = pretrained_open(folder, &problem);
+    TransformerConfig config = *pretrained_config(from);
+    pretrained_close(from);
+    ck_assert_ptr_eq(config.architecture, tasks[_i].architecture);
+    config.architecture = tasks[1 - _i].architecture;
+    config.classes = 2;
+    ck_assert_msg(load_as(&config, &problem), "%s", problem.what);
+    config.layers++;
+    ck_assert(!load_as(&config, &problem));
+    assert_says(&problem, (const char *const[]){"no parameter blocks.2.", NULL});
+    unlink(path_in(folder, "index.json").text);
+    unlink(path_in(folder, "rank-0-of-1.safetensors").text);
+}
+END_TEST
+
 START_TEST(the_files_of_another_model_are_not_replaced)
 {
     const char *const names[] = {"config.json", "model.safetensors"},
@@ -191,6 +233,7 @@ START_TEST(the_labs_bert_is_refused_in_hugging_faces_form)
     SavedModel saved = {.index = {.architecture = "BERT"}, .folder = "DIR"};
     ck_assert(!hugging_face_write(&saved, folder, &problem));
     assert_says(&problem, (const char *const[]){"no model like this BERT", NULL});
+    ck_assert_ptr_nonnull(strstr(problem.hint, "MODEL=bert"));
 }
 END_TEST
 
@@ -200,9 +243,10 @@ Suite *suite(void)
     TCase *cases = tcase_create("folders");
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
-                        3);
+                        4);
     tcase_add_loop_test(cases, a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused, 0,
                         (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
+    tcase_add_loop_test(cases, a_bert_of_the_other_task_may_lack_the_head_and_nothing_else, 0, 2);
     tcase_add_loop_test(cases, the_files_of_another_model_are_not_replaced, 0, 2);
     tcase_add_test(cases, the_labs_bert_is_refused_in_hugging_faces_form);
     suite_add_tcase(suite, cases);

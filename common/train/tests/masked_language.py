@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss in every
-layout."""
+"""make train TASK=mlm: BERT learns the hidden tokens of a text, with the same loss in every layout.
+The weights of a run begin a run of the other task."""
+import json
 import math
 import os
 import subprocess
@@ -77,16 +78,64 @@ def check_checkpoints(folder):
     check(done.returncode == 2 and "masked BERT is not a language model" in done.stderr, "and tells no story", done.stdout + done.stderr)
 
 
+def trained(layout, *options):
+    """The losses of a short run that takes its sizes from its MODEL."""
+    return losses_of(math.prod(layout), "--seq", SEQ, "--batch-size", 12, "--lr", 1e-2, "--eps", 1e-4, "--steps", 6, "--threads", 1,
+                     "--test", "", *degrees(layout), *options)
+
+
+def check_task(what, begin, save, *task):
+    """Tests that runs of a task that begin with the weights of `begin` have one loss."""
+    begun = ["--model", f"hf:{begin}", *task]
+    whole = trained((1, 1, 1), *begun)
+    moved = max(UNIT, *(deviation(whole, trained((1, 1, 1), *begun, "--perturb", k)) for k in (1, 2)))
+    for layout in ((2, 1, 1), (1, 1, 2), (2, 2, 2)):
+        more = ("--zero", 1, "--save", save) if layout[1] > 1 else ()
+        parts = trained(layout, *begun, "--micro", 2, "--recompute", "block", *more)
+        check(deviation(whole, parts) <= 8 * moved, f"{what}: tp x dp x pp = {layout} gives the losses of one rank",
+              f"{deviation(whole, parts)} apart, {8 * moved} allowed")
+    return whole
+
+
+def check_other_task(name, folder, *sizes):
+    """Tests that a BERT is pretrained, then classifies reviews, then is pretrained again."""
+    first, tuned, again = (f"{folder}/{run}-{name}" for run in ("first", "tuned", "again"))
+    losses = trained((1, 1, 2), "--task", "mlm", *sizes, "--save", first)
+    check(losses[-1] < losses[0] - 0.2, f"{name} learns hidden tokens", str(losses))
+    reviews = check_task(f"{name}, fine-tuned", first, tuned)
+    check(reviews[0] < 1 and reviews != trained((1, 1, 1), *sizes), f"{name} classifies reviews with pretrained weights", str(reviews))
+    check_task(f"{name}, pretrained again", tuned, again, "--task", "mlm")
+    done = run(1, "--model", f"hf:{again}", "--steps", 1, "--seq", SEQ, "--test", "", "--resume", tuned, "--task", "mlm")
+    check(done.returncode == 2 and done.stderr.count("error: ") == 1 and "MODEL=hf:DIR" in done.stderr.partition("HINT: ")[2],
+          f"{name}: RESUME from a checkpoint of the other task is refused, and the HINT says how to go on", done.stdout + done.stderr)
+    return first, tuned
+
+
+def merge(folder):
+    """Writes the checkpoint in Hugging Face's format."""
+    return subprocess.run([f"{BUILD}/checkpoint", "merge", folder, f"{folder}-hf", "--hf"], capture_output=True, text=True)
+
+
+def check_labs_bert(folder):
+    for save in check_other_task("BERT", folder, "--layers", 2, "--hidden-dim", 32, "--positions", 1):
+        done = merge(save)
+        check(done.returncode == 2 and "no model like this" in done.stderr and "MODEL=bert" in done.stderr,
+              "the labs' BERT is not exported, and the HINT names the one that is", done.stdout + done.stderr)
+
+
 def check_refused(folder):
     unmasked = f"{folder}/vocab.txt"
     with open(f"{ROOT}/data/reviews/vocab.txt", encoding="utf-8") as file, open(unmasked, "w", encoding="utf-8") as copy:
         copy.write(file.read().replace("[MASK]", "[mask]"))
-    bad = {"MODEL=llama": (["--model", "llama"], "not MODEL=llama"), "MODEL=gpt2": (["--model", "gpt2"], "not MODEL=gpt2"),
-           "MODEL=hf:": (["--model", f"hf:{folder}"], "hf:"), "another task": (["--task", "other"], "other"),
-           "a vocabulary without [MASK]": (["--vocab", unmasked], "[MASK]"),
-           "another model's tokenizer": (["--vocab", "data/stories/gpt2"], "[MASK]")}
+    models = f"{ROOT}/common/pretrained/tests/models"
+    bad = {"MODEL=llama": ([*TINY, "--model", "llama"], "MODEL=llama is a LLaMA"), "MODEL=gpt2": ([*TINY, "--model", "gpt2"], "MODEL=gpt2 is a GPT-2"),
+           "a pretrained GPT-2": (["--task", "mlm", "--seq", 8, "--model", f"hf:{models}/gpt2"], "is a GPT-2"),
+           "MODEL=hf: of a folder without a model": (["--task", "mlm", "--model", f"hf:{folder}"], "config.json"),
+           "another task": ([*TINY, "--task", "other"], "other"),
+           "a vocabulary without [MASK]": ([*TINY, "--vocab", unmasked], "[MASK]"),
+           "another model's tokenizer": ([*TINY, "--vocab", "data/stories/gpt2"], "[MASK]")}
     for what, (options, named) in bad.items():
-        done = run(1, *TINY, *options)
+        done = run(1, *options)
         check(done.returncode == 2 and done.stderr.count("error: ") == 1 and done.stderr.count("HINT: ") == 1 and named in done.stderr,
               f"{what} is one error with a HINT", done.stdout + done.stderr)
 
@@ -97,4 +146,5 @@ check_masks()
 check_memory()
 with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
     check_checkpoints(work)
+    check_labs_bert(work)
     check_refused(work)
