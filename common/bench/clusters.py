@@ -35,7 +35,7 @@ def kind_asked_for(name, languages):
     if task and (task != "mlm" or name in language_cost.AUTHORS):
         fail(f"there is no TASK={task}" + (f" of MODEL={name}" if name else ""), "TASK=mlm pretrains the BERT: without MODEL, or with base or large")
     if name and name not in PRESETS and not (languages and name in language_cost.AUTHORS):
-        fail(f"there is no model '{name}'", f"MODEL=base or {'MODEL=large, gpt2 or llama' if languages else 'MODEL=large'}, or LAYERS= HIDDEN_DIM= HEADS=")
+        fail(f"there is no prediction for MODEL={name}", f"MODEL=base or {'MODEL=large, gpt2 or llama' if languages else 'MODEL=large'}, or LAYERS= HIDDEN_DIM= HEADS=")
     return "mlm" if task else name if name in language_cost.AUTHORS else None
 
 

@@ -27,7 +27,8 @@ typedef struct TransformerConfig {
     int kv_heads;   /**< LLaMA: heads of keys and values, which divide `heads` */
     int inner;      /**< width between feed-forward layers; the labs' BERT ignores it and has 4 H */
     double epsilon; /**< of the norms; the labs' BERT ignores it and has 1e-5 */
-    int token_types; /**< the published BERT: rows of its table of token types; it uses row 0 */
+    int token_types; /**< the published BERT: rows of its table of token types; it uses row 0. 0 in
+                          other models */
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has its own weight, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */

@@ -14,6 +14,7 @@ static const struct Preset {
     int layers, hidden, heads, seq;
 } presets[] = {{"base", &architecture_bert, 12, 768, 12, 0},
                {"large", &architecture_bert, 24, 1024, 16, 0},
+               {"bert", &architecture_real_bert, 0, 0, 0, 0},
                {"gpt2", &architecture_gpt2, 0, 0, 0, 0},
                {"llama", &architecture_llama, 6, 288, 6, 256}};
 
@@ -37,7 +38,7 @@ static bool read_model(const char *value, void *target, Problem *problem)
         }
     return option_refused(
         problem, "model", value,
-        _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16), gpt2, "
+        _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16), bert (as published), gpt2, "
           "llama (6, 288, 6), or hf:FOLDER with config.json and model.safetensors"));
 }
 
@@ -126,16 +127,18 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
                        "SEQ=%d, but the model has %d positions", config->seq, model->positions);
 }
 
-/* Sets the sizes of a GPT-2 or a LLaMA that have no option. */
-static void complete_language_model(TrainConfig *config)
+/* Sets the sizes of a published BERT, a GPT-2 or a LLaMA that have no option. */
+static void complete_sizes(TrainConfig *config)
 {
     enum { UNIT = 32 }; /* llama2.c rounds widths up to multiples of this */
     TransformerConfig *model = &config->model;
-    const bool is_llama = model->architecture == &architecture_llama;
+    const bool is_llama = model->architecture == &architecture_llama,
+               is_bert = model->architecture->other_task;
     model->positions = config->seq;
     model->kv_heads = is_llama ? model->heads : 0;
     model->inner = is_llama ? (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT : 4 * model->hidden;
-    model->epsilon = 1e-5;
+    model->epsilon = is_bert ? 1e-12 : 1e-5;
+    model->token_types = is_bert ? 2 : 0;
     model->theta = is_llama ? 10000 : 0;
 }
 
@@ -161,21 +164,21 @@ static bool complete_model(TrainConfig *config, Problem *problem)
     TransformerConfig *model = &config->model;
     if ((config->pretrained && !take_pretrained(config, problem)) || !take_task(config, problem))
         return false;
-    const bool is_language = model->architecture->is_language;
-    const bool is_causal = is_language && !model->architecture->is_masked;
-    if ((model->architecture == &architecture_llama && model->dropout > 0) ||
-        (is_causal && !config->pretrained && model->positions > 0))
+    const Architecture *is = model->architecture;
+    const bool is_of_labs = is->sequence_block, is_causal = is->is_language && !is->is_masked;
+    if ((is == &architecture_llama && model->dropout > 0) ||
+        (!is_of_labs && !config->pretrained && model->positions > 0))
         return problem_set(problem, NULL, "leave it out", "MODEL=%.200s has no %s", config->chosen,
-                           model->dropout > 0 ? "DROPOUT" : "POSITIONS");
+                           model->positions > 0 ? "POSITIONS" : "DROPOUT");
     if (model->dropout < 0)
         model->dropout = is_causal ? 0 : 0.1;
     model->hidden = model->hidden ? model->hidden : 128;
     model->heads = model->heads ? model->heads : 4;
-    model->classes = is_language ? 0 : 2;
-    if (!config->pretrained && !is_causal)
+    model->classes = is->is_language ? 0 : 2;
+    if (!config->pretrained && is_of_labs)
         model->positions *= config->seq;
-    if (!config->pretrained && is_causal)
-        complete_language_model(config);
+    if (!config->pretrained && !is_of_labs)
+        complete_sizes(config);
     return true;
 }
 

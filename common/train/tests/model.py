@@ -30,7 +30,9 @@ def fits(done):
     return all(len(line) <= 80 for line in done.stdout.splitlines())
 
 
-refused("an unknown model is refused", "'huge'", MODEL="huge")
+refused("an unknown model is refused", "no prediction for MODEL=huge", MODEL="huge")
+refused("the published BERT, whose biases are not counted, is refused", "no prediction for MODEL=bert", MODEL="bert")
+refused("and so is its pretraining", "no prediction for MODEL=bert", MODEL="bert", TASK="mlm")
 refused("heads that do not divide the hidden size are refused", "HEADS=7", HEADS="7")
 refused("NTASKS that is not a number is refused", "'four'", NTASKS="four")
 refused("a missing file of a cluster is refused", "none.json describes no cluster: No such file", CLUSTER="none.json")
