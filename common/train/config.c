@@ -2,6 +2,7 @@
 #include "train/config.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/language.h"
 #include "base/options.h"
@@ -36,10 +37,12 @@ static bool read_model(const char *value, void *target, Problem *problem)
             config->seq = p->seq ? p->seq : config->seq;
             return true;
         }
-    return option_refused(
-        problem, "model", value,
-        _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16), bert (as published), gpt2, "
-          "llama (6, 288, 6), or hf:FOLDER with config.json and model.safetensors"));
+    config->pretrained = value;
+    return strchr(value, '/') || access(value, F_OK) == 0 ||
+           option_refused(problem, "model", value,
+                          _("base (BERT-Base: 12 layers, 768, 12 heads), large (24, 1024, 16), "
+                            "bert, gpt2, llama (6, 288, 6), a SAVE folder, a .bin of llama2.c, or "
+                            "a folder with config.json and model.safetensors (or hf:FOLDER)"));
 }
 
 static bool read_task(const char *value, void *target, Problem *problem)
@@ -106,8 +109,8 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
     if (model->layers || model->hidden || model->heads || model->positions)
-        return problem_set(problem, NULL, "leave it out: config.json has the sizes of the model",
-                           "MODEL=hf:%.200s cannot be combined with %s", config->pretrained,
+        return problem_set(problem, NULL, "leave it out: the model's files have its sizes",
+                           "MODEL=%.200s cannot be combined with %s", config->chosen,
                            model->layers   ? "LAYERS"
                            : model->hidden ? "HIDDEN_DIM"
                            : model->heads  ? "HEADS"

@@ -50,8 +50,8 @@ typedef struct TrainConfig {
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
     const char *chosen;        /**< MODEL as given, or NULL */
-    const char *pretrained;    /**< FOLDER of the initial weights (MODEL=hf:FOLDER), or NULL */
-    Path tokenizer; /**< of MODEL=hf:FOLDER: the one that a checkpoint records, or FOLDER */
+    const char *pretrained;    /**< path of the initial weights (MODEL=PATH or hf:PATH), or NULL */
+    Path tokenizer;            /**< of `pretrained`: the one that it records, or itself */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */
 } TrainConfig;

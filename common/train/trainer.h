@@ -66,9 +66,9 @@ Sent sent_so_far(const Mesh *mesh);
  *  rank, on bad input. */
 bool trainer_open_data(Trainer *t, Problem *problem);
 
-/** Makes model, stage and optimiser. The initial weights come from MODEL=hf:FOLDER or follow from
- *  the seed. Collective. Returns false with `problem`, on every rank, if the stages do not run each
- *  block exactly once, or if VOCAB, MODEL=hf:FOLDER or ALLREDUCE=ring cannot be used. */
+/** Makes model, stage and optimiser. The initial weights come from MODEL=PATH or follow from the
+ *  seed. Collective. Returns false with `problem`, on every rank, if the stages do not run each
+ *  block exactly once, or if VOCAB, MODEL=PATH or ALLREDUCE=ring cannot be used. */
 bool trainer_build_model(Trainer *t, TrainConfig *config, Problem *problem);
 
 /** Makes the stage call back at each pass: to sum the metrics, and to begin the reduction of the

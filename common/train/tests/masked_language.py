@@ -86,7 +86,7 @@ def trained(layout, *options):
 
 def check_task(what, begin, save, *task):
     """Tests that runs of a task that begin with the weights of `begin` have one loss."""
-    begun = ["--model", f"hf:{begin}", *task]
+    begun = ["--model", begin, *task]
     whole = trained((1, 1, 1), *begun)
     moved = max(UNIT, *(deviation(whole, trained((1, 1, 1), *begun, "--perturb", k)) for k in (1, 2)))
     for layout in ((2, 1, 1), (1, 1, 2), (2, 2, 2)):
@@ -105,7 +105,7 @@ def check_other_task(name, folder, *sizes):
     reviews = check_task(f"{name}, fine-tuned", first, tuned)
     check(reviews[0] < 1 and reviews != trained((1, 1, 1), *sizes), f"{name} classifies reviews with pretrained weights", str(reviews))
     check_task(f"{name}, pretrained again", tuned, again, "--task", "mlm")
-    done = run(1, "--model", f"hf:{again}", "--steps", 1, "--seq", SEQ, "--test", "", "--resume", tuned, "--task", "mlm")
+    done = run(1, "--model", again, "--steps", 1, "--seq", SEQ, "--test", "", "--resume", tuned, "--task", "mlm")
     check(done.returncode == 2 and done.stderr.count("error: ") == 1 and "MODEL=hf:DIR" in done.stderr.partition("HINT: ")[2],
           f"{name}: RESUME from a checkpoint of the other task is refused, and the HINT says how to go on", done.stdout + done.stderr)
     return first, tuned
@@ -131,8 +131,9 @@ def check_published_bert(folder):
             config = json.load(file)
         check(done.returncode == 0 and config["architectures"] == [task], f"the published BERT is exported as {task}", done.stderr + str(config))
         for options in ((), ("--task", "mlm")):
-            same = [trained((1, 1, 1), "--model", f"hf:{begin}", "--vocab", "data/reviews/vocab.txt", *options) for begin in (save, f"{save}-hf")]
-            check(same[0] == same[1], f"and begins a run with {options or 'reviews'} as its checkpoint does", str(same))
+            same = [trained((1, 1, 1), "--model", begin, "--vocab", "data/reviews/vocab.txt", *options)
+                    for begin in (save, f"hf:{save}", f"{save}-hf")]
+            check(same[0] == same[1] == same[2], f"and begins a run with {options or 'reviews'} as its checkpoint does", str(same))
 
 
 def check_refused(folder):
@@ -143,6 +144,10 @@ def check_refused(folder):
     bad = {"MODEL=llama": ([*TINY, "--model", "llama"], "MODEL=llama is a LLaMA"), "MODEL=gpt2": ([*TINY, "--model", "gpt2"], "MODEL=gpt2 is a GPT-2"),
            "a pretrained GPT-2": (["--task", "mlm", "--seq", 8, "--model", f"hf:{models}/gpt2"], "is a GPT-2"),
            "MODEL=hf: of a folder without a model": (["--task", "mlm", "--model", f"hf:{folder}"], "config.json"),
+           "a folder that is not there": (["--model", "build/no-such-model"], "No such file"),
+           "a name that is no model": (["--model", "no-such-model"], "MODEL cannot be 'no-such-model'"),
+           "a SAVE folder with sizes": (["--model", "common/pretrained/tests/models/bert", "--layers", 3],
+                                        "MODEL=common/pretrained/tests/models/bert cannot be combined with LAYERS"),
            "another task": ([*TINY, "--task", "other"], "other"),
            "a vocabulary without [MASK]": ([*TINY, "--vocab", unmasked], "[MASK]"),
            "another model's tokenizer": ([*TINY, "--vocab", "data/stories/gpt2"], "[MASK]")}

@@ -24,7 +24,7 @@ rows = [line.split() for line in done.stdout.splitlines() if line[-1:] in ("✓"
 check(done.returncode == 0 and {row[-1] for row in rows} == {"✓"} and [row[-4] for row in rows[13:]] == ["3", "3", "3", "13", "13"],
       "on a terminal, make layouts prints one table, and a line for each other setting", done.stdout + done.stderr)
 check(max(map(len, done.stdout.splitlines())) <= 80 and "In all 48 layouts" in done.stdout, "in 80 columns, with the sentence about all layouts", done.stdout)
-for settings in ({"MODEL": "llama"}, {"TASK": "mlm", "DATA": "data/stories/test.txt", "VOCAB": "data/reviews/vocab.txt"}):
+for settings in ({"MODEL": "llama"}, {"MODEL": "bert", "TASK": "mlm"}, {"TASK": "mlm", "DATA": "data/stories/test.txt", "VOCAB": "data/reviews/vocab.txt"}):
     done = make_layouts(2, **settings)
     rows = [line.split() for line in done.stdout.splitlines() if line[-1:] in ("✓", "✗")]
     check(done.returncode == 0 and len(rows) == (48 if "MODEL" in settings else 54) and all(row[-1] == "✓" and 6 < float(row[3]) < 7.5 for row in rows),
