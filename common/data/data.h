@@ -171,11 +171,12 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
 #define MASKED_SHARE 0.15
 
 /** Chooses tokens of a text at random, and hides them (Devlin et al., arXiv:1810.04805, section
- *  3.1): each token but begin, end and padding with probability MASKED_SHARE. Of the chosen
- *  tokens, 80 % become the mask token, 10 % become a random token, and 10 % stay. The targets are
+ *  3.1): each token but begin, end and padding with probability MASKED_SHARE, but at most `most` in
+ *  a row (0: no limit; max_predictions_per_seq of their program): those whose draws are smallest,
+ *  at any positions. Of the chosen tokens, 80 % become the mask token, 10 % become a random token, and 10 % stay. The targets are
  *  the chosen tokens, and NO_ID at other positions. The choice depends only on the key, the row
  *  and the position, so it is the same in every layout. `set` must have a mask token. */
-void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key);
+void batch_mask_tokens(Batch *batch, const TokenSet *set, PhiloxKey key, int64_t most);
 /** The number of targets that are not NO_ID. */
 int64_t batch_targets(const Batch *batch);
 

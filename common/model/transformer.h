@@ -32,6 +32,7 @@ typedef struct TransformerConfig {
     double theta;    /**< LLaMA: the base of the rotary angles */
     bool own_head;   /**< a language model's head has its own weight, not the embedding's */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
+    int max_predictions; /**< the most tokens that a masked model predicts in a row; 0: no limit */
     Recompute recompute; /**< the parts that a backward pass computes again */
     /** blocks take and return a shard of the positions (lab 18); tp divides S */
     bool sequence_parallel;
@@ -111,7 +112,8 @@ TransformerPart transformer_whole(const TransformerConfig *config);
  *  formula of PaLM (arXiv:2204.02311, appendix B): for each token, 6 for each weight that it is
  *  multiplied by, and 12 S H for the attention of each block, causal or not. A classifier
  *  reads only the first position, so in the backward pass of its last block, only keys and values
- *  count. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions.
+ *  count. With masked tokens, the head needs only a fraction MASKED_SHARE of the positions,
+ *  and at most max_predictions in a row.
  *  Recomputation does not count. useful() in cost.py and language_cost.py (common/bench) returns
  *  the same. */
 double transformer_work(const TransformerConfig *config, int64_t rows, int64_t seq);

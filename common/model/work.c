@@ -1,4 +1,6 @@
 /* The floating-point operations that a step needs. */
+#include <math.h>
+
 #include "data/data.h"
 #include "model/transformer.h"
 
@@ -16,8 +18,9 @@ double transformer_work(const TransformerConfig *config, int64_t rows, int64_t s
     const double block = weights + 2 * (double)seq * hidden;
     if (!is->is_language)
         return 2 * tokens * (block * (3 * layers - 2) + 2 * keys_and_values);
+    const double most = config->max_predictions ? config->max_predictions / (double)seq : 1,
+                 share = is->is_masked ? fmin(MASKED_SHARE, most) : 1;
     const double transform = is->is_masked && config->token_types > 0 ? hidden * hidden : 0;
-    const double head =
-        (config->vocabulary * hidden + transform) * (is->is_masked ? MASKED_SHARE : 1);
+    const double head = (config->vocabulary * hidden + transform) * share;
     return 6 * tokens * (layers * block + head);
 }

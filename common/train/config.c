@@ -122,6 +122,7 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
     *model = *pretrained_config(from);
     model->dropout = given.dropout;
     model->recompute = given.recompute;
+    model->max_predictions = given.max_predictions;
     snprintf(config->tokenizer.text, sizeof config->tokenizer.text, "%s",
              pretrained_tokenizer(from) ? pretrained_tokenizer(from) : config->pretrained);
     pretrained_close(from);
@@ -151,6 +152,10 @@ static bool take_task(TrainConfig *config, Problem *problem)
 {
     TransformerConfig *model = &config->model;
     const Architecture *is = model->architecture;
+    if (model->max_predictions && !config->masked)
+        return problem_set(problem, NULL, "add TASK=mlm, or leave out MAX_PREDICTIONS",
+                           "MAX_PREDICTIONS=%d, but this run hides no tokens",
+                           model->max_predictions);
     if (is->is_masked == config->masked)
         return true;
     if (!is->other_task)
@@ -250,6 +255,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"optimizer", OPTION_READ, &optimizer->kind, 0, 0, read_optimizer},
         {"model", OPTION_READ, config, 0, 0, read_model},
         {"task", OPTION_READ, &config->masked, 0, 0, read_task},
+        {"max-predictions", OPTION_INTEGER, &model->max_predictions, 1, 1 << 20, NULL},
         {"amp", OPTION_READ, &config->amp, 0, 0, read_amp},
         {"layers", OPTION_INTEGER, &model->layers, 1, 10000, NULL},
         {"hidden-dim", OPTION_INTEGER, &model->hidden, 1, 1 << 20, NULL},

@@ -16,7 +16,8 @@ static void read_rows(Trainer *t, int micro, const TokenSet *set, const int64_t 
     if (t->config->model.architecture->is_masked)
         batch_mask_tokens(t->batch[micro], set,
                           training ? philox_key(seed, "masks", (uint64_t)t->step)
-                                   : philox_key(seed, "masks of the test", 0));
+                                   : philox_key(seed, "masks of the test", 0),
+                          t->config->model.max_predictions);
 }
 
 static void count_work(Trainer *t, const Batch *batch)

@@ -12,7 +12,8 @@ MAKE_PAGE = common/page/
 
 TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
     zero=ZERO recompute=RECOMPUTE sp=SP \
-    epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
+    epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK max-predictions=MAX_PREDICTIONS \
+    layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
     batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP \
     decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED \
     dropout=DROPOUT mem=MEM amp=AMP optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS \

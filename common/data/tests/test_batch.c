@@ -82,7 +82,7 @@ START_TEST(of_the_chosen_tokens_80_percent_are_hidden_10_replaced_10_stay)
     for (int i = 0; i < WINDOWS; i++)
         rows[i] = i;
     batch_fill(&text, rows, WINDOWS, batch);
-    batch_mask_tokens(batch, &text, philox_key(1, "masks", 0));
+    batch_mask_tokens(batch, &text, philox_key(1, "masks", 0), 0);
     for (int i = 0; i < WINDOWS * S; i++) {
         const int32_t id = batch->ids[i], target = batch->targets[i];
         ck_assert(target == NO_ID ? id == tokens[i] : target == tokens[i]);
@@ -100,6 +100,42 @@ START_TEST(of_the_chosen_tokens_80_percent_are_hidden_10_replaced_10_stay)
 }
 END_TEST
 
+START_TEST(a_row_has_at_most_n_hidden_tokens_which_are_at_any_positions)
+{
+    enum { LENGTH = 60, MOST = 4, SAMPLES = WINDOWS * S / LENGTH };
+    static int32_t tokens[WINDOWS * S + 1];
+    TokenSet text = text_of(tokens);
+    int64_t rows[SAMPLES];
+    int full = 0, late = 0, all = 0;
+    text.seq = LENGTH;
+    Batch *unlimited = batch_new(SAMPLES, LENGTH), *limited = batch_new(SAMPLES, LENGTH);
+    for (int i = 0; i < SAMPLES; i++)
+        rows[i] = i;
+    batch_fill(&text, rows, SAMPLES, unlimited);
+    batch_fill(&text, rows, SAMPLES, limited);
+    batch_mask_tokens(unlimited, &text, philox_key(1, "masks", 0), 0);
+    batch_mask_tokens(limited, &text, philox_key(1, "masks", 0), MOST);
+    for (int i = 0; i < SAMPLES; i++) {
+        int count = 0, without = 0;
+        for (int k = i * LENGTH; k < (i + 1) * LENGTH; k++) {
+            const bool chosen = limited->targets[k] != NO_ID;
+            ck_assert(!chosen || limited->targets[k] == unlimited->targets[k]);
+            ck_assert_int_eq(limited->ids[k], chosen ? unlimited->ids[k] : tokens[k]);
+            count += chosen;
+            without += unlimited->targets[k] != NO_ID;
+            late += chosen && k % LENGTH >= LENGTH / 2;
+        }
+        ck_assert_int_eq(count, without < MOST ? without : MOST);
+        full += count == MOST;
+        all += count;
+    }
+    ck_assert_int_gt(full, SAMPLES / 2);
+    ck_assert_double_eq_tol((double)late / all, 0.5, 0.05);
+    batch_free(unlimited);
+    batch_free(limited);
+}
+END_TEST
+
 START_TEST(masks_depend_on_key_row_and_position_alone)
 {
     static int32_t tokens[WINDOWS * S + 1];
@@ -110,13 +146,13 @@ START_TEST(masks_depend_on_key_row_and_position_alone)
     Batch *a = batch_new(2, S), *b = batch_new(3, S);
     for (int64_t step = 0; step < 20; step++) {
         batch_fill(&text, two, 2, a);
-        batch_mask_tokens(a, &text, key);
+        batch_mask_tokens(a, &text, key, 0);
         batch_fill(&text, other, 3, b);
-        batch_mask_tokens(b, &text, key);
+        batch_mask_tokens(b, &text, key, 0);
         ck_assert_mem_eq(a->ids, b->ids + 2 * S, S * sizeof *a->ids);
         ck_assert_mem_eq(a->targets + S, b->targets + S, S * sizeof *a->targets);
         batch_fill(&text, two, 2, b);
-        batch_mask_tokens(b, &text, philox_key(1, "masks", (uint64_t)step + 6));
+        batch_mask_tokens(b, &text, philox_key(1, "masks", (uint64_t)step + 6), 0);
         differ += memcmp(a->targets, b->targets, 2 * S * sizeof *a->targets) != 0;
     }
     ck_assert_int_gt(differ, 10);
@@ -197,6 +233,7 @@ Suite *suite(void)
     tcase_add_test(t, rows_have_the_requested_order_with_padding_and_mask);
     tcase_add_test(t, refilling_removes_the_previous_rows);
     tcase_add_test(t, of_the_chosen_tokens_80_percent_are_hidden_10_replaced_10_stay);
+    tcase_add_test(t, a_row_has_at_most_n_hidden_tokens_which_are_at_any_positions);
     tcase_add_test(t, masks_depend_on_key_row_and_position_alone);
     tcase_add_test(t, permutation_has_every_row_once);
     tcase_add_test(t, permutation_follows_seed_and_epoch_alone);

@@ -61,6 +61,20 @@ def check_masks():
     check(len(tiny) == 8 and 0 in tiny, "a batch without a hidden token has the loss 0", str(tiny))
 
 
+def check_limit():
+    """Tests MAX_PREDICTIONS: about 5 of 32 tokens of a row are hidden, or at most 2."""
+    limited = [*SMALL, "--max-predictions", 2]
+    runs = [metrics_of(math.prod(layout), *limited, *degrees(layout)) for layout in ((1, 1, 1), (2, 1, 1), (1, 3, 1), (1, 1, 2))]
+    losses = [[line["loss"] for line in lines if "step" in line] for lines in runs]
+    check(all(deviation(losses[0], other) < 1e-4 for other in losses), "with MAX_PREDICTIONS, each layout hides the same tokens", str(losses))
+    tested = metrics_of(1, *TINY, "--max-predictions", 1, "--batch-size", 12, "--steps", 1, "--test", "data/stories/test.txt")
+    rows = int(run(1, *TINY, "--steps", 1, "--test", "data/stories/test.txt").stdout.partition("evaluating ")[2].split()[0])
+    tokens = [line["test_tokens"] for line in tested if "test_tokens" in line]
+    check(0.95 * rows < tokens[0] <= rows, "and a row has at most so many", f"{tokens} in {rows} rows")
+    work = [lines[-1]["model_flops"] for lines in (metrics_of(1, *SMALL), runs[0])]
+    check(work[1] < work[0], "fewer predictions need fewer operations", str(work))
+
+
 def check_memory():
     logits = 64 * 64 * 968 * 4  # of all positions
     held = metrics_of(1, *TINY, "--layers", 1, "--hidden-dim", 16, "--heads", 2, "--seq", 64, "--batch-size", 64, "--steps", 1,
@@ -148,6 +162,8 @@ def check_refused(folder):
            "a name that is no model": (["--model", "no-such-model"], "MODEL cannot be 'no-such-model'"),
            "a SAVE folder with sizes": (["--model", "common/pretrained/tests/models/bert", "--layers", 3],
                                         "MODEL=common/pretrained/tests/models/bert cannot be combined with LAYERS"),
+           "MAX_PREDICTIONS without TASK": (["--max-predictions", 4], "TASK=mlm"),
+           "MAX_PREDICTIONS=0": ([*TINY, "--max-predictions", 0], "MAX_PREDICTIONS cannot be '0'"),
            "another task": ([*TINY, "--task", "other"], "other"),
            "a vocabulary without [MASK]": ([*TINY, "--vocab", unmasked], "[MASK]"),
            "another model's tokenizer": ([*TINY, "--vocab", "data/stories/gpt2"], "[MASK]")}
@@ -160,6 +176,7 @@ def check_refused(folder):
 WHOLE = losses_of(1, *SMALL)
 check_layouts()
 check_masks()
+check_limit()
 check_memory()
 with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
     check_checkpoints(work)
