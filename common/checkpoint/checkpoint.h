@@ -55,6 +55,7 @@ typedef struct CheckpointIndex {
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char architecture[32];          /**< "BERT", "LLaMA" */
     double epsilon, theta;          /**< of the norms; of a LLaMA's rotary positions; or 0 */
+    double dropout;                 /**< DROPOUT; -1 if an older kit wrote it */
     char *tokenizer;                /**< path of the tokenizer that made the ids, or NULL */
     char optimizer[8];              /**< "sgd" or "adamw" */
     int64_t optimizer_steps;        /**< for AdamW's bias correction */

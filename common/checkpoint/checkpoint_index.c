@@ -66,12 +66,12 @@ static json_t *json_of(const CheckpointIndex *index)
                                                        "good_steps", (json_int_t)index->good_steps)
                                            : NULL;
     json_t *all = json_pack(
-        "{s:s, s:i, s:I, s:i, s:i, s:{s:s, s:f, s:f, s:s*}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, "
+        "{s:s, s:i, s:I, s:i, s:i, s:{s:s, s:f, s:f, s:f, s:s*}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, "
         "s:{s:f, s:f, s:f}, s:o*, s:o}",
         "format", format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
         "pp", index->pp, "model", "architecture", index->architecture, "epsilon", index->epsilon,
-        "theta", index->theta, "tokenizer", index->tokenizer, "sampler", "data", index->data_key,
-        "epoch", (json_int_t)(index->step / an_epoch), "step_in_epoch",
+        "theta", index->theta, "dropout", index->dropout, "tokenizer", index->tokenizer, "sampler",
+        "data", index->data_key, "epoch", (json_int_t)(index->step / an_epoch), "step_in_epoch",
         (json_int_t)(index->step % an_epoch), "optimizer", "kind", index->optimizer, "steps",
         (json_int_t)index->optimizer_steps, "epoch", "loss_sum", index->loss_sum, "correct",
         index->correct, "seen", index->seen, "scaler", scaler, "parameters", parameters_of(index));
@@ -162,9 +162,10 @@ static bool is_intact(json_t *all, Checksum *sum)
 static bool read_model(const json_t *all, CheckpointIndex *index)
 {
     const char *architecture = "BERT", *tokenizer = NULL;
-    if (json_unpack(json_object_get(all, "model"), "{s?s, s?F, s?F, s?s}", "architecture",
-                    &architecture, "epsilon", &index->epsilon, "theta", &index->theta, "tokenizer",
-                    &tokenizer))
+    index->dropout = -1;
+    if (json_unpack(json_object_get(all, "model"), "{s?s, s?F, s?F, s?F, s?s}", "architecture",
+                    &architecture, "epsilon", &index->epsilon, "theta", &index->theta, "dropout",
+                    &index->dropout, "tokenizer", &tokenizer))
         return false;
     snprintf(index->architecture, sizeof index->architecture, "%s", architecture);
     clean_line(index->architecture);

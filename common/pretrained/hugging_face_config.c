@@ -1,5 +1,6 @@
 /* config.json of Hugging Face's models. */
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +50,21 @@ static bool positive(const HuggingFaceConfig *from, const char *key, double othe
     const json_t *value = value_of(from, key);
     *number = value ? json_number_value(value) : otherwise;
     return (*number > 0 && *number < 1e12) || wrong_value(from, key, problem);
+}
+
+/* Reads the probabilities of two dropouts, for which the kit has one: NAN if they differ. */
+static bool dropout_of(const HuggingFaceConfig *from, const char *const keys[2],
+                       TransformerConfig *c, Problem *problem)
+{
+    c->dropout = 0.1; /* the library's default */
+    for (int i = 0; i < 2; i++) {
+        const json_t *value = value_of(from, keys[i]);
+        const double number = value ? json_number_value(value) : c->dropout;
+        if (!(number >= 0 && number < 1) || (value && !json_is_number(value)))
+            return wrong_value(from, keys[i], problem);
+        c->dropout = i == 0 || number == c->dropout ? number : NAN;
+    }
+    return true;
 }
 
 static bool boolean(const HuggingFaceConfig *from, const char *key, bool otherwise, bool *is_true,
@@ -119,6 +135,8 @@ static bool bert_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            size_of(from, "type_vocab_size", 2, &c->token_types, problem) &&
            size_of(from, "num_labels", c->classes, &c->classes, problem) &&
            positive(from, "layer_norm_eps", 1e-12, &c->epsilon, problem) &&
+           dropout_of(from, (const char *[]){"hidden_dropout_prob", "classifier_dropout"}, c,
+                      problem) &&
            heads_divide(from, c, problem) &&
            has_only(from, "hidden_act", "gelu", "gelu", problem) &&
            has_only(from, "position_embedding_type", "absolute", "absolute", problem) &&
@@ -143,6 +161,7 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            size_of(from, "n_positions", 0, &c->positions, problem) &&
            size_of(from, "n_inner", 4 * c->hidden, &c->inner, problem) &&
            positive(from, "layer_norm_epsilon", 1e-5, &c->epsilon, problem) &&
+           dropout_of(from, (const char *[]){"resid_pdrop", "embd_pdrop"}, c, problem) &&
            heads_divide(from, c, problem) &&
            has_only(from, "activation_function", "gelu_new", "gelu_pytorch_tanh", problem) &&
            is_false(from, "scale_attn_by_inverse_layer_idx", problem) &&

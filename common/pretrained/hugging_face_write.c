@@ -28,21 +28,29 @@ static json_t *labels(int classes)
     return all;
 }
 
+/* NULL if the probability is not known: then their default holds. */
+static json_t *known(double probability)
+{
+    return probability < 0 ? NULL : json_real(probability);
+}
+
 static json_t *sizes_of(const HuggingFaceModel *model, const TransformerConfig *c)
 {
     if (!strcmp(model->type, "gpt2"))
-        return json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "n_embd", c->hidden, "n_layer",
-                         c->layers, "n_head", c->heads, "n_inner", c->inner, "n_positions",
-                         c->positions, "layer_norm_epsilon", c->epsilon, "activation_function",
-                         "gelu_new");
+        return json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:o*, s:o*, s:f, s:s}", "n_embd",
+                         c->hidden, "n_layer", c->layers, "n_head", c->heads, "n_inner", c->inner,
+                         "n_positions", c->positions, "layer_norm_epsilon", c->epsilon,
+                         "resid_pdrop", known(c->dropout), "embd_pdrop", known(c->dropout),
+                         "attn_pdrop", 0.0, "activation_function", "gelu_new");
     json_t *sizes =
         json_pack("{s:i, s:i, s:i, s:i, s:i}", "hidden_size", c->hidden, "num_hidden_layers",
                   c->layers, "num_attention_heads", c->heads, "intermediate_size", c->inner,
                   "max_position_embeddings", c->positions);
     json_t *more =
         !strcmp(model->type, "bert")
-            ? json_pack("{s:s, s:i, s:f, s:o*}", "hidden_act", "gelu", "type_vocab_size",
-                        c->token_types, "layer_norm_eps", c->epsilon, "id2label",
+            ? json_pack("{s:s, s:i, s:f, s:o*, s:f, s:o*}", "hidden_act", "gelu", "type_vocab_size",
+                        c->token_types, "layer_norm_eps", c->epsilon, "hidden_dropout_prob",
+                        known(c->dropout), "attention_probs_dropout_prob", 0.0, "id2label",
                         c->classes ? labels(c->classes) : NULL)
             : json_pack("{s:s, s:i, s:f, s:f}", "hidden_act", "silu", "num_key_value_heads",
                         c->kv_heads, "rms_norm_eps", c->epsilon, "rope_theta", c->theta);

@@ -15,7 +15,7 @@ static bool has_possible_sizes(const CheckpointIndex *index)
             return false;
     return sizes[FIT_LAYERS] > 0 && sizes[FIT_LAYERS] <= index->count && sizes[FIT_HEADS] > 0 &&
            sizes[FIT_HIDDEN] > 0 && sizes[FIT_HIDDEN] % sizes[FIT_HEADS] == 0 &&
-           sizes[FIT_VOCABULARY] > 0;
+           sizes[FIT_VOCABULARY] > 0 && index->dropout < 1;
 }
 
 bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, Problem *problem)
@@ -36,6 +36,7 @@ bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, P
                                   .inner = (int)sizes[FIT_INNER],
                                   .own_head = sizes[FIT_OWN_HEAD] != 0,
                                   .token_types = types ? (int)types->shape.size[0] : 0,
+                                  .dropout = index->dropout < 0 ? -1 : index->dropout,
                                   .epsilon = index->epsilon,
                                   .theta = index->theta};
     return true;

@@ -16,7 +16,8 @@ Pretrained *pretrained_open(const char *path, Problem *problem);
 /** Closes its files and frees the record. NULL is allowed. */
 void pretrained_close(Pretrained *from);
 
-/** The sizes of the model; dropout is 0. The record belongs to `from`. */
+/** The sizes of the model, and the dropout of its training: -1 if its files do not record it, NAN if
+ *  they give more than one probability. The record belongs to `from`. */
 const TransformerConfig *pretrained_config(const Pretrained *from);
 
 /** The path of the tokenizer that the model was trained with; NULL if its files do not record it.

@@ -74,6 +74,7 @@ static CheckpointIndex index_of(const Trainer *t)
                              .optimizer_steps = t->optimizer->steps,
                              .epsilon = b->epsilon,
                              .theta = b->theta,
+                             .dropout = b->dropout,
                              .tokenizer = realpath(c->vocabulary, NULL),
                              .loss_scale = t->scaler.scale,
                              .good_steps = t->scaler.good,

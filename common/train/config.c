@@ -1,6 +1,7 @@
 /* The options of a run, parsed. */
 #include "train/config.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,12 +121,16 @@ static bool take_pretrained(TrainConfig *config, Problem *problem)
         return false;
     const TransformerConfig given = *model;
     *model = *pretrained_config(from);
-    model->dropout = given.dropout;
+    if (given.dropout >= 0)
+        model->dropout = given.dropout;
     model->recompute = given.recompute;
     model->max_predictions = given.max_predictions;
     snprintf(config->tokenizer.text, sizeof config->tokenizer.text, "%s",
              pretrained_tokenizer(from) ? pretrained_tokenizer(from) : config->pretrained);
     pretrained_close(from);
+    if (isnan(model->dropout))
+        return problem_set(problem, config->pretrained, "choose one for all places: DROPOUT=0.1",
+                           "the model drops with different probabilities in different places");
     return !model->positions || config->seq <= model->positions ||
            problem_set(problem, config->pretrained, "choose a smaller SEQ",
                        "SEQ=%d, but the model has %d positions", config->seq, model->positions);

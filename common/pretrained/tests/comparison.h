@@ -45,10 +45,11 @@ static inline Loaded load(const char *folder, Pool *pool, const Mesh *mesh, Prob
     Loaded loaded = {.from = pretrained_open(folder, problem)};
     if (!loaded.from)
         return loaded;
-    const TransformerConfig *config = pretrained_config(loaded.from);
+    TransformerConfig config = *pretrained_config(loaded.from);
+    config.dropout = 0;
     Model *model = model_new(pool, mesh, 1);
-    if (transformer_check(config, mesh->tp_degree, problem)) {
-        loaded.transformer = transformer_new(model->builder, config, transformer_whole(config));
+    if (transformer_check(&config, mesh->tp_degree, problem)) {
+        loaded.transformer = transformer_new(model->builder, &config, transformer_whole(&config));
         model_finish(model);
     }
     if (loaded.transformer && pretrained_load(loaded.from, model, problem))

@@ -2,6 +2,7 @@
  * rejected with one error; other ways to write the same model are accepted. */
 #include <check.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +111,9 @@ static const struct {
     {"bert", "{\"vocab_size\": 18}", "1 of a different shape"},
     {"bert", "{\"vocab_size\": 18}",
      "    of a different shape: bert.embeddings.word_embeddings.weight [17,8], not [18,8]"},
+    {"bert", "{\"hidden_dropout_prob\": 1}", "no hidden_dropout_prob"},
+    {"bert", "{\"classifier_dropout\": -0.1}", "no classifier_dropout"},
+    {"gpt2", "{\"resid_pdrop\": \"0.1\"}", "no resid_pdrop"},
     {"gpt2", "{\"activation_function\": \"gelu\"}", "activation_function=gelu"},
     {"gpt2", "{\"n_head\": 5}", "5 heads do not divide"},
     {"gpt2", "{\"n_inner\": 9}", "6 of a different shape"},
@@ -149,6 +153,35 @@ START_TEST(a_config_that_is_no_json_is_refused)
     }
     unlink(path_in(folder, "config.json").text);
     assert_refused("");
+}
+END_TEST
+
+/* The kit has one probability for all places; NAN stands for several. */
+static const struct {
+    const char *model, *changes;
+    double dropout;
+} dropouts[] = {
+    {"bert", "{}", 0},
+    {"bert", "{\"hidden_dropout_prob\": 0.25}", 0.25},
+    {"bert", "{\"hidden_dropout_prob\": null}", 0.1},
+    {"bert", "{\"hidden_dropout_prob\": 0.25, \"classifier_dropout\": 0.5}", NAN},
+    {"gpt2", "{\"resid_pdrop\": 0.25, \"embd_pdrop\": 0.25, \"attn_pdrop\": 0.5}", 0.25},
+    {"gpt2", "{\"resid_pdrop\": 0.25, \"embd_pdrop\": 0}", NAN},
+    {"gpt2", "{\"resid_pdrop\": null, \"embd_pdrop\": 0.1}", 0.1},
+    {"llama", "{\"attention_dropout\": 0.5}", 0},
+};
+
+START_TEST(the_dropout_of_a_model_is_that_of_its_config)
+{
+    Problem problem = {0};
+    put_config(dropouts[_i].model, dropouts[_i].changes);
+    put_tensors(dropouts[_i].model, NULL, NULL);
+    Pretrained *from = pretrained_open(folder, &problem);
+    ck_assert_msg(from != NULL, "%s", problem.what);
+    const double found = pretrained_config(from)->dropout, expected = dropouts[_i].dropout;
+    ck_assert_msg(found == expected || (isnan(found) && isnan(expected)), "%g, not %g", found,
+                  expected);
+    pretrained_close(from);
 }
 END_TEST
 
@@ -225,6 +258,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_config_that_cannot_be_right_is_refused, 0,
                         (int)(sizeof wrong_configs / sizeof *wrong_configs));
+    tcase_add_loop_test(cases, the_dropout_of_a_model_is_that_of_its_config, 0,
+                        (int)(sizeof dropouts / sizeof *dropouts));
     tcase_add_test(cases, a_config_that_is_no_json_is_refused);
     tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
     tcase_add_test(cases, many_tensors_are_checked_in_seconds);

@@ -4,6 +4,7 @@ The weights of a run begin a run of the other task."""
 import json
 import math
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -138,12 +139,14 @@ def check_labs_bert(folder):
 
 
 def check_published_bert(folder):
-    for save, task in zip(check_other_task("the published BERT", folder, "--model", "bert", "--layers", 2, "--hidden-dim", 32),
+    for save, task in zip(check_other_task("the published BERT", folder, "--model", "bert", "--layers", 2, "--hidden-dim", 32,
+                                                 "--dropout", 0.2),
                           ("BertForMaskedLM", "BertForSequenceClassification")):
         done = merge(save)
         with open(f"{save}-hf/config.json", encoding="utf-8") as file:
             config = json.load(file)
         check(done.returncode == 0 and config["architectures"] == [task], f"the published BERT is exported as {task}", done.stderr + str(config))
+        check(config["hidden_dropout_prob"] == 0.2, "with the dropout of its training", str(config))
         for options in ((), ("--task", "mlm")):
             same = [trained((1, 1, 1), "--model", begin, "--vocab", "data/reviews/vocab.txt", *options)
                     for begin in (save, f"hf:{save}", f"{save}-hf")]
@@ -155,6 +158,11 @@ def check_refused(folder):
     with open(f"{ROOT}/data/reviews/vocab.txt", encoding="utf-8") as file, open(unmasked, "w", encoding="utf-8") as copy:
         copy.write(file.read().replace("[MASK]", "[mask]"))
     models = f"{ROOT}/common/pretrained/tests/models"
+    drops = shutil.copytree(f"{models}/bert", f"{folder}/drops")
+    with open(f"{models}/bert/config.json", encoding="utf-8") as file:
+        config = file.read().replace('"classifier_dropout": null', '"classifier_dropout": 0.5')
+    with open(f"{drops}/config.json", "w", encoding="utf-8") as file:
+        file.write(config)
     bad = {"MODEL=llama": ([*TINY, "--model", "llama"], "MODEL=llama is a LLaMA"), "MODEL=gpt2": ([*TINY, "--model", "gpt2"], "MODEL=gpt2 is a GPT-2"),
            "a pretrained GPT-2": (["--task", "mlm", "--seq", 8, "--model", f"hf:{models}/gpt2"], "is a GPT-2"),
            "MODEL=hf: of a folder without a model": (["--task", "mlm", "--model", f"hf:{folder}"], "config.json"),
@@ -164,6 +172,8 @@ def check_refused(folder):
                                         "MODEL=common/pretrained/tests/models/bert cannot be combined with LAYERS"),
            "MAX_PREDICTIONS without TASK": (["--max-predictions", 4], "TASK=mlm"),
            "MAX_PREDICTIONS=0": ([*TINY, "--max-predictions", 0], "MAX_PREDICTIONS cannot be '0'"),
+           "a BERT with two dropouts": (["--model", drops, "--seq", 8], "different probabilities"),
+           "DROPOUT settles that, and then a missing vocabulary": (["--model", drops, "--seq", 8, "--dropout", 0.1], "no tokenizer"),
            "another task": ([*TINY, "--task", "other"], "other"),
            "a vocabulary without [MASK]": ([*TINY, "--vocab", unmasked], "[MASK]"),
            "another model's tokenizer": ([*TINY, "--vocab", "data/stories/gpt2"], "[MASK]")}
