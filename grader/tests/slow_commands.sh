@@ -33,7 +33,7 @@ elsewhere() {
     'make slides'*) echo slides/tests/slow_slides.sh ;;
     'make plot'*) echo common/train/tests/plot.py ;;
     'make layouts'*) echo common/train/tests/layouts.py ;;
-    'make train'*MODEL=hf:* | *' --hf') echo common/pretrained/tests/slow_transformers.py ;;
+    'make train'*MODEL=hf:* | 'make train'*MODEL=build/* | *' --hf') echo common/pretrained/tests/slow_transformers.py ;;
     'make train'*TASK=mlm*DATA=*) echo common/train/tests/slow_masked_language.py ;;
     'make story '*MODEL=stories260K.bin*) echo common/story/tests/story.py ;;
     'make story '*MODEL=build/llama*) echo grader/tests/slow_course.sh ;;

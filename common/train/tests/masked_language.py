@@ -139,6 +139,12 @@ def check_labs_bert(folder):
 
 
 def check_published_bert(folder):
+    begun = ("--model", "bert", "--layers", 2, "--hidden-dim", 32, "--task", "mlm")
+    whole = trained((1, 1, 1), *begun)
+    on("over MPI")
+    emulated = trained((2, 1, 1), *begun)
+    on("the CPU")
+    check(deviation(whole, emulated) <= 32 * UNIT, "GPUs give the published BERT's losses of the CPU", f"{whole}, {emulated}")
     for save, task in zip(check_other_task("the published BERT", folder, "--model", "bert", "--layers", 2, "--hidden-dim", 32,
                                                  "--dropout", 0.2),
                           ("BertForMaskedLM", "BertForSequenceClassification")):
