@@ -50,7 +50,7 @@ typedef struct TrainConfig {
     OptimizerConfig optimizer; /**< the optimiser and its settings */
     TransformerConfig model;   /**< the model's sizes; layers: 0 until it is computed */
     const char *chosen;        /**< MODEL as given, or NULL */
-    const char *pretrained;    /**< path of the initial weights (MODEL=PATH or hf:PATH), or NULL */
+    const char *pretrained;    /**< PATH of the initial weights (MODEL=PATH or hf:PATH), or NULL */
     Path tokenizer;            /**< of `pretrained`: the one that it records, or itself */
     const char *save, *resume; /**< folders of checkpoints, or NULL */
     int64_t save_every;        /**< steps between checkpoints; 0: only at the end of the run */

@@ -111,6 +111,7 @@ static const struct {
     {"bert", "{\"vocab_size\": 18}", "1 of a different shape"},
     {"bert", "{\"vocab_size\": 18}",
      "    of a different shape: bert.embeddings.word_embeddings.weight [17,8], not [18,8]"},
+    {"bert", "{\"tie_word_embeddings\": \"yes\"}", "no tie_word_embeddings"},
     {"bert", "{\"hidden_dropout_prob\": 1}", "no hidden_dropout_prob"},
     {"bert", "{\"classifier_dropout\": -0.1}", "no classifier_dropout"},
     {"gpt2", "{\"resid_pdrop\": \"0.1\"}", "no resid_pdrop"},
