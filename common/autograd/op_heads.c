@@ -12,19 +12,20 @@ static void rotary_gradient(Node *node, Tensor *dy)
     gradient_add(node->input[0], dx);
 }
 
-Tensor *rotary(Tensor *x, int heads, int64_t first, double theta)
+Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
 {
     must_be_real("rotary", x);
     must_have_heads("rotary", x, heads);
     if (x->shape.size[2] / heads % 2)
         misuse("rotary positions rotate pairs of numbers",
                "rotary: the %d heads of %s have an odd size", heads, TENSOR_TEXT(x));
-    if (first < 0 || !(theta > 0 && isfinite(theta)))
+    if (first < 0 || !(angles.theta > 0 && isfinite(angles.theta)))
         misuse("positions are numbered from 0, and theta is 10000 in most models",
-               "rotary: the first position is %lld, and theta is %g", (long long)first, theta);
+               "rotary: the first position is %lld, and theta is %g", (long long)first,
+               angles.theta);
     Tape *tape = tape_of("rotary", x, NULL);
     const Rotary turn = {
-        x->shape.size[0], x->shape.size[1], heads, x->shape.size[2] / heads, first, theta};
+        x->shape.size[0], x->shape.size[1], heads, x->shape.size[2] / heads, first, angles};
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_heads(tape, "rotary", x));
     kernel_rotary(&turn, false, reals(ready(x)), reals(y));
     Node *node = tape_operation(tape, "rotary", rotary_gradient, y, 1, &x);

@@ -38,10 +38,10 @@ Tensor *rows_with_targets(Tensor *x, Tensor **targets);
 Tensor *attention_causal(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads, float factor);
 
 /** Rotary positions (Su et al., arXiv:2104.09864) of x [B,S,heads·D] for positions first, first +
- *  1, ...: rotates the pair of numbers k and k + D/2 of each head by position · theta^(-2k/D).
+ *  1, ...: rotates the pair of numbers k and k + D/2 of each head by position · rotary_speed().
  *  These are the pairs of Hugging Face and Megatron-LM; the paper pairs 2k and 2k + 1. An odd D is
  *  misuse. */
-Tensor *rotary(Tensor *x, int heads, int64_t first, double theta);
+Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles);
 
 /** Ends the run if x is not [B,S,heads·D]. */
 void must_have_heads(const char *function, const Tensor *x, int heads);

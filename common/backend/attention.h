@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,18 +14,45 @@ BEGIN_C
 
 /* ---- rotary positions (Su et al., arXiv:2104.09864) ------------------------------------------------------ */
 
+/** How fast the pairs turn; see rotary_speed(). In config.json, rope_scaling has these names. */
+typedef struct RotaryAngles {
+    double theta;  /**< the base; usually 10000 */
+    double factor; /**< divides speeds, for longer texts than before; 0: there is no scaling */
+    /** 0 with "linear" (Chen et al., arXiv:2306.15595), which divides all speeds. With "llama3"
+     *  (arXiv:2407.21783, section 3.4.2): the positions of the model before scaling. */
+    int64_t original;
+    /** With "llama3": a pair that turns fewer than `low` times within the original positions is
+     *  divided by factor; one that turns more than `high` times is not; those between, in part */
+    double low, high;
+} RotaryAngles;
+
 /** The sizes of rotary positions on this rank. */
 typedef struct Rotary {
     int64_t batch, positions; /**< B and S */
     int64_t heads, head_size; /**< A and D (even), of the heads of this rank */
     int64_t first;            /**< the position of row 0 of each sample */
-    double theta;             /**< the base of the angles; usually 10000 */
+    RotaryAngles angles;      /**< how fast the pairs turn */
 } Rotary;
+
+/** The angle in radians by which pair k of each head turns from one position to the next: without
+ *  scaling, \f$ \theta^{-2k/D} \f$. */
+HOST_AND_DEVICE static inline double rotary_speed(const Rotary *rotary, int64_t k)
+{
+    const RotaryAngles *a = &rotary->angles;
+    const double speed = pow(a->theta, -2 * (double)k / (double)rotary->head_size),
+                 turns = (double)a->original * speed / (2 * M_PI);
+    if (a->factor == 0)
+        return speed;
+    /* 0.0 and 1.0: C++ has fmax(double, int) only on the host */
+    const double kept =
+        a->original ? fmin(fmax((turns - a->low) / (a->high - a->low), 0.0), 1.0) : 0;
+    return kept * speed + (1 - kept) * speed / a->factor;
+}
 
 /** Rotates each pair (k, k + D/2) of each head of x [B,S,A·D] by the angle of its position:
  *  \f[ y_k = x_k \cos\alpha - x_{k+D/2} \sin\alpha, \qquad
  *      y_{k+D/2} = x_{k+D/2} \cos\alpha + x_k \sin\alpha, \qquad
- *      \alpha = (\mathrm{first} + s)\,\theta^{-2k/D} \f]
+ *      \alpha = (\mathrm{first} + s)\,\mathrm{speed}_k \f]
  *  Computes the angle, its cosine and its sine in double precision. If `back`, the angle is -α: the
  *  inverse rotation, which computes dx from dy. y may be x. */
 void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y);

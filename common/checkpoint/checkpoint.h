@@ -16,6 +16,7 @@
 
 #include <limits.h>
 
+#include "backend/attention.h"
 #include "checkpoint/safetensors.h"
 
 /* ---- checkpoint_index.c: the contents of index.json ---------------------------------------------------- */
@@ -54,7 +55,8 @@ typedef struct CheckpointIndex {
     int tp, pp;   /**< the number of shards of a split parameter; the number of stages */
     int64_t fitting[FITTINGS];      /**< by Fitting */
     char architecture[32];          /**< "BERT", "LLaMA" */
-    double epsilon, theta;          /**< of the norms; of a LLaMA's rotary positions; or 0 */
+    double epsilon;                 /**< of the norms, or 0 */
+    RotaryAngles rotary;            /**< of a LLaMA's positions, or 0 */
     double dropout;                 /**< DROPOUT; -1 if an older kit wrote it */
     char *tokenizer;                /**< path of the tokenizer that made the ids, or NULL */
     char optimizer[8];              /**< "sgd" or "adamw" */
@@ -81,7 +83,8 @@ bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *
 /** Frees the index's contents, but not the record itself. */
 void checkpoint_index_clear(CheckpointIndex *index);
 
-/** Do `run` and `saved` have the same architecture, `fitting`, optimiser and training data?
+/** Do `run` and `saved` have the same architecture, `fitting`, rotary positions, optimiser and
+ *  training data?
  *  Otherwise returns false with `problem`. */
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem);

@@ -65,16 +65,22 @@ static json_t *json_of(const CheckpointIndex *index)
     json_t *scaler = index->loss_scale > 0 ? json_pack("{s:f, s:I}", "scale", index->loss_scale,
                                                        "good_steps", (json_int_t)index->good_steps)
                                            : NULL;
+    const RotaryAngles *r = &index->rotary;
+    json_t *rotary = r->factor > 0
+                         ? json_pack("{s:f, s:I, s:f, s:f}", "factor", r->factor, "original",
+                                     (json_int_t)r->original, "low", r->low, "high", r->high)
+                         : NULL;
     json_t *all = json_pack(
-        "{s:s, s:i, s:I, s:i, s:i, s:{s:s, s:f, s:f, s:f, s:s*}, s:{s:s, s:I, s:I}, s:{s:s, s:I}, "
-        "s:{s:f, s:f, s:f}, s:o*, s:o}",
+        "{s:s, s:i, s:I, s:i, s:i, s:{s:s, s:f, s:f, s:o*, s:f, s:s*}, s:{s:s, s:I, s:I}, "
+        "s:{s:s, s:I}, s:{s:f, s:f, s:f}, s:o*, s:o}",
         "format", format, "version", VERSION, "step", (json_int_t)index->step, "tp", index->tp,
         "pp", index->pp, "model", "architecture", index->architecture, "epsilon", index->epsilon,
-        "theta", index->theta, "dropout", index->dropout, "tokenizer", index->tokenizer, "sampler",
-        "data", index->data_key, "epoch", (json_int_t)(index->step / an_epoch), "step_in_epoch",
-        (json_int_t)(index->step % an_epoch), "optimizer", "kind", index->optimizer, "steps",
-        (json_int_t)index->optimizer_steps, "epoch", "loss_sum", index->loss_sum, "correct",
-        index->correct, "seen", index->seen, "scaler", scaler, "parameters", parameters_of(index));
+        "theta", r->theta, "rope_scaling", rotary, "dropout", index->dropout, "tokenizer",
+        index->tokenizer, "sampler", "data", index->data_key, "epoch",
+        (json_int_t)(index->step / an_epoch), "step_in_epoch", (json_int_t)(index->step % an_epoch),
+        "optimizer", "kind", index->optimizer, "steps", (json_int_t)index->optimizer_steps, "epoch",
+        "loss_sum", index->loss_sum, "correct", index->correct, "seen", index->seen, "scaler",
+        scaler, "parameters", parameters_of(index));
     for (int i = 0; i < FITTINGS; i++)
         json_object_set_new(json_object_get(all, fitting[i].section), fitting[i].key,
                             json_integer(index->fitting[i]));
@@ -158,15 +164,21 @@ static bool is_intact(json_t *all, Checksum *sum)
     return good;
 }
 
-/* Older kits had only the BERT, and wrote no architecture. */
+/* Older kits had only the BERT, and wrote no architecture. A model whose rotary positions are not
+ * scaled has no rope_scaling. */
 static bool read_model(const json_t *all, CheckpointIndex *index)
 {
     const char *architecture = "BERT", *tokenizer = NULL;
+    RotaryAngles *r = &index->rotary;
+    json_int_t original = 0;
     index->dropout = -1;
-    if (json_unpack(json_object_get(all, "model"), "{s?s, s?F, s?F, s?F, s?s}", "architecture",
-                    &architecture, "epsilon", &index->epsilon, "theta", &index->theta, "dropout",
-                    &index->dropout, "tokenizer", &tokenizer))
+    if (json_unpack(json_object_get(all, "model"),
+                    "{s?s, s?F, s?F, s?{s:F, s:I, s:F, s:F}, s?F, s?s}", "architecture",
+                    &architecture, "epsilon", &index->epsilon, "theta", &r->theta, "rope_scaling",
+                    "factor", &r->factor, "original", &original, "low", &r->low, "high", &r->high,
+                    "dropout", &index->dropout, "tokenizer", &tokenizer))
         return false;
+    r->original = original;
     snprintf(index->architecture, sizeof index->architecture, "%s", architecture);
     clean_line(index->architecture);
     index->tokenizer = tokenizer ? strdup(tokenizer) : NULL;
@@ -262,6 +274,12 @@ const SavedParameter *checkpoint_index_find(const CheckpointIndex *index, const 
 
 /* ---- can a run resume from it? ------------------------------------------------------------------------ */
 
+static bool are_same(const RotaryAngles *a, const RotaryAngles *b)
+{
+    return a->theta == b->theta && a->factor == b->factor && a->original == b->original &&
+           a->low == b->low && a->high == b->high;
+}
+
 bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *run,
                            const char *folder, Problem *problem)
 {
@@ -282,6 +300,10 @@ bool checkpoint_index_fits(const CheckpointIndex *saved, const CheckpointIndex *
                                ", but this run has %s%s%" PRId64,
                                title, equals, saved->fitting[i], title, equals, run->fitting[i]);
     }
+    if (!are_same(&saved->rotary, &run->rotary))
+        return problem_set(problem, folder, hint,
+                           "the checkpoint comes from a run with other rotary positions than those "
+                           "of this run");
     if (strcmp(saved->optimizer, run->optimizer))
         return problem_set(
             problem, folder, hint,

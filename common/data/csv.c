@@ -13,6 +13,7 @@ typedef struct Parse {
     Reviews *reviews;
     int64_t capacity;  /* capacity in rows */
     int64_t line;      /* the line being parsed, from 1 */
+    bool is_lone;      /* a carriage return ends the bytes that are fed, and no newline follows */
     int64_t row_line;  /* the line where the current row began */
     int64_t row_count; /* rows completed, including the header */
     int64_t fields;    /* of the current row */
@@ -149,6 +150,13 @@ static void on_row_end(int terminator, void *context)
     Parse *parse = context;
     if (parse->failed)
         return;
+    if (terminator == '\r' && parse->is_lone) {
+        fail(parse,
+             N_("end each row with a newline, for example with tr '\\r' '\\n', and put a review "
+                "that has line breaks in quotes"),
+             _("the row has a carriage return without a newline"));
+        return;
+    }
     if (parse->row_count == 0)
         header_end(parse);
     else
@@ -157,22 +165,24 @@ static void on_row_end(int terminator, void *context)
     parse->fields = 0;
 }
 
-/* Feeds line by line, because libcsv does not report line numbers and a quoted field may contain
- * line breaks. */
+/* Feeds up to each newline and each carriage return, because libcsv does not report line numbers,
+ * takes a lone carriage return for the end of a row, and a quoted field may contain both. */
 static void feed(Parse *parse, struct csv_parser *csv, const char *bytes, size_t length)
 {
-    bool within_row = false;
+    bool within_row = false, is_new_line = true;
     for (const char *end = bytes + length; bytes < end && !parse->failed;) {
-        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-        size_t size = (size_t)((newline ? newline + 1 : end) - bytes);
-        bool blank = size == 1 || (size == 2 && bytes[0] == '\r');
+        size_t size = 1;
+        while (bytes[size - 1] != '\n' && bytes[size - 1] != '\r' && bytes + size < end)
+            size++;
         int64_t rows_before = parse->row_count;
-        parse->line++;
+        parse->is_lone = bytes[size - 1] == '\r' && (bytes + size == end || bytes[size] != '\n');
+        parse->line += is_new_line;
+        is_new_line = bytes[size - 1] == '\n';
         if (!within_row)
             parse->row_line = parse->line;
         if (csv_parse(csv, bytes, size, on_field, on_row_end, parse) != size && !parse->failed)
             fail_quotes(parse, _("a field has a stray quote, or a quote is not closed"));
-        within_row = parse->row_count == rows_before && (within_row || !blank);
+        within_row = parse->row_count == rows_before && (within_row || size > 1);
         bytes += size;
     }
     if (!parse->failed && csv_fini(csv, on_field, on_row_end, parse) != 0)

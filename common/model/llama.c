@@ -10,10 +10,14 @@ typedef struct RmsNorm {
     double epsilon;
 } RmsNorm;
 
+typedef struct AttentionLinear {
+    Tensor *weight, *bias; /* [out,in]; [out], or NULL */
+} AttentionLinear;
+
 typedef struct LlamaAttention {
-    Tensor *query, *key, *value, *output; /* [H,H], [K*D,H] twice, [H,H] for K heads of keys */
-    int heads, kv_heads;                  /* of this rank */
-    double theta;
+    AttentionLinear query, key, value, output; /* [H,H], [K*D,H] twice, [H,H] for K heads of keys */
+    int heads, kv_heads;                       /* of this rank */
+    RotaryAngles angles;
     KeyValueCache cache;
 } LlamaAttention;
 
@@ -49,17 +53,33 @@ static Tensor *weight_new(Builder *b, const char *name, int out, int in, Placeme
     return parameter_with(within(b, name), "weight", SHAPE(out, in), placement, EMBEDDING_WEIGHT);
 }
 
+static AttentionLinear attention_linear_new(Builder *b, const char *name, int out, int in,
+                                            Placement placement, bool has_bias)
+{
+    AttentionLinear layer = {.weight = weight_new(b, name, out, in, placement)};
+    if (has_bias)
+        layer.bias = zero_parameter(within(b, name), "bias", SHAPE(out),
+                                    placement.dim == 0 ? placement : whole());
+    return layer;
+}
+
+static Tensor *project(const AttentionLinear *layer, Tensor *x)
+{
+    return layer->bias ? linear_with_bias(x, layer->weight, layer->bias) : linear(x, layer->weight);
+}
+
 static LlamaAttention attention_layer(Builder *b, const TransformerConfig *c)
 {
     const int tp = b->mesh->tp_degree, width = c->hidden / c->heads * c->kv_heads;
-    return (LlamaAttention){.query = weight_new(b, "query", c->hidden, c->hidden, shard(0)),
-                            .key = weight_new(b, "key", width, c->hidden, shard(0)),
-                            .value = weight_new(b, "value", width, c->hidden, shard(0)),
-                            .output = weight_new(b, "output", c->hidden, c->hidden, shard(1)),
-                            .heads = c->heads / tp,
-                            .kv_heads = c->kv_heads / tp,
-                            .theta = c->theta,
-                            .cache = key_value_cache_new(b, c, width / tp)};
+    return (LlamaAttention){
+        .query = attention_linear_new(b, "query", c->hidden, c->hidden, shard(0), c->qkv_bias),
+        .key = attention_linear_new(b, "key", width, c->hidden, shard(0), c->qkv_bias),
+        .value = attention_linear_new(b, "value", width, c->hidden, shard(0), c->qkv_bias),
+        .output = attention_linear_new(b, "output", c->hidden, c->hidden, shard(1), c->output_bias),
+        .heads = c->heads / tp,
+        .kv_heads = c->kv_heads / tp,
+        .angles = c->rotary,
+        .cache = key_value_cache_new(b, c, width / tp)};
 }
 
 static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
@@ -68,15 +88,16 @@ static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *me
     const int64_t past = x->tape->batch.past;
     const int each = a->heads / a->kv_heads; /* query heads that share a key head */
     x = duplication(x, mesh);
-    Tensor *q = rotary(linear(x, a->query), a->heads, past, a->theta);
-    Tensor *k = rotary(linear(x, a->key), a->kv_heads, past, a->theta);
-    Tensor *v = linear(x, a->value);
+    Tensor *q = rotary(project(&a->query, x), a->heads, past, a->angles);
+    Tensor *k = rotary(project(&a->key, x), a->kv_heads, past, a->angles);
+    Tensor *v = project(&a->value, x);
     key_value_cache_add(&a->cache, &k, &v);
     k = repeat_heads(k, a->kv_heads, each);
     v = repeat_heads(v, a->kv_heads, each);
     const int64_t head_size = tensor_size(q, LAST) / a->heads;
     Tensor *y = attention_causal(q, k, v, mask, a->heads, 1 / sqrtf((float)head_size));
-    return all_reduce(linear(y, a->output), mesh);
+    Tensor *sum = all_reduce(linear(y, a->output.weight), mesh);
+    return a->output.bias ? add_bias(sum, a->output.bias) : sum;
 }
 
 /* ---- the feed-forward layers ----------------------------------------------------------------------------- */

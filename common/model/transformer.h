@@ -29,8 +29,10 @@ typedef struct TransformerConfig {
     double epsilon; /**< of the norms; the labs' BERT ignores it and has 1e-5 */
     int token_types; /**< the published BERT: rows of its table of token types; it uses row 0. 0 in
                           other models */
-    double theta;    /**< LLaMA: the base of the rotary angles */
-    bool own_head;   /**< a language model's head has its own weight, not the embedding's */
+    RotaryAngles rotary; /**< LLaMA: how fast its rotary positions turn */
+    bool own_head;       /**< a language model's head has its own weight, not the embedding's */
+    bool qkv_bias;       /**< LLaMA: queries, keys and values have biases, as in Qwen2 */
+    bool output_bias;    /**< LLaMA: the linear layer after attention has a bias */
     int cached; /**< positions that the caches of keys and values hold; 0 in training: no caches */
     int max_predictions; /**< the most tokens that a masked model predicts in a row; 0: no limit */
     Recompute recompute; /**< the parts that a backward pass computes again */
@@ -92,7 +94,7 @@ extern const Architecture architecture_masked_real_bert;
 /** GPT-2 (Radford et al., 2019): pre-LN blocks with biases, learned positions, GELU by tanh. */
 extern const Architecture architecture_gpt2;
 /** LLaMA (Touvron et al., arXiv:2302.13971): RMSNorm, rotary positions, SwiGLU, grouped heads of
- *  keys and values; see language.h. */
+ *  keys and values; see language.h. With biases of queries, keys and values it is Qwen2. */
 extern const Architecture architecture_llama;
 
 /** A transformer's layers. Belongs to the builder's model. */

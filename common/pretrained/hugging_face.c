@@ -123,11 +123,6 @@ static const char *ended(Listed *listed)
     return listed->list;
 }
 
-static bool is_needed(const TransformerConfig *config, const HuggingFaceName *name)
-{
-    return config->own_head || strcmp(name->kit, "head.weight");
-}
-
 static void check_name(const Pretrained *from, const HuggingFaceName *name, int block,
                        Mismatch *mismatch)
 {
@@ -137,7 +132,7 @@ static void check_name(const Pretrained *from, const HuggingFaceName *name, int 
     char text[NAME_SIZE], more[160];
     name_of(from->open, name, block, text);
     const bool is_repeated = name->third > 0 && !strcmp(name->theirs, name[-1].theirs);
-    if (!is_needed(&from->config, name) || is_repeated)
+    if (!hugging_face_has(&from->config, name) || is_repeated)
         return;
     if (!tensor && !name->head_of)
         note(&mismatch->missing, N_("missing"), text, "");
@@ -174,7 +169,7 @@ static bool is_known(const Pretrained *from, const SafeTensor *tensor)
     const char *block = strstr(tensor->name, folder->model->block);
     const int number = block ? atoi(block + strlen(folder->model->block)) : -1;
     for (const HuggingFaceName *name = folder->model->in_blocks; name->kit; name++)
-        if (number >= 0 && number < from->config.layers &&
+        if (number >= 0 && number < from->config.layers && hugging_face_has(&from->config, name) &&
             find(folder, name, number, &file) == tensor)
             return true;
     return false;

@@ -19,6 +19,8 @@ typedef struct HuggingFaceName {
     int third;          /**< the number of this third, 0 to 2, in the kit's parameter, and in their
                             tensor if it holds all three */
     bool has_no_prefix; /**< it never begins with the model's prefix */
+    size_t flag;        /**< offset of the member of TransformerConfig without which a model lacks
+                            this tensor; 0: every model has it */
     /** The library's class whose head it belongs to; models of other classes lack it, and the kit's
      *  parameter then keeps its initial values. NULL: models of all classes have it. */
     const char *head_of;
@@ -35,6 +37,8 @@ typedef struct HuggingFaceModel {
     const HuggingFaceName *once; /**< the names outside of the blocks */
     const HuggingFaceName *in_blocks; /**< those in each block */
     const char *const *unused;        /**< patterns of tensors that the kit ignores, then NULL */
+    bool has_qkv_bias; /**< queries, keys and values have biases, but the layer after attention has
+                          none */
 } HuggingFaceModel;
 
 /** Reads FOLDER/config.json: fills in the sizes. Returns the kind of model, or NULL with `problem`
@@ -43,8 +47,11 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
                                             Problem *problem);
 
 /** The models that the kit reads, then NULL. The two heads of a BERT are two models, which read the
- *  same files. */
+ *  same files. Of the models with the same tensors, the kit writes the first. */
 extern const HuggingFaceModel *const hugging_face_models[];
+
+/** Does a model with this config have the tensor of this name? */
+bool hugging_face_has(const TransformerConfig *config, const HuggingFaceName *name);
 
 /** The size of dimension `dim` of Hugging Face's tensor. */
 int64_t hugging_face_size(const TransformerConfig *config, const HuggingFaceName *name, int dim);

@@ -168,28 +168,44 @@ static bool gpt2_config(const HuggingFaceConfig *from, TransformerConfig *c, Pro
            is_false(from, "add_cross_attention", problem);
 }
 
-/* Reads the rotary angles' base, which newer versions of the library write in rope_parameters. */
+static bool llama3_scaling(const HuggingFaceConfig *record, RotaryAngles *r, Problem *problem)
+{
+    int original;
+    if (!size_of(record, "original_max_position_embeddings", 0, &original, problem) ||
+        !positive(record, "low_freq_factor", 0, &r->low, problem) ||
+        !positive(record, "high_freq_factor", 0, &r->high, problem))
+        return false;
+    r->original = original;
+    return r->high > r->low || wrong_value(record, "high_freq_factor", problem);
+}
+
+/* Reads how rotary positions are scaled, and their base, which newer versions of the library write
+ * in rope_parameters. */
 static bool rope(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     const char *const keys[] = {"rope_scaling", "rope_parameters"};
+    RotaryAngles *r = &c->rotary;
     for (int i = 0; i < 2; i++) {
         const json_t *record = value_of(from, keys[i]),
                      *type = json_object_get(record, "rope_type");
         const char *text = json_string_value(type ? type : json_object_get(record, "type"));
-        if (record && (!text || strcmp(text, "default")))
+        const bool is_llama3 = text && !strcmp(text, "llama3"),
+                   is_scaled = is_llama3 || (text && !strcmp(text, "linear"));
+        if (record && !is_scaled && (!text || strcmp(text, "default")))
             return problem_set(problem, from->path,
-                               "use a model whose rotary positions are not scaled",
-                               "the model has %s of type %s: the kit computes rotary "
-                               "positions from rope_theta only",
+                               "use a model with the type default, linear or llama3",
+                               "the model has %s of type %s, which the kit does not support",
                                keys[i], clean_name(text ? text : "?").text);
         const HuggingFaceConfig inner = {from->path, (json_t *)record};
-        if (record && !positive(&inner, "rope_theta", c->theta, &c->theta, problem))
+        if ((record && !positive(&inner, "rope_theta", r->theta, &r->theta, problem)) ||
+            (is_scaled && !positive(&inner, "factor", 0, &r->factor, problem)) ||
+            (is_llama3 && !llama3_scaling(&inner, r, problem)))
             return false;
     }
     return true;
 }
 
-static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+static bool decoder_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
 {
     int head_size;
     bool is_tied;
@@ -202,8 +218,8 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
           size_of(from, "intermediate_size", 0, &c->inner, problem) &&
           size_of(from, "max_position_embeddings", 2048, &c->positions, problem) &&
           positive(from, "rms_norm_eps", 1e-6, &c->epsilon, problem) &&
-          positive(from, "rope_theta", 10000, &c->theta, problem) && rope(from, c, problem) &&
-          heads_divide(from, c, problem) &&
+          positive(from, "rope_theta", 10000, &c->rotary.theta, problem) &&
+          rope(from, c, problem) && heads_divide(from, c, problem) &&
           size_of(from, "head_dim", c->hidden / c->heads, &head_size, problem)))
         return false;
     c->own_head = !is_tied;
@@ -214,25 +230,61 @@ static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Pr
                            "%d heads of %d numbers, which share %d key-value heads, do not fit a "
                            "hidden size of %d",
                            c->heads, head_size, c->kv_heads, c->hidden);
-    return has_only(from, "hidden_act", "silu", "swish", problem) &&
-           is_false(from, "attention_bias", problem) && is_false(from, "mlp_bias", problem);
+    return has_only(from, "hidden_act", "silu", "swish", problem);
+}
+
+static bool llama_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    if (!boolean(from, "attention_bias", false, &c->qkv_bias, problem))
+        return false;
+    c->output_bias = c->qkv_bias;
+    return decoder_config(from, c, problem) && is_false(from, "mlp_bias", problem);
+}
+
+static bool qwen2_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    c->qkv_bias = true;
+    return decoder_config(from, c, problem) && is_false(from, "use_sliding_window", problem);
+}
+
+/* In Mistral, a window is the number of keys that a query sees; null means all of them. */
+static bool mistral_config(const HuggingFaceConfig *from, TransformerConfig *c, Problem *problem)
+{
+    const char *key = "sliding_window";
+    int window = 0;
+    if (!decoder_config(from, c, problem))
+        return false;
+    if (json_is_null(json_object_get(from->object, key)))
+        return true;
+    return size_of(from, key, 4096, &window, problem) &&
+           (window >= c->positions ||
+            problem_set(problem, from->path,
+                        "use a model whose sliding_window is null, or at least "
+                        "max_position_embeddings",
+                        "the model has a sliding_window of %d for %d positions, which the kit does "
+                        "not support",
+                        window, c->positions));
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
 static const struct {
+    const char *type;
     const Architecture *architecture;
     bool (*read)(const HuggingFaceConfig *from, TransformerConfig *config, Problem *problem);
-} readers[] = {{&architecture_real_bert, bert_config},
-               {&architecture_masked_real_bert, bert_config},
-               {&architecture_gpt2, gpt2_config},
-               {&architecture_llama, llama_config}};
+} readers[] = {{"bert", &architecture_real_bert, bert_config},
+               {"bert", &architecture_masked_real_bert, bert_config},
+               {"gpt2", &architecture_gpt2, gpt2_config},
+               {"llama", &architecture_llama, llama_config},
+               {"mistral", &architecture_llama, mistral_config},
+               {"qwen2", &architecture_llama, qwen2_config}};
 
 static bool read_sizes(const HuggingFaceConfig *from, const HuggingFaceModel *model,
                        TransformerConfig *config, Problem *problem)
 {
     int i = 0;
-    while (strcmp(readers[i].architecture->name, model->architecture))
+    while (strcmp(readers[i].type, model->type) ||
+           strcmp(readers[i].architecture->name, model->architecture))
         i++;
     *config = (TransformerConfig){.architecture = readers[i].architecture};
     return readers[i].read(from, config, problem);
@@ -250,7 +302,7 @@ static const HuggingFaceModel *model_of(const HuggingFaceConfig *from, Transform
             found = *model;
     if (found)
         return read_sizes(from, found, config, problem) ? found : NULL;
-    problem_set(problem, from->path, "use a model of type bert, gpt2 or llama",
+    problem_set(problem, from->path, "use a model of type bert, gpt2, llama, mistral or qwen2",
                 "config.json has model_type %s, which the kit does not know",
                 clean_name(type ? type : "?").text);
     return NULL;

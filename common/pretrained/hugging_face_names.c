@@ -13,6 +13,9 @@
 /* Marks one of three consecutive names: those of a parameter's thirds, in order. */
 #define THIRD(number) .in_thirds = true, .third = (number)
 
+/* Marks a name of which only models with this flag have the tensor. */
+#define ONLY_WITH(member) .flag = offsetof(TransformerConfig, member)
+
 /* ---- BERT ---------------------------------------------------------------------------------------------- */
 
 #define CLASSIFIER    "BertForSequenceClassification"
@@ -86,7 +89,7 @@ static const HuggingFaceName gpt2_once[] = {
     NAME("positions.weight", "wpe.weight", "PH"),
     NAME("norm.weight", "ln_f.weight", "H"),
     NAME("norm.bias", "ln_f.bias", "H"),
-    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true),
+    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true, ONLY_WITH(own_head)),
     {.kit = NULL}};
 
 static const HuggingFaceName gpt2_in_blocks[] = {
@@ -129,15 +132,19 @@ static const HuggingFaceModel gpt2 = {.type = "gpt2",
 static const HuggingFaceName llama_once[] = {
     NAME("embedding.weight", "embed_tokens.weight", "VH"),
     NAME("norm.weight", "norm.weight", "H"),
-    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true),
+    NAME("head.weight", "lm_head.weight", "VH", .has_no_prefix = true, ONLY_WITH(own_head)),
     {.kit = NULL}};
 
 static const HuggingFaceName llama_in_blocks[] = {
     NAME("norm1.weight", "input_layernorm.weight", "H"),
     NAME("attention.query.weight", "self_attn.q_proj.weight", "HH"),
+    NAME("attention.query.bias", "self_attn.q_proj.bias", "H", ONLY_WITH(qkv_bias)),
     NAME("attention.key.weight", "self_attn.k_proj.weight", "KH"),
+    NAME("attention.key.bias", "self_attn.k_proj.bias", "K", ONLY_WITH(qkv_bias)),
     NAME("attention.value.weight", "self_attn.v_proj.weight", "KH"),
+    NAME("attention.value.bias", "self_attn.v_proj.bias", "K", ONLY_WITH(qkv_bias)),
     NAME("attention.output.weight", "self_attn.o_proj.weight", "HH"),
+    NAME("attention.output.bias", "self_attn.o_proj.bias", "H", ONLY_WITH(output_bias)),
     NAME("norm2.weight", "post_attention_layernorm.weight", "H"),
     NAME("feed_forward.gate.weight", "mlp.gate_proj.weight", "FH"),
     NAME("feed_forward.up.weight", "mlp.up_proj.weight", "FH"),
@@ -146,17 +153,25 @@ static const HuggingFaceName llama_in_blocks[] = {
 
 static const char *const llama_unused[] = {"lm_head.weight", "*.rotary_emb.inv_freq", NULL};
 
-static const HuggingFaceModel llama = {.type = "llama",
-                                       .architecture = "LLaMA",
-                                       .library_class = "LlamaForCausalLM",
-                                       .prefix = "model.",
-                                       .embedding = "embed_tokens.weight",
-                                       .block = "layers.",
-                                       .once = llama_once,
-                                       .in_blocks = llama_in_blocks,
-                                       .unused = llama_unused};
+/* The kit's LLaMA, under one of the names that it has in the library. */
+#define LLAMA(name, in_library, ...)                                                               \
+    {                                                                                              \
+        .type = (name), .architecture = "LLaMA", .library_class = (in_library),                    \
+        .prefix = "model.", .embedding = "embed_tokens.weight", .block = "layers.",                \
+        .once = llama_once, .in_blocks = llama_in_blocks, .unused = llama_unused, ##__VA_ARGS__    \
+    }
 
-const HuggingFaceModel *const hugging_face_models[] = {&bert, &masked_bert, &gpt2, &llama, NULL};
+static const HuggingFaceModel llama = LLAMA("llama", "LlamaForCausalLM"),
+                              mistral = LLAMA("mistral", "MistralForCausalLM"),
+                              qwen2 = LLAMA("qwen2", "Qwen2ForCausalLM", .has_qkv_bias = true);
+
+const HuggingFaceModel *const hugging_face_models[] = {&bert,    &masked_bert, &gpt2, &llama,
+                                                       &mistral, &qwen2,       NULL};
+
+bool hugging_face_has(const TransformerConfig *config, const HuggingFaceName *name)
+{
+    return !name->flag || *((const bool *)config + name->flag);
+}
 
 int64_t hugging_face_size(const TransformerConfig *c, const HuggingFaceName *name, int dim)
 {

@@ -34,6 +34,19 @@ static json_t *known(double probability)
     return probability < 0 ? NULL : json_real(probability);
 }
 
+/* How rotary positions are scaled, with the keys that the first versions of the library with this
+ * type expect; NULL if they are not. */
+static json_t *scaling_of(const RotaryAngles *r)
+{
+    if (r->factor == 0)
+        return NULL;
+    if (r->original == 0)
+        return json_pack("{s:s, s:f}", "type", "linear", "factor", r->factor);
+    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor,
+                     "low_freq_factor", r->low, "high_freq_factor", r->high,
+                     "original_max_position_embeddings", (json_int_t)r->original);
+}
+
 static json_t *sizes_of(const HuggingFaceModel *model, const TransformerConfig *c)
 {
     if (!strcmp(model->type, "gpt2"))
@@ -52,8 +65,10 @@ static json_t *sizes_of(const HuggingFaceModel *model, const TransformerConfig *
                         c->token_types, "layer_norm_eps", c->epsilon, "hidden_dropout_prob",
                         known(c->dropout), "attention_probs_dropout_prob", 0.0, "id2label",
                         c->classes ? labels(c->classes) : NULL)
-            : json_pack("{s:s, s:i, s:f, s:f}", "hidden_act", "silu", "num_key_value_heads",
-                        c->kv_heads, "rms_norm_eps", c->epsilon, "rope_theta", c->theta);
+            : json_pack("{s:s, s:i, s:f, s:f, s:o*, s:o*}", "hidden_act", "silu",
+                        "num_key_value_heads", c->kv_heads, "rms_norm_eps", c->epsilon,
+                        "rope_theta", c->rotary.theta, "rope_scaling", scaling_of(&c->rotary),
+                        "attention_bias", c->output_bias ? json_true() : NULL);
     json_object_update(sizes, more);
     json_decref(more);
     return sizes;
@@ -178,7 +193,7 @@ static bool each_name(Export *e, const HuggingFaceName *name, int block)
 {
     bool good = true;
     for (; good && name->kit; name++) {
-        const bool unneeded = (!strcmp(name->kit, "head.weight") && !e->config.own_head) ||
+        const bool unneeded = !hugging_face_has(&e->config, name) ||
                               (name->head_of && strcmp(name->head_of, e->model->library_class));
         if (unneeded || (name->third > 0 && strchr(name->shape, '3')))
             continue;
@@ -224,15 +239,18 @@ static bool write_tensors(Export *e, const char *folder)
 bool hugging_face_write(const SavedModel *saved, const char *folder, Problem *problem)
 {
     Export e = {.saved = saved, .problem = problem};
-    for (const HuggingFaceModel *const *model = hugging_face_models; *model; model++)
-        if (!strcmp((*model)->architecture, saved->index.architecture))
+    const bool is_possible = own_checkpoint_config(saved, &e.config, problem),
+               has_qkv_bias = e.config.qkv_bias && !e.config.output_bias;
+    for (const HuggingFaceModel *const *model = hugging_face_models; !e.model && *model; model++)
+        if (!strcmp((*model)->architecture, saved->index.architecture) &&
+            (*model)->has_qkv_bias == has_qkv_bias)
             e.model = *model;
     if (!e.model)
         return problem_set(problem, saved->folder,
                            "merge it without --hf; MODEL=bert trains a BERT that their library has",
                            "Hugging Face's library has no model like this %s",
                            saved->index.architecture);
-    if (!own_checkpoint_config(saved, &e.config, problem))
+    if (!is_possible)
         return false;
     if (e.config.positions == 0)
         e.config.positions = (int)saved->index.fitting[FIT_SEQ];

@@ -135,7 +135,7 @@ bool llama_bin_open(Pretrained *from, Problem *problem)
                                        .inner = h.inner,
                                        .positions = h.positions,
                                        .epsilon = 1e-5,
-                                       .theta = 10000,
+                                       .rotary.theta = 10000,
                                        .own_head = h.vocabulary < 0};
     return bytes == (int64_t)file->size ||
            problem_set(problem, from->path,

@@ -22,7 +22,9 @@ bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, P
 {
     const CheckpointIndex *index = &saved->index;
     const int64_t *sizes = index->fitting;
-    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight");
+    const SavedParameter *types = checkpoint_index_find(index, "token_types.weight"),
+                         *query = checkpoint_index_find(index, "blocks.0.attention.query.bias"),
+                         *output = checkpoint_index_find(index, "blocks.0.attention.output.bias");
     if (!has_possible_sizes(index))
         return problem_set(problem, saved->folder, N_("use another copy of the checkpoint"),
                            "the checkpoint's index gives invalid sizes for the model");
@@ -35,9 +37,11 @@ bool own_checkpoint_config(const SavedModel *saved, TransformerConfig *config, P
                                   .kv_heads = (int)sizes[FIT_KV_HEADS],
                                   .inner = (int)sizes[FIT_INNER],
                                   .own_head = sizes[FIT_OWN_HEAD] != 0,
+                                  .qkv_bias = query,
+                                  .output_bias = query && output,
                                   .token_types = types ? (int)types->shape.size[0] : 0,
                                   .dropout = index->dropout < 0 ? -1 : index->dropout,
                                   .epsilon = index->epsilon,
-                                  .theta = index->theta};
+                                  .rotary = index->rotary};
     return true;
 }

@@ -73,7 +73,7 @@ static CheckpointIndex index_of(const Trainer *t)
                              .pp = t->mesh.pp_degree,
                              .optimizer_steps = t->optimizer->steps,
                              .epsilon = b->epsilon,
-                             .theta = b->theta,
+                             .rotary = b->rotary,
                              .dropout = b->dropout,
                              .tokenizer = realpath(c->vocabulary, NULL),
                              .loss_scale = t->scaler.scale,

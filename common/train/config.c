@@ -148,7 +148,7 @@ static void complete_sizes(TrainConfig *config)
     model->inner = is_llama ? (8 * model->hidden / 3 + UNIT - 1) / UNIT * UNIT : 4 * model->hidden;
     model->epsilon = is_bert ? 1e-12 : 1e-5;
     model->token_types = is_bert ? 2 : 0;
-    model->theta = is_llama ? 10000 : 0;
+    model->rotary.theta = is_llama ? 10000 : 0;
 }
 
 /* Gives a BERT the head of the task: with TASK=mlm, that of its pretraining; otherwise a

@@ -110,9 +110,11 @@ static Tensor *net_rms_norm(Tensor *const x[])
     return rms_norm(x[0], x[1], 1e-5);
 }
 
+static const RotaryAngles ANGLES = {.theta = 100, .factor = 8, .original = 64, .low = 1, .high = 4};
+
 static Tensor *net_rotary(Tensor *const x[])
 {
-    return rotary(x[0], 3, 5, 100);
+    return rotary(x[0], 3, 5, ANGLES);
 }
 
 static Tensor *net_repeat_heads(Tensor *const x[])
@@ -293,7 +295,7 @@ static Tensor *net_attention_of_linears(Tensor *const x[])
 /* Two query heads share a key head. */
 static Tensor *net_grouped_attention(Tensor *const x[])
 {
-    Tensor *q = rotary(x[0], 4, 0, 100), *k = repeat_heads(rotary(x[1], 2, 0, 100), 2, 2);
+    Tensor *q = rotary(x[0], 4, 0, ANGLES), *k = repeat_heads(rotary(x[1], 2, 0, ANGLES), 2, 2);
     return attention_causal(q, k, repeat_heads(x[1], 2, 2), NULL, 4, 0.7f);
 }
 

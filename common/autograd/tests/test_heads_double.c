@@ -4,6 +4,7 @@
 Suite *suite(void);
 
 enum { B = 2, S = 5, HEADS = 2, TIMES = 3, D = 4, WIDTH = HEADS * D };
+static const RotaryAngles ANGLES = {.theta = 100};
 
 START_TEST(copies_of_a_head_are_side_by_side)
 {
@@ -39,10 +40,10 @@ static Tensor *attention_from(Tensor *q, Tensor *k, Tensor *v, int64_t first)
 {
     Tensor *keys = tape_tensor(tape, REAL, k->shape, whole());
     for (int64_t s = 0; s < S; s++) {
-        Tensor *key = rotary(positions_of(k, s, s + 1), HEADS, s, 100);
+        Tensor *key = rotary(positions_of(k, s, s + 1), HEADS, s, ANGLES);
         kernel_copy_rows(B, WIDTH, reals(key), WIDTH, reals(keys) + s * WIDTH, S * WIDTH);
     }
-    return attention_causal(rotary(positions_of(q, first, S), HEADS, first, 100), keys, v, NULL,
+    return attention_causal(rotary(positions_of(q, first, S), HEADS, first, ANGLES), keys, v, NULL,
                             HEADS, 0.5f);
 }
 
@@ -52,8 +53,8 @@ START_TEST(a_cache_of_keys_and_values_gives_the_rows_of_the_whole)
     Tensor *q = normal("q", SHAPE(B, S, WIDTH), whole()),
            *k = normal("k", SHAPE(B, S, WIDTH), whole()),
            *v = normal("v", SHAPE(B, S, WIDTH), whole());
-    Tensor *all =
-        attention_causal(rotary(q, HEADS, 0, 100), rotary(k, HEADS, 0, 100), v, NULL, HEADS, 0.5f);
+    Tensor *all = attention_causal(rotary(q, HEADS, 0, ANGLES), rotary(k, HEADS, 0, ANGLES), v,
+                                   NULL, HEADS, 0.5f);
     Tensor *last = attention_from(q, k, v, _i), *rows = positions_of(all, _i, S);
     assert_close("y", tensor_count(last), reals(last), reals(rows), 1e-14);
 }
@@ -65,8 +66,8 @@ START_TEST(rotated_scores_depend_on_distances_alone)
     Tensor *q = normal("q", SHAPE(1, 1, D), whole()), *k = normal("k", SHAPE(1, 1, D), whole());
     double scores[2] = {0};
     for (int64_t i = 0; i < 2; i++) {
-        const real *x = reals(rotary(q, 1, 7 + 1000 * i, 100)),
-                   *y = reals(rotary(k, 1, 3 + 1000 * i, 100));
+        const real *x = reals(rotary(q, 1, 7 + 1000 * i, ANGLES)),
+                   *y = reals(rotary(k, 1, 3 + 1000 * i, ANGLES));
         for (int d = 0; d < D; d++)
             scores[i] += x[d] * y[d];
     }

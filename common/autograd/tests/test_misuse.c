@@ -129,11 +129,12 @@ END_TEST
 START_TEST(operations_of_heads_require_whole_heads_of_the_right_size)
 {
     Tensor *x = reals_of(2, 3, 6);
-    ASSERT_MISUSE(rotary(x, 2, 0, 100), "rotary", "odd size", "[2,3,6]");
-    ASSERT_MISUSE(rotary(x, 4, 0, 100), "rotary: 4 heads", "[2,3,6]");
-    ASSERT_MISUSE(rotary(matrix(3, 6), 3, 0, 100), "rotary: 3 heads", "[3,6]");
-    ASSERT_MISUSE(rotary(x, 3, -1, 100), "first position is -1");
-    ASSERT_MISUSE(rotary(x, 3, 0, 0), "theta is 0");
+    ASSERT_MISUSE(rotary(x, 2, 0, (RotaryAngles){.theta = 100}), "rotary", "odd size", "[2,3,6]");
+    ASSERT_MISUSE(rotary(x, 4, 0, (RotaryAngles){.theta = 100}), "rotary: 4 heads", "[2,3,6]");
+    ASSERT_MISUSE(rotary(matrix(3, 6), 3, 0, (RotaryAngles){.theta = 100}), "rotary: 3 heads",
+                  "[3,6]");
+    ASSERT_MISUSE(rotary(x, 3, -1, (RotaryAngles){.theta = 100}), "first position is -1");
+    ASSERT_MISUSE(rotary(x, 3, 0, (RotaryAngles){.theta = 0}), "theta is 0");
     ASSERT_MISUSE(repeat_heads(x, 4, 2), "repeat_heads: 4 heads");
     ASSERT_MISUSE(repeat_heads(x, 2, 0), "repeat_heads: 0 times");
     ASSERT_MISUSE(rms_norm(x, normal("w", SHAPE(5), whole()), 1e-5), "rms_norm: x [2,3,6]", "[5]");

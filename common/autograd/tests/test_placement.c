@@ -272,7 +272,7 @@ static Tensor *one_argument(const char *operation, const Rule *rule, Tensor *x)
     if (strcmp(operation, "gelu_tanh") == 0)
         return gelu_tanh(x);
     if (strcmp(operation, "rotary") == 0)
-        return rotary(x, 2, 0, 100);
+        return rotary(x, 2, 0, (RotaryAngles){.theta = 100});
     if (strcmp(operation, "repeat_heads") == 0)
         return repeat_heads(x, 2, 3);
     if (strcmp(operation, "take") == 0)

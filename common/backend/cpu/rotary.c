@@ -1,6 +1,4 @@
 /* Rotary positions. */
-#include <math.h>
-
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 
@@ -47,7 +45,7 @@ void kernel_rotary(const Rotary *rotary, bool back, const real *x, real *y)
         const int64_t count = half - first < PAIRS_AT_ONCE ? half - first : PAIRS_AT_ONCE;
         double speed[PAIRS_AT_ONCE];
         for (int64_t k = 0; k < count; k++)
-            speed[k] = (back ? -1 : 1) * pow(rotary->theta, -(double)(first + k) / (double)half);
+            speed[k] = (back ? -1 : 1) * rotary_speed(rotary, first + k);
         FOR_PARTS(work, positions, 1)
         turn_part(rotary, begin, end, first, count, speed, x, y);
     }

@@ -9,8 +9,8 @@ __global__ static void turn(Rotary rotary, bool back, const float *x, float *y)
     FOR_EACH(i, rotary.batch * rotary.positions * half)
     {
         const int64_t row = i / half, k = i % half;
-        const double angle = (double)(rotary.first + row % rotary.positions) *
-                             pow(rotary.theta, -(double)k / (double)half);
+        const double angle =
+            (double)(rotary.first + row % rotary.positions) * rotary_speed(&rotary, k);
         const float cosine = (float)cos(angle), sine = (float)(back ? -sin(angle) : sin(angle));
         int64_t at = row * rotary.heads * rotary.head_size + k;
         for (int64_t a = 0; a < rotary.heads; a++, at += rotary.head_size) {

@@ -96,7 +96,7 @@ static void turn(const Rotary *rotary, Order order, bool back, int64_t position,
 {
     const int64_t half = rotary->head_size / 2;
     for (int64_t k = 0; k < half; k++) {
-        const double angle = (double)position * pow(rotary->theta, -(double)k / (double)half);
+        const double angle = (double)position * rotary_speed(rotary, k);
         const real c = rounded(cos(angle)), s = rounded(back ? -sin(angle) : sin(angle));
         const real pair[] = {x[k], x[k + half]}, lower[] = {c, -s}, upper[] = {s, c};
         y[k] = reference_dot(order, pair, 1, lower, 1);

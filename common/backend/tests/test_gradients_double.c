@@ -60,7 +60,7 @@ static const int32_t IDS[] = {2, NO_ID, 0, 2, 3};
 static const int32_t KEYS_SHOWN[] = {1, 0, 1, 1, 0, 1, 1, 0}; /* 2 samples of 4 */
 static const int64_t SAMPLE_NUMBERS[] = {5, 1234567890123};
 static const AttentionShape SHAPES[] = {{2, 4, 3, 2, 0.6, false, 0}, {2, 4, 3, 2, 0.6, true, 0}};
-static const Rotary ROTARY = {2, 3, 2, 4, 5, 100};
+static const Rotary ROTARY = {2, 3, 2, 4, 5, {.theta = 100}};
 
 /** A forward kernel with its backward: y = f(x0, x1, x2); backward turns dy into dx0, dx1, dx2. */
 typedef struct Operation {

@@ -62,13 +62,34 @@ START_TEST(kernels_of_language_models_give_the_numbers_of_pytorch)
     kernel_swiglu_forward(7, points, up, y);
     check_numbers(7, y, gated);
 
-    const Rotary rotary = {1, 2, 1, 4, 3, 100};
+    const Rotary rotary = {1, 2, 1, 4, 3, {.theta = 100}};
     const double heads[] = {1, 2, -1, 0.5, 0, 3, 1, -2};
     const double turned[] = {-0.8488724885405782, 1.7629128749205423, 1.1311125046603125,
                              1.068708657885482,   0.7568024953079282, 3.5420196666259565,
                              -0.6536436208636119, -0.6738669610798187};
     kernel_rotary(&rotary, false, heads, y);
     check_numbers(8, y, turned);
+}
+END_TEST
+
+/* The expected numbers come from Hugging Face's modeling_rope_utils.py, in double precision. */
+START_TEST(scaled_rotary_positions_have_the_speeds_of_the_library)
+{
+    const struct {
+        RotaryAngles angles;
+        double speed[4];
+    } cases[] = {
+        {{.theta = 100, .factor = 4}, {0.25, 0.07905694150420949, 0.025, 0.007905694150420948}},
+        {{.theta = 100, .factor = 8, .original = 64, .low = 1, .high = 4},
+         {1, 0.24438459943539836, 0.013042256043820465, 0.003952847075210474}},
+    };
+    for (int i = 0; i < 2; i++) {
+        const Rotary rotary = {1, 1, 1, 8, 0, cases[i].angles};
+        double speed[4];
+        for (int k = 0; k < 4; k++)
+            speed[k] = rotary_speed(&rotary, k);
+        check_numbers(4, speed, cases[i].speed);
+    }
 }
 END_TEST
 
@@ -109,6 +130,7 @@ Suite *suite(void)
     tcase_add_test(tests, forward_gives_the_numbers_of_pytorch);
     tcase_add_test(tests, attention_gives_the_numbers_of_pytorch);
     tcase_add_test(tests, kernels_of_language_models_give_the_numbers_of_pytorch);
+    tcase_add_test(tests, scaled_rotary_positions_have_the_speeds_of_the_library);
     tcase_add_test(tests, causal_attention_gives_the_numbers_of_pytorch);
     suite_add_tcase(s, tests);
     return s;

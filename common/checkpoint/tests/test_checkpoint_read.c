@@ -49,6 +49,7 @@ static CheckpointIndex index_for(int tp, int pp, SavedParameter parameters[PARAM
                              .count = PARAMETERS,
                              .parameters = parameters,
                              .data_key = "0123456789abcdef",
+                             .rotary = {500, 8, 32, 1, 4},
                              .loss_sum = 0.1};
     for (int i = 0; i < FITTINGS; i++)
         index.fitting[i] = 100 - i;
@@ -167,6 +168,8 @@ START_TEST(an_index_is_read_as_it_was_written)
         ck_assert(!checkpoint_index_fits(&read, &written, folder, &problem));
         read.fitting[i]--;
     }
+    read.rotary.high++;
+    ck_assert(!checkpoint_index_fits(&read, &written, folder, &problem));
     checkpoint_index_clear(&read);
 }
 END_TEST

@@ -48,6 +48,23 @@ START_TEST(byte_order_mark_and_crlf_change_nothing)
 }
 END_TEST
 
+START_TEST(a_carriage_return_without_a_newline_is_named_unless_it_is_in_quotes)
+{
+    const char *const lone = "the row has a carriage return without a newline";
+    assert_bad("review,label\rgood,1\rbad,0\r", lone, "films.csv: line 1");
+    assert_bad("review,label\r\ngood,1\rbad,0\r\n", lone, "films.csv: row 1 (line 2)");
+    assert_bad("review,label\n\r\na,1\ngo\rod,1\nb,0\n", lone, "films.csv: row 2 (line 4)");
+    assert_bad("review,label\n\"good\"\r,1\n", lone, "films.csv: row 1 (line 2)");
+    assert_bad("review,label\ngood,1\r\r\n", lone, "films.csv: row 1 (line 2)");
+    assert_bad("review,label\ngood,1\r", lone, "films.csv: row 1 (line 2)");
+    Reviews *reviews = parse("review,label\r\n\"go\rod\r\n\r\",1\r\n\r\nb,0\r\n");
+    ck_assert_int_eq(reviews->rows, 2);
+    assert_row(reviews, 0, "go\rod\r\n\r", 1);
+    ck_assert_int_eq(reviews->lines[1], 5);
+    reviews_free(reviews);
+}
+END_TEST
+
 START_TEST(blanks_around_a_review_are_part_of_it)
 {
     Reviews *reviews = parse("review,label\n  a \t,1\n\" b \",0\n");
@@ -187,6 +204,7 @@ Suite *suite(void)
     TCase *rows = tcase_create("rows");
     tcase_add_test(rows, quoted_line_breaks_commas_and_doubled_quotes_stay_inside_one_row);
     tcase_add_test(rows, byte_order_mark_and_crlf_change_nothing);
+    tcase_add_test(rows, a_carriage_return_without_a_newline_is_named_unless_it_is_in_quotes);
     tcase_add_test(rows, blanks_around_a_review_are_part_of_it);
     tcase_add_test(rows, labels_are_digits_or_words_and_an_empty_review_is_a_row);
     tcase_add_test(rows, last_row_needs_no_line_break_and_blank_lines_are_no_rows);

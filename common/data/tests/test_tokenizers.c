@@ -89,6 +89,18 @@ START_TEST(sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back)
 }
 END_TEST
 
+START_TEST(bpe_and_sentencepiece_read_the_name_of_a_special_token_as_text)
+{
+    static const int32_t end_ids[] = {64, 27, 91, 68, 262, 609, 68, 87, 83, 91, 29, 65};
+    static const int32_t begin_ids[] = {259, 707, 63, 700, 65, 268, 63, 50, 700, 65};
+    Tokenizer *gpt2 = open_good(GPT2), *llama = open_good(LLAMA);
+    assert_ids(gpt2, "a<|endoftext|>b", end_ids, sizeof end_ids);
+    assert_ids(llama, "a <s> b</s>", begin_ids, sizeof begin_ids);
+    tokenizer_free(gpt2);
+    tokenizer_free(llama);
+}
+END_TEST
+
 START_TEST(any_text_comes_back_from_bpe_and_so_do_long_words)
 {
     enum { LENGTH = 300000 };
@@ -375,6 +387,7 @@ Suite *suite(void)
     tcase_set_timeout(text, 60);
     tcase_add_test(text, bpe_has_the_ids_of_hugging_face_and_gives_the_text_back);
     tcase_add_test(text, sentencepiece_has_the_ids_of_its_library_and_gives_the_text_back);
+    tcase_add_test(text, bpe_and_sentencepiece_read_the_name_of_a_special_token_as_text);
     tcase_add_test(text, any_text_comes_back_from_bpe_and_so_do_long_words);
     tcase_add_test(text, long_words_are_cut_where_no_id_changes);
     tcase_add_test(text, special_tokens_are_known_and_enclose_a_row);

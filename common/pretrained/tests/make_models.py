@@ -1,9 +1,10 @@
 """Makes small random models with Hugging Face's library, and writes the results that it computes.
 
-make_models.py FOLDER [large] writes FOLDER/bert, gpt2, llama and masked_bert, as comparison.h
-describes them. The small ones are in common/pretrained/tests/models. make_models.py FOLDER
-hidden|logits writes the results of the model in FOLDER, which must have all tensors and no others.
-Needs transformers, torch and safetensors.
+make_models.py FOLDER [large] writes FOLDER/bert, masked_bert, gpt2, llama, llama3 (scaled rotary
+positions, and biases), qwen2 and mistral, as comparison.h describes them. The small ones, without
+mistral, are in common/pretrained/tests/models. make_models.py FOLDER hidden|logits writes the
+results of the model in FOLDER, which must have all tensors and no others. Needs transformers, torch
+and safetensors.
 """
 import json
 import os
@@ -40,6 +41,28 @@ def llama(large):
         else {"vocab_size": 17, "hidden_size": 16, "num_hidden_layers": 2, "intermediate_size": 8, "max_position_embeddings": 8}
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(
         **sizes, num_attention_heads=8, num_key_value_heads=4, tie_word_embeddings=large))
+
+
+def with_pairs(large):
+    """Sizes of models whose heads have several pairs of numbers, of which some turn slowly. The large
+    ones have the vocabulary of data/stories/llama."""
+    sizes = {"vocab_size": 708, "hidden_size": 96, "num_hidden_layers": 3, "intermediate_size": 200, "max_position_embeddings": 64} if large \
+        else {"vocab_size": 17, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 8, "max_position_embeddings": 8}
+    return {**sizes, "num_attention_heads": 8, "num_key_value_heads": 4, "rope_theta": 100.0}
+
+
+def llama3(large):
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**with_pairs(large), attention_bias=True, rope_scaling={
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}))
+
+
+def qwen2(large):
+    return transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+        **with_pairs(large), tie_word_embeddings=not large, rope_scaling={"type": "linear", "factor": 2.5}))
+
+
+def mistral(large):
+    return transformers.MistralForCausalLM(transformers.MistralConfig(**with_pairs(large), sliding_window=64 if large else None))
 
 
 def draw(model):
@@ -126,7 +149,8 @@ def main():
     if sys.argv[2:] in (["hidden"], ["logits"]):
         compute(sys.argv[1], sys.argv[2])
         return
-    for name, new in {"bert": bert, "gpt2": gpt2, "llama": llama, "masked_bert": masked_bert}.items():
+    models = {"bert": bert, "masked_bert": masked_bert, "gpt2": gpt2, "llama": llama, "llama3": llama3, "qwen2": qwen2, "mistral": mistral}
+    for name, new in models.items():
         make(f"{sys.argv[1]}/{name}", new(large).eval(), large)
 
 

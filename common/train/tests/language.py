@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from layouts_apart import deviation
+from layouts_apart import deviation, weights_apart
 from runs import BUILD, ROOT, check, losses_of, metrics_of, on, run
 
 SMALL = ["--model", "llama", "--layers", 3, "--hidden-dim", 32, "--heads", 4, "--seq", 32, "--batch-size", 12, "--test", "",
@@ -41,6 +41,27 @@ def check_layouts():
             check(deviation(WHOLE[:6], emulated) <= 32 * moved, f"GPUs {device} give the losses of the CPU at {layout}",
                   f"{deviation(WHOLE[:6], emulated)} apart, {32 * moved} allowed")
     on("the CPU")
+
+
+def check_short_stories(folder):
+    """A trainer that averages the means of micro-batches whose rows have unequal numbers of targets
+    gives each token another weight. Here every row is a whole window, however short the stories."""
+    with open(f"{folder}/short.txt", "w", encoding="utf-8") as file:
+        file.writelines("Tom ran" + i % 23 * " to the park" + ".\n" for i in range(600))
+
+    def saved(name, ranks, *options):
+        return losses_of(ranks, *SMALL, "--data", f"{folder}/short.txt", "--batch-size", 16, "--save", f"{folder}/{name}", *options)
+
+    one = saved("one", 1)
+    moved = [(deviation(one, saved(f"moved-{k}", 1, "--perturb", k)), weights_apart(f"{folder}/one", f"{folder}/moved-{k}")) for k in (1, 2, 3)]
+    loss, weight = (8 * max(column) for column in zip(*moved, (UNIT, 0)))
+    for tp, dp in ((1, 1), (1, 2), (2, 1)):
+        for micro in (1, 4, 8):
+            parts = saved(f"{tp}-{dp}-{micro}", tp * dp, "--tp", tp, "--micro", micro)
+            apart = deviation(one, parts), weights_apart(f"{folder}/one", f"{folder}/{tp}-{dp}-{micro}")
+            check(len(parts) == 12 and apart[0] <= loss and 0 < weight >= apart[1],
+                  f"stories shorter than SEQ give the same losses and weights with MICRO={micro}, tp {tp}, dp {dp}",
+                  f"{apart[0]:.3g} and {apart[1]:.3g} apart, {loss:.3g} and {weight:.3g} allowed")
 
 
 def check_report():
@@ -102,4 +123,5 @@ check_layouts()
 check_report()
 with tempfile.TemporaryDirectory(dir=os.environ["BUILD"]) as work:
     check_checkpoints(work)
+    check_short_stories(work)
 check_refused()

@@ -269,7 +269,8 @@ void report_total(FILE *out, const Verdict *verdict, Page page)
                 r->state == GRADED ? "" : _(state_names[r->state]));
     }
     if (verdict->labs->one_case)
-        print_indented(out, page, _("One case has results. A score needs all cases: omit CASE."), "");
+        print_indented(out, page, _("One case has results. A score needs all cases: omit CASE."),
+                       "");
     else
         fprintf(out, "\nScore: %d/%d\n", verdict_points(verdict), verdict_of(verdict));
 }
