@@ -75,6 +75,9 @@ or_full = || { rm -f $@ $(@:.o=.d); common/base/disk.sh $(call quoted,$(BUILD));
 # ---- sources, settings, checks --------------------------------------------------------------------------------------
 
 include grader/labs.mk
+# A name of a lab stands for its number.
+$(foreach number,$(if $(filter-out $(LABS),$(LAB)),$(shell grader/stack.py number $(call quoted,$(LAB)) 2> /dev/null)),\
+    $(eval override LAB := $(number)))
 include common/slurm/slurm.mk
 include common/po/words.mk
 
@@ -170,7 +173,8 @@ include grader/gradebook/gradebook.mk
 # The compile commands of each file, for clangd, which looks for them in build/.
 EDITED = $(wildcard $(foreach lab,$(LABS),$(addsuffix /$(call lab_file,$(lab)),labs solutions))) \
          $(filter %.c,$(RUNTIME)) $(JUDGE) $(SCENARIOS) $(RUNNER)
-UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-ipa-icf -fno-diagnostics-show-caret -fopenmp
+UNKNOWN_TO_CLANG = -fno-reorder-blocks-and-partition -fno-ipa-icf -fno-diagnostics-show-caret \
+                   -fdiagnostics-column-unit=byte -fmax-errors=10 -fopenmp
 flags_of = $(filter-out $(UNKNOWN_TO_CLANG),$(if $(filter labs/% solutions/%,$(1)),$(LAB_CFLAGS),$(CFLAGS) $(CPPFLAGS)))
 command_of = {"directory": "$(CURDIR)", "file": "$(1)", "command": "cc $(flags_of) -c $(1)"}
 $(BUILD)/compile_commands.json: Makefile grader/labs.mk

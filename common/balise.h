@@ -362,9 +362,9 @@ void ring_all_gather(Group *group, Tensor *x);
  * must have the same weights. */
 bool average_is_due(int64_t step, int64_t every, bool last);
 /** Called when an average is due. Afterwards, all replicas have the mean of their weights, weighted by rows. `weights`
- * [P] are all weights of this rank, changed in place. `rows` is the number of rows (with TASK=mlm, of tokens) that this
- * replica has trained on since the last average; it may be 0 on some replicas, but not on all. (Federated averaging,
- * arXiv:1602.05629, algorithm 1.) */
+ * [P] are all weights of this rank, changed in place. `rows` is the number of rows (for a language model, of tokens) that
+ * this replica has trained on since the last average; it may be 0 on some replicas, but not on all. (Federated
+ * averaging, arXiv:1602.05629, algorithm 1.) */
 void average_weights(Tensor *weights, double rows, const Mesh *mesh);
 
 /* ---- Lab 17: ZeRO stage 1, a sharded optimiser --------------------------------------------------------- */

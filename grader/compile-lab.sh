@@ -115,8 +115,8 @@ say_limit() {
     esac
 }
 
-# show_messages: prints the compiler's messages, each with the line of the lab that it is about. The
-# compiler itself must quote no lines, because it would take them from any file that a #line names.
+# show_messages: prints the compiler's messages, each with the line of the lab that it is about, and a
+# caret below the column. The compiler itself must quote no lines, because it would take them from any file that a #line names.
 # A file name of #line and the text of a #pragma or an attribute may contain newlines, so a line
 # that does not begin as the compiler's do continues the one before. Control characters and
 # characters that change the direction of text become '?'.
@@ -132,13 +132,17 @@ show_messages() {
         }
         FILENAME == source { line[FNR] = $0; next }
         !(index($0, source ":") == 1 || /^[^ :]+:[0-9]+(:[0-9]+)?: / || /^[^ :]+\.[ch]: / || /^(cc1|gcc|cc|clang)[-.0-9]*: / ||
-          /^In file included from / || /^ +from / || /^compilation terminated\.$/ || /^[0-9]+ (error|warning)s?/) && begun {
+          /^In file included from / || /^ +from / || /^compilation terminated( due to -fmax-errors=[0-9]+)?\.$/ || /^(fatal error: too many errors|[0-9]+ (error|warning)s?)/) && begun {
             message = message "?" $0
             next
         }
         { flush(); message = $0; begun = 1 }
         index($0, source ":") == 1 && split(substr($0, length(source) + 2), at, ":") > 1 && at[1] in line {
             quoted = sprintf("\n%5d | ", at[1]) substr(line[at[1]], 1, 1000)
+            blanks = substr(line[at[1]], 1, at[2] - 1)
+            gsub("[\200-\277]", "", blanks) # the bytes after the first one of a character
+            gsub("[^\t]", " ", blanks)
+            if (at[2] ~ /^[0-9]+$/ && at[2] <= 1000) quoted = quoted "\n      | " blanks "^"
         }
         END { flush() }' "$source" "$object.messages"
 }
@@ -205,9 +209,11 @@ if [ "$status" != 0 ]; then
     limit=$(say_limit "$status")
     truncate -s '<1000000' "$object.messages"
     { show_messages && [ -z "$limit" ] || printf '\n%s\n' "$limit"; } > "$object.s" && mv "$object.s" "$object.messages"
-    # If the compiler stopped while reading, the file may not be text. Then only one line of its
-    # messages is kept: the one about a limit, or the lab's first error.
-    [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m 1 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
+    # If the compiler stopped while reading, the file may not be text. Then only one of its messages is
+    # kept: the one about a limit, or the lab's first error, with its line. After its last allowed error,
+    # the lab's errors are kept.
+    grep -q ' -fmax-errors=' "$object.messages" && most=10 || most=1
+    [ -s "$object.read" ] || { { [ -z "$limit" ] && grep -m "$most" -A 2 -aE "^$source:[0-9]+(:[0-9]+)?: .*error: " "$object.messages" | grep -aE "^$source:|^ *[0-9]* \| " || tail -n 1 "$object.messages"; } > "$object.raw" && mv "$object.raw" "$object.messages"; }
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files

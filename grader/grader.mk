@@ -45,12 +45,16 @@ $(call double,grader/judge/launch/supervisor.c): | $(BUILD)/generated/open_mpi.h
 # Compiles a lab with few warnings; only its exports are visible, and its code has its own section.
 # Finding a lab's line from an address needs -no-pie and frame pointers. gcc must not move parts of
 # a function into another section, nor merge functions with the same body; clang must use the
-# external assembler. The compiler quotes no lines; grader/compile-lab.sh does.
+# external assembler. The compiler quotes no lines; grader/compile-lab.sh does, and needs columns in
+# bytes. A compiler that reports each of thousands of errors takes a minute, so it stops after ten; what
+# gcc 14 calls an error (implicit-int) is one for all.
 IS_CLANG = $(call answer,IS_CLANG,$(CC) --version 2>/dev/null | grep -i clang)
-OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics,-fno-reorder-blocks-and-partition \
-    -fno-ipa-icf -fno-diagnostics-show-caret)
+OF_COMPILER = $(if $(IS_CLANG),-fno-integrated-as -fno-caret-diagnostics -ferror-limit=10,\
+    -fno-reorder-blocks-and-partition -fno-ipa-icf -fno-diagnostics-show-caret -fdiagnostics-column-unit=byte \
+    -fmax-errors=10)
 LAB_CFLAGS = -std=gnu17 -g $(if $(FOR_GDB),-O0,-O2) -Wall -Wno-unused-parameter \
-    $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration) \
+    $(addprefix -Werror=,return-type incompatible-pointer-types int-conversion implicit-function-declaration \
+                               implicit-int) \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls $(OF_COMPILER) -fno-pie $(SANITIZE) -Icommon $(MPI_CFLAGS)
 LAB_OBJECTS = $(BUILD)/labs$(FOR_GDB)
 lab_objects = $(LABS:%=$(LAB_OBJECTS)/$(1)/%.$(2))
@@ -65,11 +69,12 @@ compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grade
 
 # Checksums of the files of a student's lab, which decide whether to compile it again. Times are not
 # enough, because a restored file may be older than its object. The lab may include any file of its
-# folder.
+# folder. Errors are in the reader's language, so it is recorded too.
 OF_A_LAB = -maxdepth 1 -xtype f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
 	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) -exec sha256sum {} +) | sort > $@.new
+	echo "$${LC_ALL:-$${LC_MESSAGES:-$$LANG}} $$LANGUAGE" >> $@.new
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 # Errors are written to NN.o.failed, for the judge to report; for a solution, an error ends make.
 $(call lab_objects,student,o): $(LAB_OBJECTS)/student/%.o: $(LAB_OBJECTS)/student/%.sources $(COMPILES_LABS)

@@ -6,11 +6,15 @@
     stack.py started LAB           exit status 0 if the student has started the lab, otherwise 1
     stack.py missing LAB...        prints why a lab that builds on these waits
     stack.py start LAB             prints the path of its start file
+    stack.py number NAME           prints the number of the lab with this name, if there is one
+    stack.py nearest NAME          prints the name of the lab whose name is most similar
 
-STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
+A lab's names are its title, its folder's name without the number, and the layers that it makes. Case
+and punctuation do not matter. STACK is mine, solutions (the default) or serial. At stage n, a function comes from the last lab up
 to n that defines it, or from a stand-in of the kit. With serial, the stage is 0. Otherwise, without
 UPTO, it is the last one or, with mine, the last one whose labs are all started.
 """
+import difflib
 import os
 import platform
 import re
@@ -47,6 +51,25 @@ def tokens(path):
         return None
     comment_or_string = r'"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'" + r"|//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
     return re.sub(r"\s+", "", re.sub(comment_or_string, lambda found: "" if found[0][0] == "/" else found[0], text, flags=re.S))
+
+
+def known_names():
+    """{name in small letters, without punctuation: number}, the folder's name first for each lab."""
+    found = {}
+    for number, lab in LABS.items():
+        with open(os.path.join(KIT, f"grader/labs/lab{number:02}.c"), encoding="utf-8") as file:
+            titles = re.findall(r'\.title = N_\("(.*)"\)', file.read())
+        for name in [name_of(lab), *titles, *(export[:-4] for export in lab.exports if export.endswith("_new"))]:
+            found.setdefault(plain(name), number)
+    return found
+
+
+def name_of(lab):
+    return lab.file.split("/")[0].split("-", 1)[1]
+
+
+def plain(name):
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def start_file(number):
@@ -134,6 +157,13 @@ def main(arguments):
         return 0 if is_started(int(arguments[1])) else 1
     if arguments[:1] == ["start"]:
         print(start_file(int(arguments[1])))
+        return 0
+    if arguments[:1] == ["number"]:
+        print(known_names().get(plain(arguments[1]), ""))
+        return 0
+    if arguments[:1] == ["nearest"]:
+        names = known_names()
+        print(*(name_of(LABS[names[name]]) for name in difflib.get_close_matches(plain(arguments[1]), names, 1)))
         return 0
     if arguments[:1] == ["missing"]:
         lacking = arguments[1:]

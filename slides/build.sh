@@ -143,6 +143,7 @@ main() {
     need_latex
     build=$(realpath -m "$1")
     folder=$build/slides
+    echo 'making the slides, in English and in French: this takes about two minutes'
     mkdir -p "$folder"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0} FORCE_SOURCE_DATE=1
     BUILD=$build /usr/bin/python3 -B slides/compute.py "$folder" grader/start

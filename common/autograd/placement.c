@@ -137,6 +137,12 @@ Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias)
     else if (!is(x, UNKNOWN) && !is(bias, UNKNOWN) && is_last(x) != is(bias, SHARD))
         misplaced("split the bias like the columns of x",
                   "add_bias: x %s and the bias %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(bias));
+    else if (is(x, COPIED) && is(bias, WHOLE))
+        misplaced_with(
+            HARMS_GRADIENTS,
+            "a bias that every rank holds whole is added before duplication (f): to what f takes",
+            "add_bias: x %s and the bias %s: the bias's gradient would be a partial sum",
+            TENSOR_TEXT(x), TENSOR_TEXT(bias));
     if (is(x, SHARD) && !is_last(x))
         bias->is_by_positions = true;
     return is(x, UNKNOWN) ? is(bias, SHARD) ? shard(x->shape.rank - 1) : whole() : x->placement;

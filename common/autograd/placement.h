@@ -19,7 +19,7 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
  *  split in the same way; a weight split along another dimension gives this rank's columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
 /** The placement of x + bias: x holds this rank's columns if the bias is split; otherwise x is
- *  whole, or holds this rank's rows (see place_rows()). */
+ *  whole, not copied, or holds this rank's rows (see place_rows()). */
 Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);
 /** The placement of looked-up rows: a table in shard(0) gives a partial sum, one in shard(1) this
  *  rank's columns. */

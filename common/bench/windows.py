@@ -4,7 +4,7 @@ import array
 import struct
 
 MASK = (1 << 64) - 1
-HEADER, TOKENS_AT = 104, 40  # bytes before the ids of a text, and before their number (common/data/cache.c)
+HEADER, ROWS_AT = 96, 32  # bytes before the begins of a text's rows, and before the numbers of rows and ids (common/data/cache.c)
 
 
 def mix(x):
@@ -67,5 +67,6 @@ def tokens_of(path):
     """The ids in a token cache of a text."""
     with open(path, "rb") as file:
         content = file.read()
-    count, = struct.unpack_from("<q", content, TOKENS_AT)
-    return array.array("i", content[HEADER:HEADER + 4 * count])
+    rows, count = struct.unpack_from("<2q", content, ROWS_AT)
+    first = HEADER + 8 * (rows + 1)
+    return array.array("i", content[first:first + 4 * count])

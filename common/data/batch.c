@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ids.h"
 #include "base/run.h"
 
 Batch *batch_new(int64_t capacity, int64_t seq)
@@ -36,16 +37,21 @@ void batch_free(Batch *batch)
     free(batch);
 }
 
-static void fill_review(const TokenSet *set, int64_t row, int64_t b, Batch *batch)
+/* A review or a document, padded or cut. */
+static void fill_row(const TokenSet *set, int64_t row, int64_t b, Batch *batch)
 {
-    const int64_t length = set->begin[row + 1] - set->begin[row];
-    int32_t *ids = batch->ids + b * batch->seq, *mask = batch->mask + b * batch->seq;
-    memcpy(ids, set->ids + set->begin[row], (size_t)length * sizeof *ids);
-    for (int64_t s = 0; s < batch->seq; s++)
-        mask[s] = s < length;
-    for (int64_t s = length; s < batch->seq; s++)
-        ids[s] = set->pad;
-    batch->labels[b] = set->labels[row];
+    const int64_t seq = batch->seq, first = b * seq, size = set->begin[row + 1] - set->begin[row],
+                  length = size < seq ? size : seq;
+    const int32_t *tokens = set->ids + set->begin[row];
+    for (int64_t s = 0; s < seq; s++) {
+        batch->ids[first + s] = s < length ? tokens[s] : set->pad;
+        batch->mask[first + s] = s < length;
+        batch->targets[first + s] = s + 1 < length ? tokens[s + 1] : NO_ID;
+    }
+    if (size > seq && set->special[MASK_TOKEN] >= 0)
+        batch->ids[first + seq - 1] = set->special[END_TOKEN];
+    if (set->labels)
+        batch->labels[b] = set->labels[row];
 }
 
 static void fill_window(const TokenSet *set, int64_t row, int64_t b, Batch *batch)
@@ -69,7 +75,7 @@ void batch_fill(const TokenSet *set, const int64_t *rows, int64_t count, Batch *
                    "them rows of the data",
                    "a batch uses row %lld, but the data has rows 0 to %lld", (long long)row,
                    (long long)set->rows - 1);
-        (set->begin ? fill_review : fill_window)(set, row, b, batch);
+        (set->begin ? fill_row : fill_window)(set, row, b, batch);
         batch->samples[b] = row;
     }
 }

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/replacement.h"
 
-/* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. A text has
- * no rows in the file, because SEQ determines its windows. */
+/* The file: this header, begin [rows+1] int64, labels [rows] int32, ids [tokens] int32. The rows of a
+ * text are its documents, which have no labels, and which SEQ has not cut. */
 typedef struct Header {
     char magic[8];
     uint64_t format;
@@ -25,7 +25,7 @@ typedef struct Header {
 } Header;
 
 static const char MAGIC[8] = {'B', 'A', 'L', 'I', 'S', 'E', '\r', '\n'};
-enum { FORMAT = 1 }; /* increase it when the file format or the tokenizer changes */
+enum { FORMAT = 2 }; /* increase it when the file format or the tokenizer changes */
 
 /* A file, and how to tokenize it. */
 typedef struct Source {
@@ -81,9 +81,9 @@ static TokenSet *set_over(void *map, size_t size)
         .tokens = header->tokens,
         .vocabulary = (int32_t)header->vocabulary,
         .pad = (int32_t)header->pad,
-        .begin = is_text ? NULL : begin,
+        .begin = begin,
         .labels = is_text ? NULL : labels,
-        .ids = labels + header->rows,
+        .ids = is_text ? labels : labels + header->rows,
         .map = map,
         .map_size = size,
     };
@@ -110,14 +110,6 @@ static TokenSet *cache_open(const char *path, XXH128_hash_t key)
     close(fd);
     return set;
 }
-
-/* The contents of a cache file after its header. */
-typedef struct Content {
-    size_t rows;
-    int64_t *begin;  /* [rows+1] */
-    int32_t *labels; /* [rows] */
-    Ids ids;
-} Content;
 
 static Content content_new(size_t rows)
 {
@@ -177,7 +169,7 @@ static bool cache_write(const char *path, XXH128_hash_t key, const Source *from,
     const struct iovec parts[] = {
         {&header, sizeof header},
         {content->begin, (content->rows + 1) * sizeof *content->begin},
-        {content->labels, content->rows * sizeof *content->labels},
+        {content->labels, from->seq ? content->rows * sizeof *content->labels : 0},
         {content->ids.ids, (size_t)content->ids.count * sizeof *content->ids.ids},
     };
     header.checksum = checksum_of(&header, parts + 1, 3);
@@ -196,7 +188,7 @@ static bool cache_build(const char *path, XXH128_hash_t key, const Source *from,
     Content content = content_new(0);
     bool ok;
     if (from->seq == 0) {
-        ok = documents_encode(from->tokenizer, from->path, file->bytes, file->length, &content.ids,
+        ok = documents_encode(from->tokenizer, from->path, file->bytes, file->length, &content,
                               problem);
     } else {
         Reviews *reviews = reviews_parse(from->path, file->bytes, file->length, problem);
@@ -287,8 +279,8 @@ TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t
                : NULL;
 }
 
-TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
-                              const char *cache_folder, Problem *problem)
+TokenSet *token_set_open_documents(const char *text, const char *tokenizer, int64_t seq,
+                                   const char *cache_folder, Problem *problem)
 {
     TokenSet *set =
         seq_fits(seq, problem)
@@ -296,9 +288,18 @@ TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t s
                        N_("check the path; `make data ONLY=stories` downloads TinyStories"),
                        tokenizer, 0, cache_folder, problem)
             : NULL;
+    if (set)
+        set->seq = seq;
+    return set;
+}
+
+TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
+                              const char *cache_folder, Problem *problem)
+{
+    TokenSet *set = token_set_open_documents(text, tokenizer, seq, cache_folder, problem);
     if (!set)
         return NULL;
-    set->seq = seq;
+    set->begin = NULL;
     set->rows = (set->tokens - 1) / seq;
     if (set->rows > 0)
         return set;

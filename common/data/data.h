@@ -97,17 +97,17 @@ bool utf8_check(Text text, Problem *problem);
 
 /* ---- The data set ---- */
 
-/** The tokens of a file, read-only, in memory shared by all ranks of a node. A row is a review, or
- * a window of a text. */
+/** The tokens of a file, read-only, in memory shared by all ranks of a node. A row is a review, a
+ * window of a text, or a document of a text. */
 typedef struct TokenSet {
-    int64_t rows;       /**< number of reviews, one per row of the CSV file, or of windows */
-    int64_t seq;        /**< the most ids in a review, or the number of ids in a window */
+    int64_t rows;       /**< number of reviews, one per row of the CSV file, windows or documents */
+    int64_t seq;        /**< the most ids of a row that a batch takes; a window has as many */
     int64_t tokens;     /**< number of ids */
     int32_t vocabulary; /**< every id is below it */
     int32_t pad;        /**< the id of padding */
     int32_t special[SPECIAL_TOKENS]; /**< the tokenizer's ids, or -1 */
     const int64_t *begin; /**< [rows+1] row r's ids are ids[begin[r]] to ids[begin[r+1]-1]; NULL for
-                              a text */
+                              windows */
     const int32_t *labels; /**< [rows] 1 positive, 0 negative; NULL for a text */
     const int32_t *ids;    /**< [tokens] */
     void *map;             /**< the mapped cache file */
@@ -126,7 +126,7 @@ typedef struct TokenSet {
 TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t seq,
                                  const char *cache_folder, Problem *problem);
 
-/** Opens a text through the same cache, in which one file serves every SEQ. The text is UTF-8. If
+/** Opens a text through the same cache, in which one file serves every SEQ, windows and documents. The text is UTF-8. If
  *  it has `<|endoftext|>`, that ends each document; otherwise a line that is only `-` does; if
  *  there is no such line either, each line is a document. Blanks around a document and
  *  empty documents are left out. The stream of tokens is every document in turn: begin token,
@@ -139,6 +139,12 @@ TokenSet *token_set_open_reviews(const char *csv, const char *tokenizer, int64_t
  *  cannot be written; otherwise a set that the caller frees with token_set_close */
 TokenSet *token_set_open_text(const char *text, const char *tokenizer, int64_t seq,
                               const char *cache_folder, Problem *problem);
+/** Opens the same cache file as token_set_open_text(), but a row is a document, padded or cut to
+ *  `seq` ids. The targets are the next tokens of the same document; its last id and the padding have
+ *  none. With a tokenizer that has a mask token, BERT's, a document that is cut still ends with the
+ *  end token, as with Hugging Face's tokenizers. */
+TokenSet *token_set_open_documents(const char *text, const char *tokenizer, int64_t seq,
+                                   const char *cache_folder, Problem *problem);
 /** Unmaps the file and frees the set. NULL is allowed. */
 void token_set_close(TokenSet *set);
 
@@ -151,8 +157,7 @@ typedef struct Batch {
     int64_t seq;      /**< S */
     int32_t *ids;     /**< [B,S] padded with TokenSet.pad */
     int32_t *mask;    /**< [B,S] 1 for a token, 0 for padding */
-    int32_t
-        *targets; /**< [B,S] for a text: the token after each of `ids`; see batch_mask_tokens() */
+    int32_t *targets; /**< [B,S] the token after each of `ids`, or NO_ID; see batch_mask_tokens() */
     int32_t *labels;  /**< [B] for reviews */
     int64_t *samples; /**< [B] row numbers in the data set: dropout is keyed by them */
 } Batch;

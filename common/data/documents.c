@@ -44,8 +44,10 @@ static bool is_blank(char byte)
 }
 
 /* Encodes a document without the blanks around it. */
-static bool encode_document(const Tokenizer *tokenizer, Text text, Ids *ids, Problem *problem)
+static bool encode_document(const Tokenizer *tokenizer, Text text, Content *content,
+                            Problem *problem)
 {
+    Ids *ids = &content->ids;
     for (; text.length > 0 && is_blank(*text.bytes); text.bytes++, text.length--)
         text.line += *text.bytes == '\n';
     while (text.length > 0 && is_blank(text.bytes[text.length - 1]))
@@ -59,6 +61,8 @@ static bool encode_document(const Tokenizer *tokenizer, Text text, Ids *ids, Pro
         return false;
     if (last >= 0)
         ids_put(ids, last);
+    content->begin = reallocate(content->begin, (++content->rows + 1) * sizeof *content->begin);
+    content->begin[content->rows] = ids->count;
     return true;
 }
 
@@ -77,7 +81,7 @@ static bool is_named_csv(const char *path)
 }
 
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
-                      size_t length, Ids *ids, Problem *problem)
+                      size_t length, Content *content, Problem *problem)
 {
     skip_bom(&bytes, &length);
     if (!utf8_check((Text){bytes, length, path, 1}, problem))
@@ -94,12 +98,13 @@ bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *
     int64_t line = 1;
     for (const char *at = bytes, *next; at < end; at = next) {
         const char *last = find(&separator, bytes, at, end);
-        if (!encode_document(tokenizer, (Text){at, (size_t)(last - at), path, line}, ids, problem))
+        if (!encode_document(tokenizer, (Text){at, (size_t)(last - at), path, line}, content,
+                             problem))
             return false;
         next = last < end ? last + separator.length : end;
         line += line_breaks(at, (size_t)(next - at));
     }
-    return ids->count > 0 ||
+    return content->rows > 0 ||
            problem_set(problem, path,
                        "give a text: documents with <|endoftext|> between them, or one per line",
                        "the text is empty");

@@ -40,10 +40,18 @@ void reviews_free(Reviews *reviews);
 
 /* ---- documents.c ---- */
 
-/** Appends the ids of a text's documents as token_set_open_text() describes. Returns false with
- *  `problem` if the text is not UTF-8, is a CSV file, has no document, or cannot be encoded. */
+/** The contents of a cache file after its header. */
+typedef struct Content {
+    size_t rows;     /**< reviews, or documents of a text */
+    int64_t *begin;  /**< [rows+1] as in TokenSet */
+    int32_t *labels; /**< [rows] of reviews */
+    Ids ids;         /**< of all rows */
+} Content;
+
+/** Appends a text's documents as token_set_open_text() describes. Returns false with `problem` if
+ *  the text is not UTF-8, is a CSV file, has no document, or cannot be encoded. */
 bool documents_encode(const Tokenizer *tokenizer, const char *path, const char *bytes,
-                      size_t length, Ids *ids, Problem *problem);
+                      size_t length, Content *content, Problem *problem);
 
 /* ---- tokenizer_config.c ---- */
 

@@ -256,7 +256,7 @@ check_values() {
 check_lab_files() {
     local file number why
     goal grade runners trace tape report measure debug watch hint solution progress predict reset start hand-in ||
-        { [[ $STACK == mine ]] && goal train sbatch story; } || return
+        { [[ $STACK == mine ]] && goal train sbatch story run; } || return
     [[ -z $SOLUTION ]] || return
     for file in $LAB_FILES; do
         [[ -e $file && ! -f $file ]] || continue
@@ -267,6 +267,16 @@ check_lab_files() {
     done
 }
 
+# Suggests a lab for a name that no lab has. Programs report numbers that no lab has.
+check_lab() {
+    local meant hint
+    [[ $LAB == [A-Za-z]* && " $LABS " != *" $LAB "* ]] || return
+    meant=$(grader/stack.py nearest "$LAB")
+    hint=$(said 'the labs are: %s' "$LABS")
+    [[ -z $meant ]] || hint=$(said 'did you mean LAB=%s? the labs are: %s' "$meant" "$LABS")
+    stop_make "$(said "there is no lab '%s'" "$LAB")" "$hint"
+}
+
 check_stack() {
     case $STACK in
     '' | mine | solutions) ;;
@@ -275,7 +285,7 @@ check_stack() {
             "$(say 'STACK=mine grades it on your own earlier labs; without STACK, on the reference')"
         ;;
     *)
-        ! goal train sbatch || stop_make "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
+        ! goal train sbatch story run || stop_make "$(said "there is no stack '%s'" "$STACK")" "$(say 'STACK=solutions, STACK=mine or STACK=serial')"
         ! goal grade trace tape report measure debug watch || stop_make "$(said "there is no stack '%s'" "$STACK")" \
             "$(say 'STACK=mine grades it on your own earlier labs; without STACK, on the reference')"
         ;;
@@ -304,7 +314,7 @@ else:
 check_gpu() {
     local why
     [[ $BACKEND == cuda && -z $ON ]] && ! compgen -G "$BUILD/libbalise-cuda*.a" > /dev/null || return
-    goal grade train story bench model trace tape report measure debug watch test test-slow || return
+    goal grade train story run bench model trace tape report measure debug watch test test-slow || return
     case $(gpu_obstacle) in
     'no driver') why=$(say 'BACKEND=cuda: this machine has no NVIDIA driver') ;;
     'no GPU')
@@ -325,7 +335,7 @@ check_backend() {
     cpu | cuda | emulated) ;;
     *) stop_make "$(said "there is no backend '%s'" "$BACKEND")" "$(say 'BACKEND=cpu or BACKEND=cuda')" ;;
     esac
-    [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train bench model trace measure runners test test-slow ||
+    [[ $BACKEND != cuda || -n $NVCC ]] || ! goal grade train story run bench model trace measure runners test test-slow ||
         stop_make "$(say 'BACKEND=cuda needs the CUDA Toolkit, but there is no nvcc')" \
             "$(say 'install it, or say where it is: CUDA=/usr/local/cuda; BACKEND=cpu does not need it')"
     case $TRANSPORT in
@@ -367,6 +377,7 @@ check_dollar
 check_machine
 check_clean
 [[ ${MAKELEVEL:-0} != 0 ]] || { check_names; check_taken; tell_stray; check_empty; check_values; }
+check_lab
 check_stack
 check_lab_files
 check_backend

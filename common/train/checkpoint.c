@@ -19,7 +19,7 @@ static void data_key(const TokenSet *set, char key[DATA_KEY_SIZE])
         hash = XXH3_64bits_withSeed(set->labels, rows * sizeof *set->labels, hash);
     if (set->begin)
         hash = XXH3_64bits_withSeed(set->begin, (rows + 1) * sizeof *set->begin, hash);
-    else
+    if (!set->labels)
         hash = XXH3_64bits_withSeed(&set->seq, sizeof set->seq, hash);
     snprintf(key, DATA_KEY_SIZE, "%016" PRIx64, (uint64_t)hash);
 }

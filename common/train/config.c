@@ -99,6 +99,7 @@ static const TrainConfig defaults = {
     .seed = 1,
     .schedule = {.rate = 3e-4},
     .micro = 1,
+    .pack = 1,
     .check = 100,
     .optimizer =
         {.kind = ADAMW, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
@@ -179,6 +180,11 @@ static bool complete_model(TrainConfig *config, Problem *problem)
         return false;
     const Architecture *is = model->architecture;
     const bool is_of_labs = is->sequence_block, is_causal = is->is_language && !is->is_masked;
+    if (!config->pack && !is->is_language)
+        return problem_set(problem, NULL,
+                           "leave it out: a classifier has a row for each text; or choose "
+                           "MODEL=gpt2, MODEL=llama or TASK=mlm",
+                           "PACK=0 is for language models, and this model is a classifier");
     if ((is == &architecture_llama && model->dropout > 0) ||
         (!is_of_labs && !config->pretrained && model->positions > 0))
         return problem_set(problem, NULL, "leave it out", "MODEL=%.200s has no %s", config->chosen,
@@ -245,6 +251,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"warmup", OPTION_LONG, &config->schedule.warmup, 0, 0x1p53, NULL},
         {"decay", OPTION_LONG, &config->schedule.decay, 0, 0x1p53, NULL},
         {"clip", OPTION_REAL, &config->clip, 0, 1e12, NULL},
+        {"print", OPTION_LONG, &config->print, 1, 0x1p53, NULL},
         {"check", OPTION_LONG, &config->check, 0, 0x1p53, NULL},
         {"average", OPTION_LONG, &config->average, 1, 0x1p53, NULL},
         {"zero", OPTION_INTEGER, &config->zero, 0, 1, NULL},
@@ -259,6 +266,7 @@ bool train_config(TrainConfig *config, int argc, char **argv, Problem *problem)
         {"eps", OPTION_REAL, &optimizer->epsilon, 0, 1, NULL},
         {"optimizer", OPTION_READ, &optimizer->kind, 0, 0, read_optimizer},
         {"model", OPTION_READ, config, 0, 0, read_model},
+        {"pack", OPTION_INTEGER, &config->pack, 0, 1, NULL},
         {"task", OPTION_READ, &config->masked, 0, 0, read_task},
         {"max-predictions", OPTION_INTEGER, &model->max_predictions, 1, 1 << 20, NULL},
         {"amp", OPTION_READ, &config->amp, 0, 0, read_amp},

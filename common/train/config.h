@@ -31,6 +31,7 @@ typedef struct TrainConfig {
     int64_t memory;                  /**< the most bytes of tensors per rank: 0 for no limit */
     uint64_t seed;                   /**< of initial values, the order of the rows, and dropout */
     Schedule schedule;               /**< LR, WARMUP, DECAY */
+    int64_t print; /**< steps between lines with the loss; 0: a bar, or a line in two seconds */
     double clip;   /**< the largest allowed norm of the gradient: 0 for no limit */
     int64_t check; /**< steps between comparisons of weights that should be equal; 0: never */
     /** steps between averages of the replicas' weights; 0: the replicas average gradients */
@@ -43,7 +44,8 @@ typedef struct TrainConfig {
      *  distance between such runs shows how much rounding alone can change the results (tests of
      *  layouts). */
     uint64_t perturb;
-    bool masked;               /**< TASK=mlm: pretrains a BERT on text */
+    int pack;    /**< a language model's rows: 1, windows over all documents; 0, a document each */
+    bool masked; /**< TASK=mlm: pretrains a BERT on text */
     Precision amp;             /**< precision of matrix products; all other arithmetic is FP32 */
     Pipeline pipeline;         /**< SCHEDULE */
     bool ring;                 /**< ALLREDUCE=ring: lab 15 sums over the replicas */

@@ -7,7 +7,7 @@
 # in the last place. A loss may always differ by 8 such units. Ends with a sentence, and with exit
 # status 1 if a layout differs by more. On a terminal, each table after the first is a line, and
 # shows only the layouts that differ by more. OPTIONS replaces the sizes; MODEL=bert, MODEL=gpt2,
-# MODEL=llama, TASK, DATA and VOCAB mean the same as for make train.
+# MODEL=llama, TASK, DATA, VOCAB and PACK mean the same as for make train.
 set -euo pipefail
 source "${BASH_SOURCE[0]%/*}/../base/say.sh"
 build=$1
@@ -18,7 +18,7 @@ llama) own="--hidden-dim 144" ;; # 384 columns in its feed-forward layers, which
     "$(say 'it trains small models of sizes that every layout can split: MODEL=bert, MODEL=gpt2, MODEL=llama, or the BERT of the labs if you leave out MODEL')" ;;
 esac
 read -r -a options <<< "${OPTIONS:---layers 4 $own --heads 12 --batch-size 12 --seq 64 --steps 10}"
-for setting in MODEL TASK DATA VOCAB; do # the sizes come after MODEL, and override those that it sets
+for setting in MODEL TASK DATA VOCAB PACK; do # the sizes come after MODEL, and override those that it sets
     [ -z "${!setting:-}" ] || options=("--${setting,,}" "${!setting}" "${options[@]}")
 done
 work=$(mktemp -d "$build/layouts.XXXXXX")

@@ -12,7 +12,9 @@ static TokenSet *open_set(const Trainer *t, const char *path, Problem *problem)
 {
     const TrainConfig *c = t->config;
     TokenSet *(*open)(const char *, const char *, int64_t, const char *, Problem *) =
-        c->model.architecture->is_language ? token_set_open_text : token_set_open_reviews;
+        !c->model.architecture->is_language ? token_set_open_reviews
+        : c->pack                           ? token_set_open_text
+                                            : token_set_open_documents;
     TokenSet *set = NULL;
     for (int turn = 0; turn < 2; turn++) {
         if ((group_rank(t->world) == 0) == (turn == 0))

@@ -21,7 +21,7 @@ struct Report {
     bool terminal;
     const char *amp;
     bool is_language; /* a language model's second measure is the perplexity, not the accuracy */
-    int64_t first, steps;
+    int64_t first, steps, print; /* print: see TrainConfig */
     double begin, last_line;
     bool tested;   /* no step has followed the last evaluation */
     bool lost;     /* a line of the metrics file could not be written */
@@ -35,6 +35,7 @@ Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Pro
     report->is_language = config->model.architecture->is_language;
     report->first = first;
     report->steps = steps;
+    report->print = config->print;
     report->terminal = getenv("BALISE_PROGRESS"); /* mpirun gives every rank its own terminal */
     report->begin = report->last_line = clock_now();
     if (config->metrics && !(report->metrics = fopen(config->metrics, first ? "a" : "w"))) {
@@ -136,11 +137,14 @@ static void progress(Report *report, const StepReport *s)
 {
     double elapsed = clock_now() - report->begin;
     double left = elapsed / (double)(s->step - report->first) * (double)(report->steps - s->step);
-    if (report->terminal) {
+    const bool is_line_due = report->print
+                                 ? s->step % report->print == 0
+                                 : s->step == report->first + 1 || s->step == report->steps ||
+                                       clock_now() - report->last_line > 2;
+    if (report->terminal && !report->print) {
         draw_bar(report, s, left);
         report->bar_open = true;
-    } else if (s->step == report->first + 1 || s->step == report->steps ||
-               clock_now() - report->last_line > 2) {
+    } else if (is_line_due) {
         printf(
             report->is_language
                 ? _("step %lld/%lld  epoch %d  loss %.6f  perplexity %.3f  %.0f tokens/s  %.0f s left\n")

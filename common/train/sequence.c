@@ -22,16 +22,16 @@ static int64_t copy_gradients(const Model *model, Tensor *all, bool back)
     return at;
 }
 
-void trainer_sum_norms(Trainer *t)
+void sum_norms_over_tp(const Model *model, Tape *tape)
 {
-    const int64_t count = copy_gradients(t->model, NULL, false);
+    const int64_t count = copy_gradients(model, NULL, false);
     if (count == 0)
         return;
     backend_range("sum of norms' gradients");
-    Tensor *all = tape_tensor(t->last_tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
-    copy_gradients(t->model, all, false);
-    sum_norm_gradients(all, &t->mesh);
-    copy_gradients(t->model, ready(all), true);
+    Tensor *all = tape_tensor(tape, REAL, SHAPE(count), (Placement){UNKNOWN, 0});
+    copy_gradients(model, all, false);
+    sum_norm_gradients(all, model->mesh);
+    copy_gradients(model, ready(all), true);
     tape_release_value(all);
     backend_range_end();
     span_end(N_("sum of norms' gradients"), true);

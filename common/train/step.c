@@ -31,14 +31,14 @@ static void count_work(Trainer *t, const Batch *batch)
 }
 
 /* The number of tokens or rows by which the losses of a step are divided. The replicas average
- * their gradients, but each hides a different number of tokens, so each divides by the mean over
- * the replicas. With AVERAGE, each replica divides by its own count, or by 1 if that is 0. The
+ * their gradients, but each has a different number of hidden tokens or of tokens in documents, so
+ * each divides by the mean over the replicas. With AVERAGE, each replica divides by its own count, or by 1 if that is 0. The
  * result is also the weight of the replica in the average. */
 static double targets_of_a_step(Trainer *t)
 {
     const Architecture *is = t->config->model.architecture;
     double targets = 0;
-    if (!is->is_masked)
+    if (!is->is_language || (!is->is_masked && t->config->pack))
         return (double)t->local_batch * (is->is_language ? t->config->seq : 1);
     for (int i = 0; i < t->config->micro; i++)
         targets += (double)batch_targets(t->batch[i]);
@@ -168,7 +168,7 @@ static double reduce_by_parts(Trainer *t)
 {
     const double begin = MPI_Wtime();
     model_complete_gradients(t->model);
-    trainer_sum_norms(t);
+    sum_norms_over_tp(t->model, t->last_tape);
     model_sum_tied(t->model);
     sharded_reduce(t->model, t->last_tape);
     return MPI_Wtime() - begin;
@@ -188,7 +188,7 @@ static double reduce_gradients(Trainer *t)
         span_end(REDUCTION_EXPOSED, true);
     }
     if (!t->config->zero) {
-        trainer_sum_norms(t);
+        sum_norms_over_tp(t->model, t->last_tape);
         model_sum_tied(t->model);
     }
     return seconds;

@@ -12,10 +12,10 @@ MAKE_PAGE = common/page/
 
 TRAIN_SETTINGS = tp=TP dp=DP pp=PP micro=MICRO schedule=SCHEDULE allreduce=ALLREDUCE average=AVERAGE \
     zero=ZERO recompute=RECOMPUTE sp=SP \
-    epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK max-predictions=MAX_PREDICTIONS \
+    epochs=EPOCHS samples=SAMPLES model=MODEL task=TASK max-predictions=MAX_PREDICTIONS pack=PACK \
     layers=LAYERS hidden-dim=HIDDEN_DIM heads=HEADS \
     batch-size=BATCH_SIZE seq=SEQ data=DATA vocab=VOCAB steps=STEPS lr=LR warmup=WARMUP \
-    decay=DECAY clip=CLIP check=CHECK map=MAP profile=PROFILE seed=SEED \
+    decay=DECAY clip=CLIP print=PRINT check=CHECK map=MAP profile=PROFILE seed=SEED \
     dropout=DROPOUT mem=MEM amp=AMP optimizer=OPTIMIZER weight-decay=WEIGHT_DECAY eps=EPS positions=POSITIONS \
     threads=THREADS save=SAVE every=EVERY resume=RESUME metrics=METRICS_FILE trace=TRACE_FILE
 setting = $(call option,--$(word 1,$(1)),$($(word 2,$(1))))
@@ -39,3 +39,16 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	    $(or $(STACK),solutions) $(call stack,stage) $(TRAIN) $(TRAIN_OPTIONS)
 	$(if $(REPORT),$(MAKE_PAGE)training.py \
 	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
+
+# make run: a C file of the user's, compiled like a lab and linked with the labs.
+RUN_SETTINGS = tp=TP dp=DP pp=PP seed=SEED mem=MEM
+RUN_CFLAGS = $(filter-out -fno-diagnostics-show-caret -fno-caret-diagnostics,$(LAB_CFLAGS))
+BUILT_PROGRAM = "$(dir $(TRAIN))own$(OF_BACKEND)/$$(basename "$$PROGRAM" .c)"
+.PHONY: run
+run: $(TRAIN_PARTS) $(LIBRARY) | $(CATALOGUES)
+	PROGRAM=$(call quoted,$(PROGRAM)) CFLAGS='$(RUN_CFLAGS)' $(call as_environment,CC LDFLAGS LDLIBS) \
+	    common/train/build-own.sh $(BUILT_PROGRAM) $^
+	$(RELEASE)
+	$(if $(filter mine,$(STACK)),grader/stack.py tell mine $(UPTO))
+	common/train/launch.sh $(call quoted,$(NTASKS)) $(or $(STACK),solutions) $(call stack,stage) $(BUILT_PROGRAM) \
+	    $(foreach pair,$(RUN_SETTINGS),$(call setting,$(subst =, ,$(pair))))

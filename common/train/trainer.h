@@ -52,7 +52,7 @@ typedef struct Trainer {
     Tape *last_tape;   /**< of the last one, which completes the gradients */
     bool apart;        /**< with AVERAGE: the replicas' weights differ */
     bool check_is_due; /**< a comparison of CHECK waits until the replicas have the same weights */
-    /** the rows (with TASK=mlm, the tokens) that this replica has trained on since all replicas
+    /** the rows (of a language model, the tokens) that this replica has trained on since all replicas
      *  last had equal weights */
     double rows_apart;
     Metrics metrics; /**< this rank's sums since trainer_take_metrics() */
@@ -106,8 +106,9 @@ void trainer_close(Trainer *t);
 /* ---- sequence.c: SP -------------------------------------------------------------------------------------- */
 
 /** With SP: lab 18 sums the gradients of the norms over tp, where they are partial sums. Call this
- *  once a step, after the last backward pass. Collective over the ranks that split the model. */
-void trainer_sum_norms(Trainer *t);
+ *  once a step, after the last backward pass, which was on `tape`. Collective over the ranks that
+ *  split the model. */
+void sum_norms_over_tp(const Model *model, Tape *tape);
 
 /* ---- average.c: AVERAGE ---------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  *
  * The work is split into units: a lab with one source, or the sources of one training run.
  * Identical files of two students are one unit. Each verdict is stored under a key of everything it
- * depends on (the source, the seed, the kit, the instructor's cases). So an interrupted run
+ * depends on (the source, the seed, the kit, the language, the instructor's cases). So an interrupted run
  * continues where it stopped, and a changed submission is graded again.
  */
 #pragma once
@@ -69,9 +69,10 @@ typedef struct Book {
     char work[PLACE_SIZE];
     /** a checksum of everything in the kit that verdicts depend on */
     char kit[2 * CHECKSUM_SIZE];
-    Submission *submissions; /**< [count], sorted by name */
-    Unit *units;             /**< [unit_count] */
-    int count, unit_count;   /**< lengths of these arrays */
+    char language[CHECKSUM_SIZE]; /**< a checksum that is another one for each language */
+    Submission *submissions;      /**< [count], sorted by name */
+    Unit *units;                  /**< [unit_count] */
+    int count, unit_count;        /**< lengths of these arrays */
 } Book;
 
 /** Prints the problem and exits with 2. */

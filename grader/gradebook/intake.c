@@ -243,7 +243,8 @@ static bool key_of(const Book *book, int submission, int lab, Unit *unit)
     char place[PLACE_SIZE], *text = NULL;
     size_t size = 0;
     FILE *all = open_memstream(&text, &size);
-    fprintf(all, "%s|%llu|%d|", book->kit, (unsigned long long)book->seed, lab_at(lab)->number);
+    fprintf(all, "%s|%s|%llu|%d|", book->kit, book->language, (unsigned long long)book->seed,
+            lab_at(lab)->number);
     source_place(book, submission, lab, place);
     fflush(all);
     const size_t begin = size;

@@ -108,6 +108,18 @@ static void put_cause(FILE *out, const Cause *cause)
     free(text);
 }
 
+static bool is_started_by_anybody(const Book *book, int lab)
+{
+    for (int i = 0; i < book->count; i++) {
+        const int unit = book->submissions[i].unit[lab];
+        const json_t *verdict = unit < 0 ? NULL : book->units[unit].lab_verdict;
+        const char *state = json_string_value(json_object_get(verdict, "state"));
+        if (unit >= 0 && !(state && !strcmp(state, "not started")))
+            return true;
+    }
+    return false;
+}
+
 static void put_lab(const Book *book, FILE *out, int lab)
 {
     static Causes causes;
@@ -173,11 +185,19 @@ static void put_identical(const Book *book, FILE *out)
 
 void write_summary(const Book *book)
 {
-    char *text = NULL, place[PLACE_SIZE];
+    char *text = NULL, place[PLACE_SIZE], labs[LABS_SIZE];
     size_t size = 0;
+    bool listed[MOST_LABS] = {false}, any = false;
     FILE *out = open_memstream(&text, &size);
     for (int lab = (int)book->labs.begin; lab < book->labs.end; lab++)
-        put_lab(book, out, lab);
+        if (is_started_by_anybody(book, lab))
+            put_lab(book, out, lab);
+        else
+            any = listed[lab] = true;
+    if (any) {
+        tell_labs(book, listed, labs);
+        fprintf(out, _("Not started by anybody: %s\n"), labs);
+    }
     put_identical(book, out);
     put_isolation(book, out);
     fclose(out);

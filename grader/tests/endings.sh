@@ -145,7 +145,14 @@ lab_1 '    nonsense'
 grade LAB=1
 check "a lab that does not compile fails with a sentence that says so" fails_saying "lab 1 does not compile"
 check "a lab that does not compile gets no points" scores 0/9
-check "the line of the mistake follows the compiler's message" says '20 | nonsense'
+check "the line of the mistake follows the compiler's message, and a caret below its column" eval "grep -A 1 '20 |     nonsense' out | grep -q '|     ^'"
+LANG=fr_FR.UTF-8 grade LAB=1
+check "for a reader of another language, the error is in that language" says "la balise 1 ne compile pas"
+grade LAB=1
+check "and then again in the first one" says "lab 1 does not compile"
+lab_1 "$(printf '    y%d;\n' {1..30})"
+grade LAB=1
+check "the report has the first ten of many errors" [ "$(grep -c 'error: .y[0-9]*. undeclared' out) $(grep -c "error: .y1. undeclared" out)" = "10 1" ]
 
 copy_solution 1
 iconv -f utf-8 -t utf-16 "$(lab_file 1)" > wide.c && mv wide.c "$(lab_file 1)"

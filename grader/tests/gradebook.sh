@@ -60,6 +60,22 @@ refused "a DIR without submissions is refused" "no submissions" build/gradebook 
 refused "an OUT that is a folder is refused" "cannot be written" build/gradebook --dir many --out many
 refused "a table does not replace a submission" "the file exists, and is not a table of grades" build/gradebook --dir many --out zoë.tar.gz
 check "OUT may be beside the submissions: its table and reports are none, however often it runs" [ "$(mkdir -p beside && cp zoë.tar.gz beside && for _ in 1 2; do build/gradebook --dir beside --out beside/grades.csv --seed 5 > out 2>&1 || cat out; done; wc -l < beside/grades.csv)" = 2 ]
+check "the summary has one line for the labs that nobody started" [ "$(grep -c '^Lab ' beside/grades-reports/summary) $(grep -c '^Not started by anybody: labs 3-11$' beside/grades-reports/summary)" = "2 1" ]
+mkdir french
+cp zoë.tar.gz french
+for language in fr_FR.UTF-8 C.UTF-8; do
+    LANG=$language TEXTDOMAIN=balise TEXTDOMAINDIR=$BUILD/locale build/gradebook --dir french --out french/grades.csv --seed 5 > out 2>&1
+    cp french/grades-reports/zoë.tar.gz.txt "$language.txt"
+done
+check "a verdict in one reader's language is not shown to a reader of another" \
+    [ "$(grep -c '^Balise 2 ' fr_FR.UTF-8.txt) $(grep -c '^Lab 2 ' C.UTF-8.txt) $(grep -c '^Balise' C.UTF-8.txt)" = "1 1 0" ]
+# In gcc 12, 60,000 such lines are 120,000 warnings, which take 40 seconds.
+mkdir -p long/labs/02-colwise-linear
+yes 'x;' | head -60000 > long/labs/02-colwise-linear/colwise-linear.c
+begin=$SECONDS
+build/gradebook --dir long --out long.csv --seed 5 > out 2>&1
+check "a lab with thousands of errors takes seconds, and its report is short" [ $((SECONDS - begin)) -lt 15 -a "$(wc -c < long-reports/labs.txt)" -lt 3000 ]
+check "the report shows the first error with its line and a caret" eval "grep -A 2 'colwise-linear.c:1:1: error: ' long-reports/labs.txt | tail -1 | grep -q '^ *| ^$'"
 limited() { (ulimit -f 0 && exec "$@") 2>&1 | cat; }
 refused "a gradebook that may write no file is one error" "File too large" limited build/gradebook --dir beside --out beside/grades.csv
 check "the table of an earlier run stays" [ "$(wc -l < beside/grades.csv)" = 2 ]
@@ -91,9 +107,9 @@ check "a report has no control characters" [ -z "$(grep -lrP '[\x00-\x08\x0b-\x1
 check "a report says that a lab printed, and names no removed folder" \
     [ "$(grep -c "^  printed: [0-9]* lines$" grades-reports/prints.txt)" = 1 -a -z "$(grep -lr gradebook-work --include='*.txt' grades-reports)" ]
 check "the summary counts a lab's commonest causes" grep -qE '^  +[0-9]+  ' grades-reports/summary
-counts_add_up() { # full marks, less, not started, not handed in and no result, of each of the eleven labs
+counts_add_up() { # full marks, less, not started, not handed in and no result, of each lab that somebody started
     awk -v students="$(($(grep -c '' grades.csv) - 1))" '/^  .* not handed in, / { labs++; missing += $9; wrong += $1 + $4 + $6 + $9 + $13 != students }
-        END { exit !(labs == 11 && missing > 0 && wrong == 0) }' grades-reports/summary
+        END { exit !(labs > 1 && missing > 0 && wrong == 0) }' grades-reports/summary
 }
 check "the summary counts each student once for each lab, some as not handed in" counts_add_up
 check "no line of the summary is longer than 80 columns" eval '! LC_ALL=C.UTF-8 grep -E ".{81}" grades-reports/summary'

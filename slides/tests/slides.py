@@ -365,6 +365,7 @@ def check_breaks(folder):
         shutil.rmtree(os.path.join(build, "slides"), ignore_errors=True)
         run = said(f"{slides}/build.sh", build)
         digests.append([hashlib.sha256(pathlib.Path(f"{build}/slides/balise{lang}.pdf").read_bytes()).hexdigest() for lang in LANGUAGES])
+    check("before the first pass, the build says how long it takes", run.stdout.startswith("making the slides") and " minutes\n" in run.stdout, run.stdout)
     check("the same slides give the same file, byte for byte", digests[0] == digests[1] and run.returncode == 0, run.stderr)
     for name in ("balise", "balise-notes"):
         write(f"{build}/slides/{name}/{name}.{'titles' if 'notes' in name else 'aux'}", "\\cutoff{")

@@ -41,6 +41,8 @@ static const Rule RULES[] = {
     {"add_bias", "S1", "W", "S1", NULL},
     {"add_bias", "U", "S0", "S2", NULL},
     {"add_bias", "P", "W", "P", "each rank would add the bias"},
+    {"add_bias", "C", "W", "C", "the bias's gradient would be a partial sum"},
+    {"add_bias", "C", "S0", "C", "do not fit"},
     {"add_bias", "S2", "W", "S2", "do not fit"},
     {"add_bias", "W", "S0", "W", "do not fit"},
     {"lookup", "W", "W", "W", NULL},

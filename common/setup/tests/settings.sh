@@ -56,6 +56,15 @@ for setting in DATA VOCAB SAVE RESUME METRICS LR TP STEPS; do
 done
 check "a negative TP is named, not the NTASKS computed from it" an_error "TP cannot be '-2'" make --silent train TP=-2
 check "TEST= is a value, and so is a stack that is not named" an_error none.txt make --silent train TEST= STACK= UPTO= VOCAB=none.txt
+for name in colwise-linear ColWiseLinear colwise_linear 2; do
+    check "LAB=$name is lab 2 for make" eval "make -n grade LAB=$name > out && grep -q -- \"--lab '2'\" out && grep -q 'build/verdicts/2.json' out"
+done
+check "LAB='Block and Classifier' is lab 7, and LAB=RowParallelLinear lab 20" eval \
+    "make -n grade LAB='Block and Classifier' | grep -q -- \"--lab '7'\" && make -n watch LAB=RowParallelLinear | grep -q \"LAB='20'\""
+check "hints are for a lab's name, too" eval "make --silent hint LAB=colwise_linear > out && cmp -s <(head -1 out) <(make --silent hint LAB=2 AGAIN=1 | head -1)"
+check "a name that no lab has is refused, with the most similar one" stops "there is no lab 'ColWiseLiner'" make grade LAB=ColWiseLiner
+check "which the HINT names, before the numbers of all labs" grep -q 'HINT: did you mean LAB=colwise-linear? the labs are: 1 2 3' out
+check "for a name that is like no other, the HINT names no lab" eval "! make grade LAB=xyzzy 2> out && grep -q 'HINT: the labs are: 1 2 3' out"
 check "a stack on which no lab is graded is refused" stops "cannot be graded on STACK='serial'" make grade LAB=1 STACK=serial
 
 no_command() { # no_command GOAL WORDS

@@ -51,6 +51,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     refused("so is that of a real number", ["it takes a number from 0 to 1000000000000"], 1, "--clip", -1)
     for every in ("0", "-1", "often"):
         refused(f"AVERAGE={every} is refused", [every], 2, "--tp", 1, "--average", every)
+        refused(f"PRINT={every} is refused", [every], 1, "--print", every)
     refused("a missing CSV is refused", ["nowhere.csv"], 2, "--tp", 2, "--data", f"{folder}/nowhere.csv")
     fifo, huge = os.path.join(folder, "fifo"), file_with(folder, "huge.csv", b"review,label\n")
     os.mkfifo(fifo)

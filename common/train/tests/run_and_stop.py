@@ -55,6 +55,15 @@ untested = run(1, *SMALL, "--steps", 1, "--test", "none").stdout
 check("evaluating" in table and "evaluating" not in untested, "TEST=none runs no evaluation", untested)
 check(re.search("\n *test +parameters", table) and re.search("\n *training +parameters", untested), "the last table says whose its losses are", untested)
 
+for every, terminal in ((1, {}), (1, {"BALISE_PROGRESS": "1"}), (4, {})):
+    with tempfile.TemporaryDirectory() as folder:
+        shown = run(2, "--tp", 2, *SMALL, "--steps", 9, "--print", every, "--metrics", f"{folder}/m.jsonl", **terminal).stdout
+        with open(f"{folder}/m.jsonl", encoding="utf-8") as file:
+            written = [f"{line['step']} {line['loss']:.6f}" for line in map(json.loads, file) if "step" in line]
+    printed = [" ".join(found) for found in re.findall(r"^step (\d+)/9 .* loss ([\d.]+) ", shown, re.M)]
+    check(printed == written[every - 1::every] and "\r" not in shown,
+          f"PRINT={every} prints the loss of each step that it divides once, {'on a terminal' if terminal else 'in a pipe'}", shown)
+
 mapped = run(4, "--tp", 2, *SMALL, "--steps", 1, "--map", 1).stdout
 check(all(f"rank {r}: node" in mapped and f"tp {r % 2}, dp {r // 2}" in mapped for r in range(4)),
       "MAP=1 prints the node and the degrees of each rank", mapped[:600])
