@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 from checkpoints import newest, undivided
-from runs import BUILD, check, losses_of, metrics_of, run
+from runs import BUILD, check, lacks_bf16, losses_of, metrics_of, run
 
 # Every product of the layers is large enough for bf16, in each layout below; in WIDE, so is attention's tile.
 COMMON = ["--samples", 320, "--test", "", "--threads", 1, "--optimizer", "sgd", "--lr", 0.3, "--weight-decay", 0]
@@ -128,8 +128,8 @@ def other_processors():
 
 
 def main():
-    if "needs oneDNN" in run(1, *SMALL, "--steps", 1, *BF16).stderr:
-        print("skip - AMP=bf16 learns like AMP=off: oneDNN is not installed")
+    if why := lacks_bf16():
+        print(f"skip - AMP=bf16 learns like AMP=off: {why}")
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         on, near = curves()

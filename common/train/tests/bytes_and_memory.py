@@ -5,7 +5,7 @@ import dataclasses
 import os
 import sys
 
-from runs import check, metrics_of, run
+from runs import check, lacks_bf16, metrics_of
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench"))
 import cost
@@ -143,8 +143,8 @@ def in_bf16(kind, tp, pp, micro, *options, **settings):
     return [(rank["peak_bytes"], its) for rank, its in zip(on, paper)], on[0]["peak"]["activations"] / off[0]["peak"]["activations"]
 
 
-if "needs oneDNN" in run(1, *SIZES, "--steps", 1, "--batch-size", 6, "--amp", "bf16").stderr:
-    print("skip - AMP=bf16 takes the memory of make model: oneDNN is not installed")
+if why := lacks_bf16():
+    print(f"skip - AMP=bf16 takes the memory of make model: {why}")
 else:
     for kind, tp, pp, micro, *more in (("mlm", 1, 1, 1), ("mlm", 2, 1, 1), ("mlm", 1, 2, 2), ("llama", 1, 1, 1), ("llama", 2, 1, 1),
                                        ("mlm", 2, 1, 1, ("--sp", 1), {"sequence_parallel": True}),

@@ -48,6 +48,13 @@ def losses_of(ranks, *options):
     return [line["loss"] for line in metrics_of(ranks, *options) if "step" in line]
 
 
+def lacks_bf16():
+    """Why AMP=bf16 cannot run on this machine's CPU; empty if it can."""
+    tiny = ["--layers", 1, "--hidden-dim", 16, "--heads", 2, "--seq", 16, "--batch-size", 4, "--steps", 1, "--test", ""]
+    on("the CPU")
+    return run(1, *tiny, "--amp", "bf16").stderr.partition("error: ")[2].partition("\n")[0]
+
+
 def check(good, sentence, detail=""):
     print(("ok - " if good else "not ok - ") + sentence)
     if not good and detail:
