@@ -32,6 +32,8 @@ elsewhere() {
     'make demo' | 'make data') echo common/setup/tests/slow_bare_machine.sh ;;
     'make slides'*) echo slides/tests/slow_slides.sh ;;
     'make plot'*) echo common/train/tests/plot.py ;;
+    'make run '*) echo common/train/tests/own_program.sh ;;
+    'make train'*AMP=bf16*) echo common/train/tests/amp.py ;; # not every processor has bf16
     'make layouts'*) echo common/train/tests/layouts.py ;;
     'make train'*MODEL=hf:* | 'make train'*MODEL=build/* | *' --hf') echo common/pretrained/tests/slow_transformers.py ;;
     'make train'*TASK=mlm*DATA=*) echo common/train/tests/slow_masked_language.py ;;
