@@ -38,7 +38,8 @@ static const HuggingFaceName bert_once[] = {
          HEAD_OF(MASKED)),
     NAME("transform_norm.bias", "cls.predictions.transform.LayerNorm.bias", "H", HEAD_OF(MASKED)),
     NAME("decoder.bias", "cls.predictions.bias", "V", HEAD_OF(MASKED)),
-    NAME("head.weight", "cls.predictions.decoder.weight", "VH", HEAD_OF(MASKED)),
+    NAME("head.weight", "cls.predictions.decoder.weight", "VH", HEAD_OF(MASKED),
+         ONLY_WITH(own_head)),
     {.kit = NULL}};
 
 static const HuggingFaceName bert_in_blocks[] = {

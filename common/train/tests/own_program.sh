@@ -96,7 +96,7 @@ refused() {
 check "make run without a program is refused" refused "make run needs a program"
 check "a missing file is refused" refused "cannot be read: none.c" PROGRAM=none.c
 check "a folder is refused" refused "cannot be read: labs" PROGRAM=labs
-check "NTASKS that is not the product of the degrees is refused" refused "NTASKS=3 is not TP=2" PROGRAM=$example NTASKS=3 TP=2
+check "NTASKS that is not the product of the degrees is refused" refused "NTASKS=3 cannot be split by TP=2" PROGRAM=$example NTASKS=3 TP=2
 check "NTASKS that is no number is refused" refused "NTASKS cannot be 'many'" PROGRAM=$example NTASKS=many
 check "a stack that does not exist is refused" refused "there is no stack 'ours'" PROGRAM=$example STACK=ours
 check "a setting of make train alone is refused" refused "make run has no setting LR" PROGRAM=$example LR=1
