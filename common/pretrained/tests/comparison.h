@@ -234,7 +234,8 @@ static inline Comparison compare_folder(const char *folder, Group *group)
         model_use_tape(loaded.model, tape);
         model_clear_gradients(loaded.model);
         compare_on_tape(folder, &loaded, file, tape, &result);
-        if (pretrained_config(loaded.from)->architecture->is_language) {
+        const Architecture *is = pretrained_config(loaded.from)->architecture;
+        if (is->is_language && !is->is_masked) {
             const double apart =
                 difference_one_by_one(folder, file, tape, pool, &mesh, &result.problem);
             result.results = apart <= result.results ? result.results : apart;
