@@ -108,11 +108,11 @@ static bool check_degrees(TrainConfig *config, int ranks, Problem *problem)
         return true;
     const char *hint =
         N_("NTASKS is TP times DP times PP; leave out one of them, and it is computed");
-    const int64_t below = ranks / given * given;
+    const int64_t below = ranks / given * given, above = below + given;
     if (may_be_multiple && below > 0)
         return problem_set(problem, NULL, hint,
                            "NTASKS=%d cannot be split by %s: NTASKS=%lld or %lld can", ranks,
-                           degrees, (long long)below, (long long)(below + given));
+                           degrees, (long long)below, (long long)above);
     return problem_set(problem, NULL, hint, "NTASKS=%d cannot be split by %s: NTASKS=%lld can",
                        ranks, degrees, (long long)given);
 }
