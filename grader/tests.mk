@@ -17,4 +17,4 @@ $(GRADING): Makefile $(wildcard grader/*.mk) $(sort $(foreach lab,$(LABS),$(call
 # table, the margins and the mutation score.
 .PHONY: test-grader
 test-grader: $(GRADING)
-	BUILD='$(BUILD)' ROOT='$(CURDIR)' grader/tests/slow_mutants.sh
+	ALL=1 BUILD='$(BUILD)' ROOT='$(CURDIR)' grader/tests/slow_mutants.sh

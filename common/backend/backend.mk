@@ -15,20 +15,10 @@ OF_BACKEND = $(if $(ON_GPU),-$(BACKEND)$(if $(OVER_NCCL),-nccl))
 LIBRARY = $(BUILD)/libbalise$(OF_BACKEND).a
 
 # all-major: code for each generation of GPUs that the toolkit knows; the driver compiles for later
-# ones. native: code for this machine's GPU only; it compiles in a quarter of the time. all: code
-# for every GPU, and for later ones. The GPUs of a generation share the PTX of its first one,
-# because the sources distinguish only generations. nvcc's own -arch=all makes a PTX for each GPU,
-# and takes 50 % longer.
+# ones. native: code for this machine's GPU only; it compiles in a quarter of the time. Other values
+# of nvcc's -arch work, too.
 GPU_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
-GPUS = $(call answer,GPUS,$(NVCC) --list-gpu-code | tr -d sm_ | sort -n)
-DIGITS = 0 1 2 3 4 5 6 7 8 9
-generation = $(strip $(foreach digit,$(DIGITS),$(patsubst %$(digit),%,$(filter %$(digit),$(1)))))
-ptx_for = compute_$(firstword $(filter $(addprefix $(call generation,$(1)),$(DIGITS)),$(GPUS)))
-code_for = -gencode arch=$(call ptx_for,$(1))$(comma)code=$(2)
-EVERY_GPU = $(foreach gpu,$(GPUS),$(call code_for,$(gpu),sm_$(gpu))) \
-            $(call code_for,$(lastword $(GPUS)),$(call ptx_for,$(lastword $(GPUS))))
-FOR_GPU_ARCH = $(if $(filter all,$(GPU_ARCH)),$(EVERY_GPU),-arch=$(GPU_ARCH))
-NVCC_FLAGS = -std=c++17 -g -O3 $(FOR_GPU_ARCH) $(if $(WERROR),-Werror all-warnings) \
+NVCC_FLAGS = -std=c++17 -g -O3 -arch=$(GPU_ARCH) $(if $(WERROR),-Werror all-warnings) \
              -Xcompiler -Wall,-Wextra,-Wno-unused-parameter
 GPU_SOURCES := $(wildcard common/backend/cuda/*.cu)
 NCCL_SOURCES := $(wildcard common/comm/nccl/*.cu)

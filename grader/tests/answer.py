@@ -1,6 +1,8 @@
 """answer.py NAME: prints the source of a wrong answer (grader/mutants) or of an unusual right one
 (grader/accepts), such as 06-no_f. answer.py --all FOLDER [PATTERN...]: for each one whose name
-matches, writes FOLDER/KIND/NAME/source.c and fields. grader/mutants/README.md describes the format."""
+matches, writes FOLDER/KIND/NAME/source.c and fields. answer.py --few FOLDER: the same for every
+right one, and for the first wrong one of each lab that fails the same checks.
+grader/mutants/README.md describes the format."""
 import glob
 import os
 import re
@@ -26,6 +28,10 @@ class Answer:
         self.title = name if re.match(FIELD, items[0]) else items.pop(0)
         self.fields = [item.split(": ", 1) for item in items]
         self.lines = lines[body:]
+
+    def checks(self):
+        """The lab, and the checks that must fail."""
+        return self.lab, *sorted(", ".join(value for field, value in self.fields if field == "fails").split(", "))
 
     def wrong(self, problem):
         return ValueError(f"{self.place}: {self.name}: {problem}")
@@ -100,13 +106,16 @@ def main():
     every, options, problems = list(answers()), sys.argv[1:], 0
     if options[:1] == ["--all"]:
         chosen = [one for one in every if any(re.search(pattern, f"grader/{one.kind}/{one.name}") for pattern in options[2:] or ["."])]
+    elif options[:1] == ["--few"]:
+        first = {one.checks(): one for one in reversed(every) if one.kind == "mutants"}
+        chosen = [one for one in every if one.kind == "accepts" or first[one.checks()] is one]
     else:
         chosen = [one for one in every if [one.name] == options]
     if not chosen:
         sys.exit(f"error: there is no answer {' '.join(options)}\n  HINT: 06-no_f is one; grader/mutants/*.txt and grader/accepts/*.txt have all")
     for one in chosen:
         try:
-            if options[0] == "--all":
+            if options[0] in ("--all", "--few"):
                 write(one, f"{options[1]}/{one.kind}/{one.name}")
             else:
                 sys.stdout.write(one.source())

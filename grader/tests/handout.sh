@@ -53,7 +53,8 @@ for solution in sorted(glob.glob("solutions/*/*.c")):
     lines = {squeeze(line) for line in open(solution)}
     lines = {line for line in lines if len(line) >= 20 and line not in start and line not in given}
     assert lines, solution
-    for folder, _, files in os.walk(sys.argv[1]):
+    for folder, folders, files in os.walk(sys.argv[1]):
+        folders[:] = [name for name in folders if name != "build"]
         for file in files:
             text = squeeze(open(os.path.join(folder, file), errors="replace").read())
             shared = [line for line in lines if line in text]

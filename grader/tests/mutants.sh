@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # bash mutants.sh [PATTERN...]: the grader's own test. Every answer in grader/mutants is wrong and
 # must be rejected; every answer in grader/accepts is unusual but right and must be accepted.
-# PATTERN selects among them by name. grader/mutants/README.md describes the format.
+# PATTERN selects among them by name; --few takes those that `answer.py --few` takes.
+# grader/mutants/README.md describes the format.
 #
 # Fails if a wrong answer is not caught by its checks or a right one is rejected. Lists reports that
 # lack expected words at the end; three are allowed, four are a failure. SEED selects the cases
@@ -20,7 +21,8 @@ results=$BUILD/mutants/results.$$ names=$BUILD/mutants/names.$$
 export EXPECTED=$BUILD/mutants/expected.$$ # shared by all answers to a lab
 mkdir "$EXPECTED"
 trap 'rm -rf "$results" "$names" "$EXPECTED"' EXIT
-python3 grader/tests/answer.py --all "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
+if [ "${1:-}" = --few ]; then which=$1; shift; else which=--all; fi
+python3 grader/tests/answer.py "$which" "$BUILD/mutants" "$@" > "$names" || { echo "not ok - every answer can be made"; exit 1; }
 mapfile -t folders < "$names"
 
 # Ranks sleep while they wait, so one launch more than there are cores can run at a time.

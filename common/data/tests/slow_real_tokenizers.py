@@ -26,7 +26,7 @@ SENTENCES = ROWS, SPECIALS, FUZZ, UNICODE, SETTINGS, TEXTS, BACK, ODD, LONG = (
     "real texts have the ids of Hugging Face's BPE and of SentencePiece",
     "real texts come back from their ids, except what SentencePiece changes itself",
     "random strings over all of Unicode have the ids of Hugging Face's BPE and of SentencePiece",
-    "texts of megabytes without a space have the ids of Hugging Face's BPE and of SentencePiece",
+    "texts of 300,000 characters without a space have the ids of Hugging Face's BPE and of SentencePiece",
 )
 
 
@@ -123,7 +123,7 @@ def real_texts():
     names = [os.path.join(ROOT, "data", "stories", "train.txt"), os.path.join(ROOT, "data", "reviews", "test.csv")]
     if REAL_DATA:
         names += [os.path.join(REAL_DATA, name) for name in
-                  ("tinystories/stories.txt", "squad/contexts.txt", "imdb/train.csv", "imdb/test.csv")]
+                  ("tinystories/stories.txt", "squad/contexts.txt", "imdb/test.csv")]
     wrong, changed = [], []
     for path, peer in peers():
         for name in names:
@@ -140,9 +140,9 @@ def real_texts():
 
 
 def odd_texts(draw):
-    texts = strings(draw, 10000) + ["a" * 5000, " " * 5000 + "x", "\u4e2d" * 3000, "é" * 3000, "'s" * 999, "\u00a0 " * 999]
+    texts = strings(draw, 4000) + ["a" * 5000, " " * 5000 + "x", "\u4e2d" * 3000, "é" * 3000, "'s" * 999, "\u00a0 " * 999]
     every = characters()
-    texts += [" ".join("a" + c + "a1" + c + "1 ." + c + "'" + c + "  " + c for c in every[at:at + 64])
+    texts += [" ".join("a" + c + "1 ." + c for c in every[at:at + 64])
               for at in range(0, len(every), 64)]
     wrong = []
     # The other tokenizers of each kind split a text in the same way, and know fewer pieces.
@@ -157,9 +157,9 @@ def odd_texts(draw):
 
 def long_texts(draw):
     kinds = [chr(c) for c in range(0x4E00, 0x9FA5)], "\u7684\u4e00\u662f\u4e86\u3002", "\u4e2de\u0301a\nb\t\r\u00a0"
-    texts = ["".join(draw.choices(kind, k=900000)) for kind in kinds]
+    texts = ["".join(draw.choices(kind, k=300000)) for kind in kinds]
     with open(os.path.join(ROOT, "data", "stories", "train.txt"), encoding="utf-8", newline="") as stream:
-        texts.append("\n".join(draw.choices(stream.read().split(), k=400000)))
+        texts.append("\n".join(draw.choices(stream.read().split(), k=150000)))
     wrong = [f"the ids of a text that begins with {ascii(text[:20])} differ with {path}"
              for path, peer in peers() for text in texts
              if list(map(int, tokenize(path, "--text", text.encode()).split())) != peer(text)[0]]
