@@ -3,6 +3,7 @@
 page of a class from the output of build/gradebook --board, and prints who has solved which lab, in
 80 columns. With NAMES=1 in the environment, both show the students' names."""
 import os
+import re
 import sys
 import textwrap
 import time
@@ -14,7 +15,6 @@ from language import _
 # Marks of a cell that has no points to show, by the state of the lab.
 STATES = {"does not build": ("✗", _("does not compile")), "refused": ("⊘", _("refused: it calls or includes what a lab may not")), "not started": ("–", _("not started")),
           "not handed in": ("·", _("not handed in")), "no result": ("?", _("the grader has no result"))}
-UNREAD = _("the submission cannot be read")
 FULL = "✓"
 WIDTH = 80  # of the terminal's table
 # The losses of runs with right labs differ by rounding only.
@@ -25,6 +25,11 @@ def ranges_of(numbers):
     """Texts such as 3, 4, 6-11 for ascending numbers."""
     groups = [[number for place, number in group] for difference, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ", ".join(f"{group[0]}-{group[-1]}" if len(group) > 2 else ", ".join(map(str, group)) for group in groups)
+
+
+def why_refused(submission):
+    """Why nothing was graded, or None. What follows a colon or a semicolon may name the student."""
+    return submission["refused"] and re.split(r"\s*[:;]", submission["refused"])[0]
 
 
 def is_full(lab):
@@ -87,9 +92,9 @@ def class_table(board):
              f'<thead><tr><th scope="col" class="text" rowspan="2">{escape(_("submission"))}</th><th scope="colgroup" colspan="{len(labels)}">{escape(_("lab"))}</th>'
              f'<th scope="col" rowspan="2">{escape(in_all)}</th><th scope="col" rowspan="2">{escape(tokens)}</th></tr><tr>{numbers}</tr></thead><tbody>']
     for submission in board.submissions:
-        points = sum(lab.get("points") or 0 for lab in submission["labs"])
-        cells = f'<td class="text" colspan="{len(labels)}">{escape(UNREAD)}</td>' if submission["refused"] else "".join(cell(lab, label) for lab, label in zip(submission["labs"], labels))
-        lines.append(f'<tr><th scope="row">{escape(board.name_of(submission))}</th>{cells}<td data-label="{escape(in_all)}">{points}/{all_points}</td>'
+        points = "—" if submission["refused"] else sum(lab.get("points") or 0 for lab in submission["labs"])
+        cells = f'<td class="text" colspan="{len(labels)}">{escape(why_refused(submission))}</td>' if submission["refused"] else "".join(cell(lab, label) for lab, label in zip(submission["labs"], labels))
+        lines.append(f'<tr><th scope="row">{escape(board.name_of(submission))}</th>{cells}<td data-label="{escape(in_all)}">{points}{"" if submission["refused"] else f"/{all_points}"}</td>'
                      f'<td data-label="{escape(tokens)}">{speed_text(board, submission)}</td></tr>')
     return "\n".join([*lines, "</tbody></table></div>"])
 
@@ -172,7 +177,7 @@ def print_class(board):
     print(row(_("submission"), [lab["number"] for lab in board.labs], ""))
     for one in board.submissions:
         points = f"{sum(lab.get('points') or 0 for lab in one['labs']):>4}/{all_points}"
-        print(f"{board.name_of(one, left):<{left}} {UNREAD}" if one["refused"] else row(board.name_of(one, left), map(letter, one["labs"]), points))
+        print(f"{board.name_of(one, left):<{left}} {why_refused(one)}" if one["refused"] else row(board.name_of(one, left), map(letter, one["labs"]), points))
     found = {lab["state"] for one in board.submissions for lab in one["labs"]}
     marks = [f"{FULL} " + _("full marks"), "0-9 " + _("tenths of the points"), *(f"{mark} {words}" for state, (mark, words) in STATES.items() if state in found)]
     print("\n".join(textwrap.wrap("; ".join(marks), WIDTH)))

@@ -171,8 +171,9 @@ static json_t *submission_json(const Book *book, const Submission *submission)
     json_t *labs = json_array();
     for (int lab = 0; lab < lab_count(); lab++)
         json_array_append_new(labs, lab_of_submission(book, submission, lab));
-    return json_pack("{s:i, s:s, s:b, s:o, s:o}", "alias", submission->alias, "student",
-                     submission->student, "refused", submission->refused, "labs", labs, "training",
+    return json_pack("{s:i, s:s, s:s?, s:o, s:o}", "alias", submission->alias, "student",
+                     submission->student, "refused",
+                     submission->refused ? submission->remark : NULL, "labs", labs, "training",
                      training_of(book, submission->training));
 }
 

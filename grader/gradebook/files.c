@@ -189,6 +189,17 @@ static bool read_source(const Source *source, Problem *problem)
     }
 }
 
+size_t archive_end(const char *name)
+{
+    static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t all = strlen(name), end = strlen(ends[i]);
+        if (all > end && !strcasecmp(name + all - end, ends[i]))
+            return end;
+    }
+    return 0;
+}
+
 bool read_files(const char *path, bool is_folder, Files *files, Problem *problem)
 {
     Source source = {.folder = is_folder ? path : NULL, .files = files};
@@ -273,29 +284,47 @@ static bool choose_prefix(const Files *files, char chosen[PATH_SIZE], Problem *p
     return found > 0;
 }
 
+/* The lab whose file has this name, or -1. */
+static int lab_of_file(const char *path)
+{
+    for (int i = 0; i < lab_count(); i++)
+        if (!strcasecmp(base_of(path), lab_at(i)->file))
+            return i;
+    return -1;
+}
+
+/* Says what was found instead: a lab's file, and where it belongs, or else an archive, or else any C
+ * file. */
 static bool none_found(const Files *files, Problem *problem)
 {
-    const char *example = NULL;
+    const char *misplaced = NULL, *archive = NULL, *other = NULL;
     char shown[120], prefix[PATH_SIZE];
-    int lab = -1;
-    for (int i = 0; i < files->count && lab < 0; i++) {
-        const char *path = files->file[i].path;
-        const size_t length = strlen(path);
-        lab = lab_of_path(path, prefix, strcasecmp);
-        if (lab >= 0 ||
-            (!example && !is_junk(path) && length > 2 && !strcasecmp(path + length - 2, ".c")))
-            example = path;
+    for (int i = 0; i < files->count; i++) {
+        const char *path = files->file[i].path, *dot = strrchr(path, '.');
+        if (is_junk(path))
+            continue;
+        if (lab_of_file(path) >= 0)
+            misplaced = path;
+        else if (archive_end(path))
+            archive = path;
+        else if (dot && !strcasecmp(dot, ".c"))
+            other = path;
     }
-    snprintf(shown, sizeof shown, "%.100s", example ? example : "");
+    const int lab = misplaced ? lab_of_file(misplaced) : 0;
+    const bool other_case = misplaced && lab_of_path(misplaced, prefix, strcasecmp) >= 0;
+    const char *found = misplaced ? misplaced : archive ? archive : other ? other : "";
+    snprintf(shown, sizeof shown, "%.100s", found);
     clean_text(shown);
     return problem_set(
         problem, NULL, "",
-        lab >= 0       ? N_("it contains no lab: expected labs/%s/%s, found %s, which differs "
-                                  "in upper and lower case: rename it")
-        : example      ? N_("it contains no lab: expected labs/%s/%s, found %s")
+        other_case  ? N_("it contains no lab: expected labs/%s/%s, found %s, which differs "
+                          "in upper and lower case: rename it")
+        : misplaced ? N_("it contains no lab: expected labs/%s/%s, found %s")
+        : archive   ? N_("it contains no lab: expected labs/%s/%s, found the archive %s: unpack it")
+        : other     ? N_("it contains no lab: expected labs/%s/%s, found %s")
         : files->count ? N_("it contains no lab: expected labs/%s/%s%s")
                        : N_("it contains no lab: expected labs/%s/%s, but it is empty%s"),
-        lab_at(lab < 0 ? 0 : lab)->folder, lab_at(lab < 0 ? 0 : lab)->file, shown);
+        lab_at(lab)->folder, lab_at(lab)->file, shown);
 }
 
 bool find_labs(const Files *files, Layout *layout, Problem *problem)

@@ -37,6 +37,9 @@ typedef struct Files {
  *  @return false with the reason in `problem->what` */
 bool read_files(const char *path, bool is_folder, Files *files, Problem *problem);
 
+/** The length of a name's archive extension (.zip, .tar.gz, .tgz, .tar); 0 if it has none. */
+size_t archive_end(const char *name);
+
 /** Which file of a submission is which lab. */
 typedef struct Layout {
     const File *lab[MOST_LABS]; /**< indexed as lab_at(); NULL if missing */

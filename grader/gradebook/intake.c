@@ -65,18 +65,6 @@ void list_submissions(Book *book)
 
 /* ---- in the separate process */
 
-/* The length of a name's archive extension; 0 if it has none. */
-static size_t archive_end(const char *name)
-{
-    static const char *const ends[] = {".zip", ".tar.gz", ".tgz", ".tar"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t all = strlen(name), end = strlen(ends[i]);
-        if (all > end && !strcasecmp(name + all - end, ends[i]))
-            return end;
-    }
-    return 0;
-}
-
 /* Course platforms put each student's archive into a folder. Returns how many archives this folder
  * contains, or 0 if it also contains other files. `one` gets the path of the last. */
 static int archives_alone_in(const char *folder, char one[PLACE_SIZE])
@@ -117,6 +105,8 @@ static bool read_submission(const char *path, Files *files, Problem *problem)
         return problem_set(problem, NULL, "", "it is neither a file nor a folder");
     if (!archive_end(path))
         return problem_set(problem, NULL, "", "it is not a .zip, .tar.gz or folder");
+    if (found.st_size == 0)
+        return problem_set(problem, NULL, "", "it is an empty file");
     if (found.st_size > MOST_BYTES)
         return problem_set(problem, NULL, "", "it is larger than %d MB", MOST_BYTES >> 20);
     return read_files(path, false, files, problem);

@@ -184,20 +184,9 @@ static void report_name(const Book *book, int number, char file[PATH_SIZE])
     snprintf(file, PATH_SIZE, "%.220s%s%.8s.txt", name, same ? "" : "-", same ? "" : checksum);
 }
 
-void write_report(const Book *book, int number)
+static void put_labs(const Book *book, FILE *out, const Submission *submission)
 {
-    const Submission *submission = &book->submissions[number];
-    char *text = NULL, place[PLACE_SIZE], file[PATH_SIZE], entry[PATH_SIZE];
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    snprintf(entry, sizeof entry, "%s", submission->entry);
-    make_line(entry);
-    fprintf(out, "%s (%s)\n", submission->student, entry);
-    if (submission->refused)
-        fputs(_("not graded: it could not be read\n"), out);
-    else
-        fprintf(out, _("%d points, seed %llu\n"), submission->points,
-                (unsigned long long)book->seed);
+    fprintf(out, _("%d points, seed %llu\n"), submission->points, (unsigned long long)book->seed);
     fprintf(out, "%s%s\n", submission->remark, *submission->remark ? "\n" : "");
     if (*submission->predictions)
         fprintf(out, _("Predicted/measured, by lab (*: predicted after measuring): %s\n\n"),
@@ -212,11 +201,24 @@ void write_report(const Book *book, int number)
             put_lab_report(book, out, unit);
         else
             fprintf(out, _("Lab %d  %s: %s%s\n"), lab_at(lab)->number, _(lab_at(lab)->title),
-                    unit                  ? _("could not be graded: ")
-                    : submission->refused ? _("not graded")
-                                          : _("not handed in"),
+                    unit ? _("could not be graded: ") : _("not handed in"),
                     unit ? unit->trouble : "");
     }
+}
+
+void write_report(const Book *book, int number)
+{
+    const Submission *submission = &book->submissions[number];
+    char *text = NULL, place[PLACE_SIZE], file[PATH_SIZE], entry[PATH_SIZE];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    snprintf(entry, sizeof entry, "%s", submission->entry);
+    make_line(entry);
+    fprintf(out, "%s (%s)\n", submission->student, entry);
+    if (submission->refused)
+        fprintf(out, "%s: %s\n", _("not graded"), submission->remark);
+    else
+        put_labs(book, out, submission);
     fclose(out);
     report_name(book, number, file);
     snprintf(place, sizeof place, "%.3000s/%s", book->reports, file);

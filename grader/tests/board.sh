@@ -87,7 +87,7 @@ sent=$(of_verdicts '"%.3g MB" % (lab["sent"] / 1e6) for lab in verdict["labs"] i
 check "a lab with full marks says so, and has the bytes that its ranks sent" row 'Ada <Lovelace>' 1 "✓ full marks $sent"
 check "a lab that does not compile says so" row Carl 1 '✗ does not compile'
 check "a lab that was not handed in says so" row Zoë 1 '· not handed in'
-check "a submission that cannot be read says so" row notes.txt 1 'the submission cannot be read'
+check "a submission that was not graded says why, and has no points" eval "row notes.txt 1 'it is not a .zip, .tar.gz or folder' && row notes.txt 2 '—'"
 check "the fewest bytes with full marks are the verdict's, and have the name" is says "1 Duplication and AllReduce $sent Ada <Lovelace> —"
 check "no training is timed without full marks in all labs that it needs" is says "No submission has full marks in all of these labs yet."
 

@@ -100,7 +100,10 @@ kind(True, "Žofie Nováková-天.zip", lambda p: zipped(p, labs(8)), full(8), s
 kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), UNREAD, "leads outside the archive: ../../outside")
 kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), UNREAD, "is a link: labs/passwd")
 kind(True, "empty", os.mkdir, UNREAD, "it contains no lab", "it is empty")
-kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it contains no lab", "found collectives.c")
+kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it contains no lab: expected labs/01-duplication-allreduce/collectives.c, found collectives.c")
+kind(False, "loose 8.zip", lambda p: zipped(p, {"tp-group.c": b"", "other.c": b""}), UNREAD, "it contains no lab: expected labs/08-tp-group/tp-group.c, found tp-group.c")
+kind(True, "nested.zip", lambda p: zipped(p, {"hand-in.tar.gz": b"x", "other.c": b""}), UNREAD, "it contains no lab", "found the archive hand-in.tar.gz: unpack it")
+kind(True, "nothing.tar.gz", lambda p: open(p, "wb").close(), UNREAD, "it is an empty file")
 kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "expected labs/02-colwise-linear/colwise-linear.c",
      "found labs/02-colwise-linear/ColWise-Linear.C, which differs in upper and lower case: rename it")
 kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {}, "hangs: lab 8")
