@@ -83,13 +83,15 @@ bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want)
     return t->c->tp > 1 && !(lab_cuts(lab_of(t->c->lab), want->label.name) & cut_of(got));
 }
 
-/* Describes a parameter that is split along the wrong dimension. */
-static void tell_cut(const Entry *got, const Entry *want, unsigned cuts, char *text, size_t size)
+/* Describes a parameter that is split along the wrong dimension. Says what the layer needs of a
+ * weight [out, in], but not its placement, which is most of the lab. */
+static void tell_cut(const Entry *want, unsigned cuts, char *text, size_t size)
 {
     snprintf(text, size, _("parameter %.63s is split along the wrong dimension"), want->label.name);
-    if (cuts == CUT_0 || cuts == CUT_1)
-        append(text, size, _(": its placement must be shard(%d), not shard(%d)"), cuts == CUT_1,
-               got->placement_dim);
+    if (want->shape.rank == 2 && (cuts == CUT_0 || cuts == CUT_1))
+        append(text, size,
+               cuts == CUT_0 ? _(": a rank's part must make some of the outputs, from all inputs")
+                             : _(": a rank's part must take some of the inputs"));
 }
 
 bool miscut_parameter(const Trial *t, char *text, size_t size)
@@ -101,7 +103,7 @@ bool miscut_parameter(const Trial *t, char *text, size_t size)
         if (!got || got->placement_kind != SHARD || cuts == CUT_NOT ||
             !is_cut_wrongly(t, got, want))
             continue;
-        tell_cut(got, want, cuts, text, size);
+        tell_cut(want, cuts, text, size);
         return true;
     }
     return false;
@@ -115,7 +117,7 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     if (!is_cut_wrongly(t, got, want))
         return false;
     if (cuts != CUT_NOT && got->placement_kind == SHARD) {
-        tell_cut(got, want, cuts, why, sizeof why);
+        tell_cut(want, cuts, why, sizeof why);
         fail(t, SHARDING, EXPLAINED, "%s (%s)", why, t->sizes);
         return true;
     }
