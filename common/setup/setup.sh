@@ -131,4 +131,5 @@ main() {
 }
 
 main "${@:-core}"
-(($#)) || tell 'setup: everything that the labs need is installed (make doctor shows it)'
+(($#)) || tell 'setup: everything that the labs need is installed (make doctor shows it)
+next: read labs/01-duplication-allreduce/README.md, then make watch LAB=1'
