@@ -160,7 +160,7 @@ def elements_text(one):
     added = next((part for part in one["parts"] if part.get("addend") and part["first"]), None)
     if added:
         past = len(added["first"][0]["terms"]) > len(added["addend"])
-        caption = _("The first wrong elements. The case also uses x around the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements.")
+        caption = _("The first wrong elements, and the worst. The case also uses x around the layer, as a residual connection does: each rank has this part of the gradient.") if past else _("The first wrong elements, and the worst.")
         head = [_("element"), *(_("rank {rank}").format(rank=rank) for rank in added["addend"]), *([_("around the layer")] if past else []), _("expected sum")]
         return table(caption, head, [[index_text(first["at"], added["undivided"]), *first["terms"], f"{float(first['expected']):.4g}"] for first in added["first"]])
     told = [text for part in one["parts"] for _, text in wrong_texts(part)]
@@ -198,20 +198,30 @@ def folded(title, members):
 
 def check_section(members):
     """Shows the first matrix with errors; folds the other ones with errors, those that some rank did
-    not reach, and those without errors."""
+    not reach, and those without errors. Those that no rank reached are one line."""
+    nowhere = [one["name"] for _, one in members if not any(part["there"] for part in one["parts"])]
+    members = [(number, one) for number, one in members if any(part["there"] for part in one["parts"])]
+    names = ", ".join(nowhere[:3])
+    names = _("{names} and {n} more").format(names=names, n=len(nowhere) - 3) if len(nowhere) > 3 else names
+    line = paragraph(_("no rank reached: {names}").format(names=names), "soft") if nowhere else ""
     bad, other = [member for member in members if state_text(member[1])], [member for member in members if not state_text(member[1])]
     lacking, good = [member for member in other if lacking_text(member[1])], [member for member in other if not lacking_text(member[1])]
     if not bad:
-        return f'<div class="grid">{"".join(matrix_section(number, one) for number, one in other)}</div>'
-    return matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} not reached on some rank").format(n=len(lacking)), lacking) + folded(_("{n} without errors").format(n=len(good)), good)
+        return line + f'<div class="grid">{"".join(matrix_section(number, one) for number, one in other)}</div>'
+    return line + matrix_section(*bad[0]) + folded(_("{n} more with errors").format(n=len(bad) - 1), bad[1:]) + folded(_("{n} not reached on some rank").format(n=len(lacking)), lacking) + folded(_("{n} without errors").format(n=len(good)), good)
 
 
 def capitalised(text):
     return text[:1].upper() + text[1:]
 
 
+def has_errors(found):
+    """Is any matrix wrong on some rank?"""
+    return any(state_text(one) for one in found["matrices"])
+
+
 def matrices_text(found):
-    """One section per check. Sections with errors are open; without errors, the first one is."""
+    """One section per check. Sections with errors are open. If all checks pass, the first one is."""
     sections = []
     numbered = list(enumerate(found["matrices"]))
     groups = {}
@@ -221,7 +231,8 @@ def matrices_text(found):
         bad = [one for _, one in members if state_text(one)]
         words, marked = counts_text([one for _, one in members]), bool(bad)
         sections.append((marked, f'><summary>{escape(title)} {words}</summary>{check_section(members)}</details>'))
-    shown = [marked for marked, _ in sections] if any(marked for marked, _ in sections) else [i == 0 for i in range(len(sections))]
+    all_pass = not any("cause" in check for check in found["checks"])
+    shown = [marked or all_pass and i == 0 for i, (marked, _) in enumerate(sections)]
     return "\n".join(("<details open" if one else "<details") + text for one, (_, text) in zip(shown, sections))
 
 

@@ -20,22 +20,30 @@ static bool is_wrong(const Entry *want, double is, double right, double toleranc
     return want->kind == PARAMETER ? is != (double)(float)right : !(fabs(is - right) <= tolerance);
 }
 
+/* Element `local` of a rank's part, by its index in the full tensor. */
+static json_t *element_json(const Entry *got, const Entry *want, int64_t local)
+{
+    const int digits = digits_shown(want);
+    const int64_t at = global_index(got, local);
+    return json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
+                     json_sprintf("%.*g", digits, numbers_of(got)[local]), "expected",
+                     json_sprintf("%.*g", digits, numbers_of(want)[at]));
+}
+
 /* Adds the wrong elements, by their index in the full tensor: their number, their runs (first
- * index, length), and the values of the first ones. */
+ * index, length), and the values of the first ones and of the worst one, which the verdict names. */
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();
-    const int digits = digits_shown(want);
-    int64_t count = 0, begin = -1, length = 0;
+    int64_t count = 0, begin = -1, length = 0, last_told = -1, worst = 0;
     for (int64_t i = 0; i <= got->count; i++) {
         const int64_t at = i < got->count ? global_index(got, i) : -1;
         const bool wrong =
             i < got->count && is_wrong(want, numbers_of(got)[i], numbers_of(want)[at], tolerance);
-        if (wrong && count++ < ELEMENTS_TOLD)
-            json_array_append_new(
-                first, json_pack("{s:I, s:o, s:o}", "at", (json_int_t)at, "is",
-                                 json_sprintf("%.*g", digits, numbers_of(got)[i]), "expected",
-                                 json_sprintf("%.*g", digits, numbers_of(want)[at])));
+        if (wrong && count++ < ELEMENTS_TOLD) {
+            json_array_append_new(first, element_json(got, want, i));
+            last_told = i;
+        }
         if (length && (!wrong || at != begin + length)) {
             if (json_array_size(runs) < RUNS_SHOWN)
                 json_array_append_new(runs,
@@ -45,6 +53,9 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
         if (wrong && !length++)
             begin = at;
     }
+    largest_error(got, want, &worst);
+    if (count && worst > last_told)
+        json_array_append_new(first, element_json(got, want, worst));
     json_object_set_new(part, "wrong", json_integer(count));
     json_object_set_new(part, "runs", runs);
     json_object_set_new(part, "first", first);

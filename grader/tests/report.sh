@@ -50,7 +50,7 @@ check "who sends to whom is a table" page says 6 "from, to rank to 0 to 1"
 check "lab 13: the solution has no wrong element, and its blocks cover each matrix once" right 13 CASE=17
 check "what a stage does not hold is not called missing" page lacks_nothing 13
 check "lab 13: the page says how many stages there are" page says 13 "one case on 4 ranks in 4 stages"
-check "lab 13: below the calls is the schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
+check "lab 13: above the calls is the schedule: a row per stage, a box per pass, the bubble grey" page has_schedule 13 22 6
 check "a lab without stages has no schedule" page has_no_schedule 6
 check "with a cluster, the page of a pipeline is right too" right 13 CASE=17 CLUSTER=dgx-h200
 check "a pipeline's schedule on a cluster has a row per stage, and ends with the step" page has_stages_in_time 13 4
@@ -75,6 +75,8 @@ check "without the sum, both ranks have wrong elements" page is_wrong_on 6 0 1
 check "these elements are terms of a sum" page says 6 "ranks 0, 1: a partial sum: one term of the sum"
 check "beside them are the missing sum and what is expected" page says 6 "missing: the sum over ranks 0, 1" "expected ranks 0, 1: all of it"
 check "the terms of the first elements add up to the expected numbers" page adds_up 6
+check "the element that the reason names is listed below" page lists_what_is_named 6
+check "what failed stands first: the matrices" page stands_before 6 "Which rank holds which part of each matrix" "MPI calls"
 check "a page with errors begins with the judge's reason and its HINT" page begins_with 6 "forward wrong" "partial sum; it should be whole" "HINT: all_reduce (g) adds the partial sums"
 check "points that are held back are shown as such, with the reason" page says 6 "communication held back in at least one direction" "communication ○ held back"
 check "one matrix with errors is shown, the other eleven and those without are folded" page folds 6 "11 more with errors" "24 without errors"
@@ -92,6 +94,8 @@ for mutant in 06-no_g 06-no_f 04-no_f 02-row_split 13-one_after_the_other; do
     report LAB=$lab SEED=1 CASE="$case"
     check "$mutant: each check has the status and the reason of make grade CASE=" page equals_verdict $lab verdict.json
 done
+check "the time begins with the first pass, and groups are made before it" page begins_with_a_pass 13
+check "what failed stands first: the schedule, above the calls" eval "page stands_before 13 'Schedule of the pipeline' 'MPI calls' && page stands_before 13 'MPI calls' 'Which rank holds which part of each matrix'"
 wrong_answer 06-no_f
 report LAB=6 SEED=1
 check "the missing sum of an input gradient is drawn, too" \
@@ -128,7 +132,7 @@ sed -i 's/^    return group_all_reduce(mesh->world, x);/    if (mesh->tp_rank ==
 report LAB=1 SEED=1
 check "a case that hangs is drawn, with the calls that wait" page says 1 "The ranks wait for something that never comes" "rank 1 waits in all_gather"
 check "calls that did not return have a kind of their own, and are visible on each rank" page waits_are_seen 1
-check "matrices that were not reached are not called right" page folds 1 "2 more with errors" "12 not reached on some rank" "3 without errors"
+check "matrices that were not reached are not called right" eval 'page folds 1 "2 more with errors" "3 without errors" && page says 1 "no rank reached: " " and 9 more"'
 check "matrices that were not reached are reported, and not as wrong" page says 1 "Not reached on some rank: " "Matrices with errors: " ", with wrong elements on rank 1."
 
 copy_solution 4

@@ -79,7 +79,20 @@ def adds_up(page, path):
     """The element, the terms and the sum of each row of the first table of elements."""
     table = re.search(r"The first wrong elements(.*?)</table>", page.source, re.S)
     rows = [[float(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in re.findall(r"<tr>(.*?)</tr>", table[1])[1:]] if table else []
-    return len(rows) == 5 and all(abs(sum(terms) - whole) < 2e-3 for *terms, whole in rows), str(rows)
+    return len(rows) in (5, 6) and all(abs(sum(terms) - whole) < 2e-3 for *terms, whole in rows), str(rows)
+
+
+def lists_what_is_named(page, path):
+    """Is the element that the first reason names among the elements below?"""
+    above, below = page.text.split("The judge's result for this case.")
+    named = re.search(r"element (\[[\d, ]+\]) is", above)
+    return bool(named) and named[1] in below, str(named)
+
+
+def stands_before(page, path, first, second):
+    """Does the section with the first heading stand before the one with the second?"""
+    headings = re.findall(r"<h2>(.*?)</h2>", page.source)
+    return first in headings and second in headings and headings.index(first) < headings.index(second), str(headings)
 
 
 def folds(page, path, *words):
@@ -106,6 +119,12 @@ def has_calls(page, path):
     rows = page.data["timeline"]["rows"]
     counts = [len(row["spans"]) for row in rows]
     return len(rows) == page.data["ranks"] and min(counts) > 3 and all(a[0] + a[1] <= b[0] + 1e-6 for row in rows for a, b in zip(row["spans"], row["spans"][1:])), str(counts)
+
+
+def begins_with_a_pass(page, path):
+    """Is time 0 in the first pass, and is what comes before it the creation of the groups?"""
+    marks = page.data["timeline"]["marks"]
+    return [text for begin, _, text in marks if begin < 0] == ["creation of the groups"] and len(marks) > 1, str(marks)
 
 
 def waits_are_seen(page, path):

@@ -131,22 +131,24 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
 
 static void compare_initial(Trial *t, const Entry *got, const Entry *want)
 {
+    char at[96];
     for (int64_t i = 0; i < got->count; i++) {
         double initial = (double)(float)numbers_of(want)[global_index(got, i)];
         if (numbers_of(got)[i] == initial)
             continue;
         if (initial == 0) {
             fail(t, INITIAL_VALUES, EXPLAINED,
-                 _("parameter %s has the initial value %.7g at element %lld on rank %d, expected "
+                 _("parameter %s has the initial value %.7g at element %s on rank %d, expected "
                    "0: it must begin with zeros, so make it with zero_parameter (%s)"),
-                 want->label.name, numbers_of(got)[i], (long long)i, t->rank, t->sizes);
+                 want->label.name, numbers_of(got)[i], address_text(got, i, at), t->rank, t->sizes);
             return;
         }
         fail(t, INITIAL_VALUES, EXPLAINED,
-             _("parameter %s has the initial value %.7g at element %lld on rank %d, expected %.7g: "
+             _("parameter %s has the initial value %.7g at element %s on rank %d, expected %.7g: "
                "initial values depend on the full parameter and its name, not on the layout "
                "(%s)"),
-             want->label.name, numbers_of(got)[i], (long long)i, t->rank, initial, t->sizes);
+             want->label.name, numbers_of(got)[i], address_text(got, i, at), t->rank, initial,
+             t->sizes);
         return;
     }
 }

@@ -318,10 +318,11 @@ bool same_numbers_elsewhere(const Evidence *e)
         now++;
     return says(
         e,
-        _("the right numbers are all there but in the wrong places (the value of element %lld "
-          "is at element %lld): check along which dimension the pieces are joined or split, "
+        _("the right numbers are all there but in the wrong places (the value of element %s "
+          "is at element %s): check along which dimension the pieces are joined or split, "
           "and in which order"),
-        (long long)e->first_wrong, (long long)now);
+        address_text(e->got, e->first_wrong, (char[96]){0}),
+        address_text(e->got, now, (char[96]){0}));
 }
 
 bool nearly_right(const Evidence *e)

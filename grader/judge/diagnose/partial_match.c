@@ -130,9 +130,10 @@ static bool some_times(const Evidence *e, double factor)
             return false;
     int replicas = replicas_of(e->c);
     return says(e,
-                _("%lld of %lld numbers (the first is element %lld) are %g times as large as "
+                _("%lld of %lld numbers (the first is element %s) are %g times as large as "
                   "expected%s"),
-                (long long)e->wrong, (long long)e->count, (long long)e->first_wrong, factor,
+                (long long)e->wrong, (long long)e->count,
+                address_text(e->got, e->first_wrong, (char[96]){0}), factor,
                 e->want->check != GRADIENT ? ""
                 : factor == replicas       ? _(": the sum over the replicas is not divided there")
                 : factor * replicas == 1   ? _(": there it is divided twice")

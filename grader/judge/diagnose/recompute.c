@@ -72,6 +72,7 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
                              ? NULL
                              : entry_of_rank(t, t->rank, VALUES, without);
     int64_t differ = 0, first = 0;
+    char at[96];
     if (!plain || plain->count != got->count)
         return;
     for (int64_t i = got->count - 1; i >= 0; i--)
@@ -80,14 +81,13 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
             first = i;
         }
     if (differ > 0)
-        fail(
-            t, (Check)want->check, EXPLAINED,
-            _("numbers that differ in their last bits from those without recomputation: %lld of "
-              "%lld. The second run must repeat the first exactly, with the same x, and nothing "
-              "may change the gradients of that run\n%s on rank %d (%s): element %lld is %.9g, and "
-              "%.9g without recomputation"),
-            (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
-            (long long)first, numbers_of(got)[first], numbers_of(plain)[first]);
+        fail(t, (Check)want->check, EXPLAINED,
+             _("numbers that differ in their last bits from those without recomputation: %lld of "
+               "%lld. The second run must repeat the first exactly, with the same x, and nothing "
+               "may change the gradients of that run\n%s on rank %d (%s): element %s is %.9g, and "
+               "%.9g without recomputation"),
+             (long long)differ, (long long)got->count, entry_text(want), t->rank, t->sizes,
+             address_text(got, first, at), numbers_of(got)[first], numbers_of(plain)[first]);
 }
 
 /* ---- what wrong gradients show --------------------------------------------------------------------------------- */

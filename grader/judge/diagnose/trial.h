@@ -71,6 +71,14 @@ int64_t count_held(const Entry *e);
 /** The index in the full tensor of element `local` of a rank's part. */
 int64_t global_index(const Entry *got, int64_t local);
 
+/** Writes where an element of a rank's part is in the full tensor, such as [1, 0, 22].
+ *  @return `text` */
+const char *address_text(const Entry *got, int64_t local, char text[96]);
+
+/** The largest error of a rank's numbers, at element *worst of its part. NaN is right where it is
+ *  expected. */
+double largest_error(const Entry *got, const Entry *want, int64_t *worst);
+
 /** Is what the rank wrote within the tolerance of `want`? */
 bool is_right_on_rank(const Trial *t, const Entry *want);
 

@@ -1,5 +1,6 @@
 /* Compares a rank's numbers with the expected ones. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/vocabulary.h"
@@ -48,6 +49,20 @@ int64_t global_index(const Entry *got, int64_t local)
            local % inner;
 }
 
+const char *address_text(const Entry *got, int64_t local, char text[96])
+{
+    int64_t at = global_index(got, local), index[4] = {0};
+    for (int i = got->shape.rank - 1; i >= 0; i--) {
+        index[i] = at % got->shape.size[i];
+        at /= got->shape.size[i];
+    }
+    int length = snprintf(text, 96, "[%lld", (long long)index[0]);
+    for (int i = 1; i < got->shape.rank; i++)
+        length += snprintf(text + length, 96 - (size_t)length, ", %lld", (long long)index[i]);
+    snprintf(text + length, 96 - (size_t)length, "]");
+    return text;
+}
+
 int64_t count_held(const Entry *e)
 {
     if (e->placement_kind != SHARD)
@@ -58,11 +73,20 @@ int64_t count_held(const Entry *e)
     return shape_count(e->shape) / e->shape.size[e->placement_dim] * (e->end - e->begin);
 }
 
+/* The number with two digits; 120 instead of 1.2e+02. */
+static const char *two_digits(double number, char text[24])
+{
+    snprintf(text, 24, "%.2g", number);
+    if (number >= 99.5 && number < 1e6)
+        snprintf(text, 24, "%.0f", strtod(text, NULL));
+    return text;
+}
+
 /* The last line of a report: the wrong group, shape or worst number. */
 static void tell_difference(const Trial *t, const Entry *got, const Entry *want, double tolerance,
                             int64_t worst, char text[480])
 {
-    char a[64], b[64];
+    char a[64], b[64], at[96], error[24];
     const int digits = digits_shown(want);
     if (want->check == GROUPS && got->count > 0)
         tell_group(t, got, want, text, 480);
@@ -72,13 +96,14 @@ static void tell_difference(const Trial *t, const Entry *got, const Entry *want,
                  got->count ? shape_text(got->shape, a) : _("missing (there is no such tensor)"),
                  shape_text(want->shape, b));
     else
-        snprintf(text, 480,
-                 _("%s on rank %d (%s): element %lld (from 0) of %lld is %.*g, expected %.*g "
-                   "(error %.2g, allowed %.2g)"),
-                 entry_text(want), t->rank, t->sizes, (long long)worst, (long long)got->count,
-                 digits, numbers_of(got)[worst], digits, numbers_of(want)[global_index(got, worst)],
-                 fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]),
-                 tolerance);
+        snprintf(
+            text, 480,
+            _("%s on rank %d (%s): element %s is %.*g, expected %.*g (error %s, allowed %.2g)"),
+            entry_text(want), t->rank, t->sizes, address_text(got, worst, at), digits,
+            numbers_of(got)[worst], digits, numbers_of(want)[global_index(got, worst)],
+            two_digits(fabs(numbers_of(got)[worst] - numbers_of(want)[global_index(got, worst)]),
+                       error),
+            tolerance);
 }
 
 /* Weights that were wrong a step earlier are wrong again, so only the first ones show why. */
@@ -126,7 +151,7 @@ bool has_numbers(const Entry *got, const Entry *want)
 
 /* The largest error, at element *worst. NaN is right where it is expected, and an error of INFINITY
  * elsewhere. -1 if there are no numbers. */
-static double largest_error(const Entry *got, const Entry *want, int64_t *worst)
+double largest_error(const Entry *got, const Entry *want, int64_t *worst)
 {
     double largest = -1;
     *worst = 0;
