@@ -70,7 +70,7 @@ const blocks = data => {
     const draw = (holder, sheets, id) => holder.replaceChildren(...sheets.flatMap((sheet, s) =>
         [...(sheet.addend && s ? [make("span", {class: "plus"}, "+")] : []), sheetOf(sheet, `${id}s${s}`, data.ranks)]));
     return () => {
-        data.matrices.forEach((sheets, m) => draw(byId(`matrix-${m}`), sheets, `m${m}`));
+        data.matrices.forEach((sheets, m) => byId(`matrix-${m}`) && draw(byId(`matrix-${m}`), sheets, `m${m}`)); // one that no rank reached is not drawn
         for (const [m, sheets] of Object.entries(data.expected)) draw(byId(`expected-${m}`), sheets, `e${m}`);
     };
 };

@@ -54,7 +54,7 @@ const loss = (holder, data) => () => {
     const values = [...points, ...data.evaluations].map(p => p[1]), low = Math.min(...values), high = Math.max(...values), room = (high - low || Math.abs(high) || 1) * 0.08;
     const begin = points[0][0], end = points[points.length - 1][0], x = s => f.left + (end === begin ? 0.5 : (s - begin) / (end - begin)) * (f.right - f.left - 8);
     const y = yAxis(f, low - room, high + room, (v, step) => v.toFixed(digits(step)));
-    const reach = Math.floor(points.length / 50), mean = points.map((p, i) => {
+    const reach = Math.max(Math.min(2, Math.floor(points.length / 5)), Math.floor(points.length / 50)), mean = points.map((p, i) => {
         const around = points.slice(Math.max(0, i - reach), i + reach + 1);
         return [p[0], around.reduce((sum, q) => sum + q[1], 0) / around.length];
     });

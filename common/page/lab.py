@@ -6,7 +6,7 @@ import shlex
 import sys
 from itertools import groupby
 
-from matrices import expected_of, matrices_text, sheets_of, summary
+from matrices import expected_of, has_errors, matrices_text, sheets_of, summary
 from schedules import cluster_text, on_cluster, schedule_text, slots_of
 from page import escape, given, matrix, paragraph, timeline_figure, write
 from tapes import tapes_text
@@ -23,7 +23,9 @@ def timeline_of(found):
     calls = [call for rank in found["ranks"] for call in rank["calls"]]
     if not calls:
         return None
-    zero, end = min(call["begin"] for call in calls), max(max(call["begin"], call["end"]) for call in calls)
+    # Time 0 is the beginning of the first pass; groups are made before it.
+    passes = [call for call in calls if call["where"] != _("creation of the groups")]
+    zero, end = min(call["begin"] for call in passes or calls), max(max(call["begin"], call["end"]) for call in calls)
     if any(call["kind"] == "stuck" for call in calls):
         end += max((end - zero) // 8, 1000) # stuck calls end after the others
     used, names, rows = [kind for kind in KINDS if any(call["kind"] == kind for call in calls)], {}, []
@@ -84,25 +86,29 @@ def body_of(found, line, schedule):
     amount = _("Bytes sent in this case.")
     to_whom = _("Each part of an exchange is listed with its receiver. A reduction defines how much each rank contributes, but not who receives it: the "
                 "least that must be sent is split evenly over the other ranks of the group. Calls that did not return are not counted.")
+    held = f"""<h2>{holding}</h2>
+<p>{what_is_held} {copies} {beyond}</p>
+<p class="needs-script">{off}</p>
+<ul class="legend" id="ranks"></ul>
+{matrices_text(found)}
+{tapes_text(found)}"""
+    made = f"""{schedule_text() if schedule else ""}
+<h2>{calls}</h2>
+{calls_text(found, line)}
+{cluster_text(found["cluster"])}
+<h2>{sending}</h2>
+<p>{to_whom}</p>
+{matrix(amount, amounts_of(found))}"""
+    # What failed stands first: without a wrong matrix, it is in the calls and their order.
+    parts = [made, held] if any("cause" in check for check in found["checks"]) and not has_errors(found) else [held, made]
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(found['sizes'])}. {escape(of.format(file=file))} {run_again} <code>{escape(command_of(found))}</code></p>
 {"" if found["todo"] else paragraph(ENDINGS[found["ending"]])}{f'<pre>{escape(diagnosis)}</pre>' if diagnosis else ''}
 {reasons_text(found)}
 {summary(found)}
 {checks_text(found)}
-<h2>{holding}</h2>
-<p>{what_is_held} {copies} {beyond}</p>
-<p class="needs-script">{off}</p>
-<ul class="legend" id="ranks"></ul>
-{matrices_text(found)}
-{tapes_text(found)}
-<h2>{calls}</h2>
-{calls_text(found, line)}
-{schedule_text() if schedule else ""}
-{cluster_text(found["cluster"])}
-<h2>{sending}</h2>
-<p>{to_whom}</p>
-{matrix(amount, amounts_of(found))}"""
+{parts[0]}
+{parts[1]}"""
 
 
 def main(arguments):

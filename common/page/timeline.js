@@ -48,7 +48,7 @@ const timeline = (figure, data, onView) => {
     const first = Math.min(...data.rows.map(row => row.spans.length ? row.spans[0][0] : Infinity)), last = all.reduce((end, s) => Math.max(end, s[0] + s[1]), first + 1);
     const whole = [first, last];
     const some = data.marks.length && !data.all;
-    let view = some ? [data.marks[0][0], data.marks[0][1]] : [...whole], mark = some ? 0 : -1, fills, left = 60, hovered = null;
+    let view = some ? [data.marks[0][0], data.marks[0][1]] : [Math.max(first, 0), last], mark = some ? 0 : -1, fills, left = 60, hovered = null;
     const width = () => canvas.clientWidth;
     const x = t => left + (t - view[0]) / (view[1] - view[0]) * (width() - left);
     const t = px => view[0] + (px - left) / (width() - left) * (view[1] - view[0]);

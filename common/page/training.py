@@ -187,12 +187,13 @@ def time_table(ranks):
     return table(_("Milliseconds per step, by activity: the mean over the steps shown."), [_("rank"), *(KINDS[kind][0] for kind in used), _("in all")], rows)
 
 
-def summary_table(summary):
+def summary_table(summary, tests):
+    loss, accuracy = (_("test loss"), _("test accuracy")) if tests else (_("loss"), _("accuracy"))
     number = lambda value, form: "—" if value is None else format(value, form)
     rows = [[_("rank {rank}").format(rank=one["rank"]), number(one["loss"], ".4f"), number(one["accuracy"], ".4f"), f"{one['parameters'] / 1e6:.2f}", f"{1e3 * one['step_s']:.1f}",
              *(size_text(one[f"comm_bytes_{group}"]) for group in GROUPS)] for one in summary]
     return table(_("The whole run: the last loss and accuracy, the median step, bytes sent in all steps."),
-                 [_("rank"), _("loss"), _("accuracy"), _("parameters held, M"), _("step, ms"), _("sent over tp"), _("sent over dp"), _("sent over pp")], rows)
+                 [_("rank"), loss, accuracy, _("parameters held, M"), _("step, ms"), _("sent over tp"), _("sent over dp"), _("sent over pp")], rows)
 
 
 def memory_table(summary):
@@ -237,7 +238,7 @@ def body_of(other, ranks, summary, lines):
     evaluations = table(_("Evaluations."), [_("after epoch"), _("test loss"), _("test accuracy"), _("rows")],
                         [[str(t["epoch"]), "—" if t["test_loss"] is None else f"{t['test_loss']:.4f}", f"{t['test_accuracy']:.4f}", str(t["test_rows"])] for t in tests]) if tests else ""
     notes, facts = " ".join(notes), _("; ").join(facts)
-    doing, memory, sending, losing = _("What each rank does, and when"), _("Memory"), _("Who sends to whom"), _("Loss")
+    doing, memory, sending, losing, spending = _("What each rank does, and when"), _("Memory"), _("Who sends to whom"), _("Loss"), _("Time and bytes")
     no_curves, no_curve = _("JavaScript draws the curves, and it is off here."), _("JavaScript draws the curve, and it is off here.")
     timeline = timeline_figure(_("timeline of each rank"))
     heading = _("Training on {ranks}: tensor parallel {tp}, data parallel {dp}, pipeline parallel {pp}").format(
@@ -251,8 +252,13 @@ def body_of(other, ranks, summary, lines):
         _("Point: the loss of a step on its batch. Line: the mean of nearby points. Horizontal axis: the step.")
     return f"""<h1>{escape(heading)}</h1>
 <p>{escape(facts)}</p>
+<h2>{losing}</h2>
+<figure><div id="loss"><p class="needs-script">{no_curve}</p></div>
+<figcaption>{points}</figcaption></figure>
+{evaluations}
+<h2>{spending}</h2>
 {finding_text(other, ranks)}
-{summary_table(summary)}
+{summary_table(summary, tests)}
 <h2>{doing}</h2>
 <p>{escape(traced_text(ranks))} {escape(notes)} {clocks}</p>
 {timeline}
@@ -264,11 +270,7 @@ def body_of(other, ranks, summary, lines):
 {memory_table(summary)}
 <h2>{sending}</h2>
 <p>{shares}</p>
-{matrices_text(ranks, other)}
-<h2>{losing}</h2>
-<figure><div id="loss"><p class="needs-script">{no_curve}</p></div>
-<figcaption>{points}</figcaption></figure>
-{evaluations}"""
+{matrices_text(ranks, other)}"""
 
 
 def main(arguments):
