@@ -40,12 +40,13 @@ train $(if $(call said,JOB),,sbatch): $(TRAIN) $(if $(SAVE),$(BUILD)/checkpoint)
 	$(if $(REPORT),$(MAKE_PAGE)training.py \
 	    $(call quoted,$(TRACE_FILE)) $(call quoted,$(METRICS_FILE)) $(call PAGE,train))
 
-# make run: a C file of the user's, compiled like a lab and linked with the labs.
+# make run: a C file of the user's, compiled like a lab and linked with the labs. make expands the
+# prerequisites whenever it reads this, and Python may be missing before make setup.
 RUN_SETTINGS = tp=TP dp=DP pp=PP seed=SEED mem=MEM
 RUN_CFLAGS = $(filter-out -fno-diagnostics-show-caret -fno-caret-diagnostics,$(LAB_CFLAGS))
 BUILT_PROGRAM = "$(dir $(TRAIN))own$(OF_BACKEND)/$$(basename "$$PROGRAM" .c)"
 .PHONY: run
-run: $(TRAIN_PARTS) $(LIBRARY) | $(CATALOGUES)
+run: $(if $(TRAINS),$(TRAIN_PARTS)) $(LIBRARY) | $(CATALOGUES)
 	PROGRAM=$(call quoted,$(PROGRAM)) CFLAGS='$(RUN_CFLAGS)' $(call as_environment,CC LDFLAGS LDLIBS) \
 	    common/train/build-own.sh $(BUILT_PROGRAM) $^
 	$(RELEASE)

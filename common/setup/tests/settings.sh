@@ -245,6 +245,14 @@ fits_a_terminal() {
 check "on a terminal, an error of make fits 80 columns" fits_a_terminal "make --silent progress LAB=6"
 check "on a terminal, an error of a Python script fits 80 columns" fits_a_terminal "make --silent plot METRICS=none.jsonl OUT=a-picture-with-a-rather-long-name-of-a-kind-that-is-not-known.jpeg"
 
+# Its programs need what setup installs. (With MAKE=:, the makes after the installation do not run.)
+nothing_is_asked_first() {
+    make -npr "$1" MAKE=: > out 2>&1
+    grep -q '^STACKED = ' out || { grep '^STACKED' out > less && mv less out && false; }
+}
+for command in demo setup; do
+    check "make $command runs no program of the stacks before it installs packages" nothing_is_asked_first $command
+done
 a_failing_check() {
     rm common && cp -r "$ROOT/common" common # replaces the link by a copy
     printf '#!/bin/sh\nexit 3\n' > common/setup/check.sh
