@@ -291,7 +291,7 @@ def check_pages(folder):
     done = said("make", "slides", f"BUILD={folder}")
     files = [(f"{name}{lang}", pages) for lang in LANGUAGES for name, pages in (("balise", STEPS), ("balise-notes", sum(map(len, FRAMES.values()))))]
     check("make slides sets both files of each language in a clean folder, without a warning", done.returncode == 0 and not done.stderr
-          and done.stdout.count("\n") == 1 and all(os.path.exists(f"{folder}/slides/{name}.pdf") for name, _ in files), done.stdout + done.stderr)
+          and len(done.stdout.splitlines()) == 2 and all(os.path.exists(f"{folder}/slides/{name}.pdf") for name, _ in files), done.stdout + done.stderr)
     if done.returncode:
         return
     again = said("make", "slides", f"BUILD={folder}")
