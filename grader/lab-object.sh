@@ -19,7 +19,8 @@ names_address_table() {
 }
 
 # list_object: sets `sections` (and notes writable code), `bytes` and `own_bytes` to the size of
-# variables and of thread-local ones, with their alignment, `defined` to the defined exports,
+# variables and of thread-local ones, with their alignment, `debug_bytes` to that of debugging
+# information, `defined` to the defined exports,
 # `undefined` to the undefined symbols that a lab may not use, `strange` to a name that is not one of
 # C, `shared` to a symbol that objcopy does not make local, and `chosen` to an ifunc, a function that
 # is selected when the program starts. In readelf's output, the flags of a section, if any, precede
@@ -27,7 +28,7 @@ names_address_table() {
 # follows its section; some processors have a column more before it.
 list_object() {
     local kind name patterns='' complete=
-    sections=() undefined=() defined=' ' strange='' shared='' chosen='' bytes=0 own_bytes=0
+    sections=() undefined=() defined=' ' strange='' shared='' chosen='' bytes=0 own_bytes=0 debug_bytes=0
     while read -r name; do
         [[ $name == '#'* ]] || patterns+=${patterns:+|}$name
     done < "$here/lab-calls.txt"
@@ -40,10 +41,13 @@ list_object() {
         strange) strange=$name ;;
         shared) shared=$name ;;
         chosen) chosen=yes ;;
-        variables | own)
+        variables | own | debug)
             ((${#name} <= 10)) || name=ffffffffff # a terabyte: sums must fit 64 bits
-            bytes=$((bytes + 16#$name))
-            [ "$kind" = variables ] || own_bytes=$((own_bytes + 16#$name))
+            case $kind in
+            debug) debug_bytes=$((debug_bytes + 16#$name)) ;;
+            own) own_bytes=$((own_bytes + 16#$name)) ;&
+            variables) bytes=$((bytes + 16#$name)) ;;
+            esac
             ;;
         complete) complete=yes ;;
         esac
@@ -56,6 +60,7 @@ list_object() {
             flags = $(NF - 3)
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
             kind = flags ~ /T/ ? "own" : "variables"
+            if (/^\.z?debug/) print "debug", $size
             if (flags ~ /[WT]/ || $(size - 3) == "NOBITS") print kind, $size
             if ($NF > 64) printf "%s %x\n", kind, $NF
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
@@ -110,6 +115,8 @@ check_sections() {
     done
     [ -z "$chosen" ] || refuse "$(said 'lab %s has a function that is chosen before the program starts (ifunc) (%s)' "$lab" "$source")" \
         "$(say 'do the work in the functions of the lab')"
+    [ "$debug_bytes" -le $((1 << 20)) ] || refuse "$(said 'lab %s has %s KB of debugging information, where 1024 KB are allowed (%s)' "$lab" "$(((debug_bytes - 1 >> 10) + 1))" "$source")" \
+        "$(say 'leave it to the compiler: assembler statements may not write it')"
     [ "$own_bytes" -le $((1 << 20)) ] || refuse "$(said 'lab %s has %s KB of thread-local variables, where 1024 KB are allowed (%s)' "$lab" "$(((own_bytes - 1 >> 10) + 1))" "$source")" \
         "$(say 'declare them without _Thread_local: a lab has one thread')"
     [ "$bytes" -le $((256 << 20)) ] || refuse "$(said 'lab %s has %s MB of static variables, where 256 MB are allowed (%s)' "$lab" "$(((bytes - 1 >> 20) + 1))" "$source")" \

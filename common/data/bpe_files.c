@@ -6,6 +6,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/clean.h"
+
 #define BPE_HINT                                                                                   \
     N_("take vocabulary and merges from one folder, unchanged: vocab.json and merges.txt, or "     \
        "GPT-2's encoder.json and vocab.bpe")
@@ -245,7 +247,7 @@ bool bpe_parse(Tokenizer *tokenizer, const char *path, FileBytes vocabulary,
     Bpe *bpe = tokenizer->model;
     bool ok = tokens || problem_set(problem, path, BPE_HINT,
                                     "the vocabulary is not JSON: line %d, column %d: %s",
-                                    error.line, error.column, error.text);
+                                    error.line, error.column, clean_name(error.text).text);
     ok = ok &&
          (json_is_object(tokens) ||
           problem_set(problem, path,

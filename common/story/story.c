@@ -181,6 +181,21 @@ static int32_t next_token(const Story *s)
     return token;
 }
 
+/* Prints a piece without control characters, with which a model could command the terminal. They
+ * become '?', and those of two bytes, which may be in two pieces, an inverted question mark. A
+ * carriage return is left out. */
+static void print_piece(const char *piece, size_t length)
+{
+    static unsigned char last;
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)piece[i];
+        const bool is_control = (byte < ' ' && byte != '\n' && byte != '\t') || byte == 127;
+        if (byte != '\r')
+            putchar(is_control ? '?' : last == 0xC2 && byte >= 0x80 && byte < 0xA0 ? 0xBF : byte);
+        last = byte;
+    }
+}
+
 static void print_from(const Story *s, int64_t first)
 {
     if (group_rank(s->world) != 0)
@@ -189,7 +204,7 @@ static void print_from(const Story *s, int64_t first)
         size_t length;
         const char *piece =
             tokenizer_piece(s->tokenizer, i > 0 ? s->tokens[i - 1] : -1, s->tokens[i], &length);
-        fwrite(piece, 1, length, stdout);
+        print_piece(piece, length);
     }
     fflush(stdout);
 }

@@ -53,7 +53,7 @@ static pid_t start_gdb(const char *runner, int rank, const Script *script)
             setpgid(0, 0);
         give_terminal_to(getpgrp());
         /* A gdb without Python cannot read tensor_gdb.py, and continues with the commands. */
-        execlp("gdb", "gdb", "-q", "-nx", runner, "-p", process, "-x",
+        execlp("gdb", "gdb", "-q", "-nx", "-iex", "set auto-load off", runner, "-p", process, "-x",
                "common/tensor/tensor_gdb.py", "-x", script->commands, (char *)NULL);
         _exit(127);
     }

@@ -12,7 +12,7 @@ make --silent BUILD="${BUILD#"$ROOT"/}" "${BUILD#"$ROOT"/}"/{generated/grading.s
 WAY='' USER_ID='' who=()
 tree=$(mktemp -d "${TMPDIR:-/tmp}/attacks.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
-cp "$BUILD/grade" "$BUILD/runners/idle" "$tree"
+cp "$BUILD"/{grade,enclose,runners/idle} "$tree"
 cd "$tree" || exit 2
 
 # System calls without the C library's functions, which a lab may not call; for x86-64 and aarch64.

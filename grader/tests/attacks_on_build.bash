@@ -132,6 +132,11 @@ int x = ;'
     check "nothing that a lab has the assembler print is shown" eval "quiet && ! grep -q '9/9' words"
     attack 'exit(own);' 'extern __thread int own __asm__("stdout");'
     check "a variable declared with a wrong type is the linker's error" fails_saying "lab 1 does not link HINT: start with the linker's first error"
+    attack '' '__asm__(".pushsection .debug_ranges,\"\",@progbits\n.fill 200000,8,1\n.popsection");'
+    check "debugging information that a lab writes itself, without end, is refused" fails_saying "KB of debugging information, where 1024 KB are allowed"
+    build '#line 7 "\033[2J\033]0;pwn\007.c"'
+    judge attack --case 5 --trace
+    check "a file name of #line cannot command the terminal" eval '! grep -q $'"'\\e'"' out && says "?[2J?]0;pwn?.c:"'
     attack '' 'int protocol_stamp __attribute__((common));'
     check "a common variable cannot become one of the grader's" fails_saying "lab 1 defines protocol_stamp, which could replace a name"
     attack '' '__asm__(".comm stdout,8");'
@@ -178,6 +183,11 @@ int big[] = {B(B(1,))};'
 #include __FILE__
 '
     check "headers that include each other without end are a few errors of the compiler" fails_saying "start with the compiler's first error"
+    # 45,000 functions, each with the same list of 45,000 ranges, in less than a megabyte.
+    attack 'exit(3);' '__asm__(".pushsection .debug_abbrev,\"\",@progbits\n.Lxa: .byte 1,0x11,1, 0x10,0x17, 0,0, 2,0x2e,0, 0x55,0x17, 0,0, 0\n.popsection\n"
+".pushsection .debug_info,\"\",@progbits\n.long 2f-1f\n1: .value 4\n.long .Lxa\n.byte 8, 1\n.long .Ldebug_line0\n.rept 45000\n.byte 2\n.long 0\n.endr\n.byte 0\n2:\n.popsection\n"
+".pushsection .debug_ranges,\"\",@progbits\n.fill 90000,8,1\n.quad 0,0\n.popsection\n");'
+    check "debugging information that takes long to read costs the line, not the verdict" eval 'fails_saying "exit() was called" && not_says "at collectives.c"'
     mkfifo student/pipe
     COMPILE_SECONDS=2 attack '' '#include "pipe"
 '

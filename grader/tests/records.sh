@@ -19,7 +19,18 @@ fails() {
     local ended=$?
     [ "$ended" = 1 ] && grep -q '^Score: 0/' out
 }
+# shows_clean LAB: what shows a record has no control characters of its names.
+shows_clean() {
+    local view
+    for view in --trace "--tape 0" "--report picture"; do
+        # shellcheck disable=SC2086 # an option and its value
+        timeout 300 build/grade --lab "$1" --author hostile2 --runners runners --seed 1 --case 5 $view || return
+    done > out 2>&1
+    cat picture >> out
+    [ "$(wc -l < out)" -gt 40 ] && ! LC_ALL=C grep -q $'[\001-\010\013-\037\177]' out
+}
 for lab in 1 6; do
+    check "lab $lab: a record cannot command the terminal" shows_clean $lab
     check "lab $lab: a record that claims to be endless is a failure" fails $lab 0
     check "lab $lab: entries that claim to be endless are a failure" fails $lab 1
     check "lab $lab: shapes and ranges that make no sense are a failure" fails $lab 2

@@ -99,6 +99,11 @@ def check_cut_short():
     check(run.returncode == 0 and not said, "a text that is not read to its end is no error", f"{run.returncode} {said}")
 
 
+def check_control_characters():
+    done = story(1, "--model", model_file("any.bin", SIZE), "--tokenizer", TOKENIZER, "--steps", 40, "--prompt", "a\x1b[2J\u009bb\rc\x7f\td\n")
+    check(done.stdout.startswith("a?[2J\u00bfbc?\td\n"), "a text cannot command the terminal: its control characters are replaced", ascii(done.stdout) + done.stderr)
+
+
 def check_known():
     path = f"{REAL}/stories260K"
     sentence = "stories260K writes the known text letter by letter"
@@ -184,6 +189,7 @@ with tempfile.TemporaryDirectory() as work:
     SIZE = vocabulary()
     check_layouts()
     check_cut_short()
+    check_control_characters()
     check_known()
     check_refused()
     check_not_finite()

@@ -17,6 +17,7 @@
 #include "base/language.h"
 #include "grader/judge/launch/supervisor.h"
 #include "grader/judge/launch/processes.h"
+#include "grader/judge/mpi/recorded.h"
 
 enum {
     RANK_MEMORY = 512 << 20, /* memory limit of a rank; cases need a few megabytes */
@@ -190,8 +191,10 @@ void launcher_stop(Launcher *launcher)
         kill(launcher->supervisor, SIGKILL);
         waitpid(launcher->supervisor, NULL, 0);
     }
-    if (!launcher->sandboxed)
+    if (!launcher->sandboxed) {
+        lines_rest(); /* it is a descendant, too */
         processes_end();
+    }
     remove_folder(launcher->folder);
     close(launcher->said);
     close(launcher->log);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/clean.h"
 #include "base/language.h"
 #include "tensor/tensor.h"
 
@@ -12,9 +13,17 @@ static bool is_rank(int32_t rank, int ranks)
     return rank >= 0 && rank < ranks;
 }
 
+/* Ends a name from a record, and makes it printable within a line, so that no printer has to. */
+static void make_name(char *name, size_t size)
+{
+    name[size - 1] = '\0';
+    clean_line(name);
+}
+
 static void make_sound(Call *call, int ranks, int64_t index)
 {
-    call->name[sizeof call->name - 1] = '\0';
+    make_name(call->name, sizeof call->name);
+    make_name(call->where.name, sizeof call->where.name);
     call->members &= (1u << ranks) - 1;
     if (!is_rank(call->root, ranks))
         call->root = NOBODY;
@@ -39,7 +48,7 @@ static void make_argument_sound(TapeTensor *a)
         a->shape.rank = 0;
     if (a->kind < WHOLE || a->kind > UNDECIDED)
         a->kind = UNKNOWN;
-    a->parameter[sizeof a->parameter - 1] = '\0';
+    make_name(a->parameter, sizeof a->parameter);
 }
 
 static void copy_operations(RankCalls *into, const Rings *rings, bool begun)
@@ -51,7 +60,8 @@ static void copy_operations(RankCalls *into, const Rings *rings, bool begun)
            (size_t)into->operations_count * sizeof *into->operation);
     for (int64_t i = 0; i < into->operations_count; i++) {
         TapeOperation *o = &into->operation[i];
-        o->name[sizeof o->name - 1] = '\0';
+        make_name(o->name, sizeof o->name);
+        make_name(o->where.name, sizeof o->where.name);
         o->inputs = o->inputs < 0 ? 0 : o->inputs < MOST_INPUTS ? o->inputs : MOST_INPUTS;
         make_argument_sound(&o->output);
         for (int k = 0; k < MOST_INPUTS; k++)
@@ -75,7 +85,7 @@ static void copy_rank(RankCalls *into, const Rings *rings, int ranks, bool begun
     into->value = malloc((size_t)(into->values_count + 1) * sizeof *into->value);
     memcpy(into->value, rings->value, (size_t)into->values_count * sizeof *into->value);
     for (int64_t i = 0; i < into->values_count; i++)
-        into->value[i].operation[sizeof into->value[i].operation - 1] = '\0';
+        make_name(into->value[i].operation, sizeof into->value[i].operation);
     copy_operations(into, rings, begun);
 }
 

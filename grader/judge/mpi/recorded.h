@@ -118,6 +118,8 @@ const char *call_what(const Call *call, char text[96]);
 
 /** Selects the runner whose lines line_of() looks up. */
 void lines_of(const char *runner);
+/** Ends the process that looks up lines. The next line_of() starts one. */
+void lines_rest(void);
 /** "attention.c:41", or an empty text. Valid until another runner is selected. */
 const char *line_of(const void *address);
 
