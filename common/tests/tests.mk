@@ -27,7 +27,7 @@ $(TESTS_FLOAT): $(BUILD)/tests/%: $(BUILD)/float/%.o $(call float,$(TEST_MAIN)) 
 $(TESTS_DOUBLE): $(BUILD)/tests/%: $(BUILD)/double/%.o $(call double,$(TEST_MAIN)) $(BUILD)/libtest-double.a \
                  $(BUILD)/libbalise-double.a
 	mkdir -p $(@D)
-	$(link_test) $(CHECK_LIBS) -lm
+	$(link_test) $(CHECK_LIBS) -lutf8proc -lm
 
 # Programs that also run on the emulated GPU: those that call kernels, except those that need the
 # cpu backend's library or its skipping of zero rows, and those that take long.
