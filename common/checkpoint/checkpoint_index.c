@@ -3,10 +3,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clean.h"
-#include "base/file.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -231,19 +229,15 @@ static bool read_all(json_t *all, CheckpointIndex *index)
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)
 {
-    json_error_t error;
     const char *hint =
         N_("use another copy of the checkpoint, or an older one: RESUME=DIR/step-...");
     const Path path = path_in(folder, index_name);
-    const char *reason, *unreadable = N_("the checkpoint's index cannot be read: %s");
-    int fd = file_open(path.text, &reason);
+    char reason[REASON_SIZE];
     *index = (CheckpointIndex){0};
-    if (fd < 0)
-        return problem_set(problem, path.text, hint, unreadable, reason);
-    json_t *all = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
-    close(fd);
+    json_t *all = json_from_file(path.text, reason);
     if (!all)
-        return problem_set(problem, path.text, hint, unreadable, error.text);
+        return problem_set(problem, path.text, hint, "the checkpoint's index cannot be read: %s",
+                           reason);
     bool intact = is_intact(all, &index->read_checksum), good = intact && read_all(all, index);
     json_decref(all);
     if (good)

@@ -39,6 +39,15 @@ typedef struct SafeTensor {
 /** The one key of the header that does not name a tensor. */
 #define SAFETENSORS_METADATA "__metadata__"
 
+enum {
+    REASON_SIZE = 160,   /* as much as jansson's longest message */
+    MOST_JSON = 32 << 20 /* bytes; the index of a model of 100,000 tensors has 10 MB */
+};
+/** Reads a file of JSON of at most MOST_JSON bytes; it may begin with a byte order mark.
+ *  @return its contents, which the caller owns; or NULL with `reason`, in the reader's language if it
+ *  is not about the JSON */
+struct json_t *json_from_file(const char *path, char reason[REASON_SIZE]);
+
 /** A shape as JSON, [2,3]; the caller owns it. */
 struct json_t *shape_to_json(Shape shape);
 /** Reads a shape into *shape. @return the number of elements, or -1 if `sizes` is not a shape or is

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/clean.h"
-#include "base/file.h"
 #include "base/language.h"
 #include "checkpoint/checkpoint.h"
 
@@ -62,8 +61,7 @@ static bool open_indexed(SafetensorsFolder *all, const char *folder, const char 
 static bool open_all(SafetensorsFolder *all, const char *folder, Problem *problem)
 {
     const Path one = path_in(folder, one_name), path = path_in(folder, index_name);
-    const char *reason;
-    json_error_t error;
+    char reason[REASON_SIZE];
     if (access(one.text, F_OK) == 0)
         return opened(all, one.text, problem);
     if (access(path.text, F_OK))
@@ -71,13 +69,9 @@ static bool open_all(SafetensorsFolder *all, const char *folder, Problem *proble
                            N_("the kit reads only safetensors: write them with Hugging Face's "
                               "save_pretrained(FOLDER, safe_serialization=True)"),
                            "there is no model.safetensors in this folder");
-    const int fd = file_open_text(path.text, &reason);
-    if (fd < 0)
-        return wrong_index(path.text, problem, reason);
-    json_t *index = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
-    close(fd);
+    json_t *index = json_from_file(path.text, reason);
     const bool good = index ? open_indexed(all, folder, path.text, index, problem)
-                            : wrong_index(path.text, problem, error.text);
+                            : wrong_index(path.text, problem, reason);
     json_decref(index);
     return good;
 }

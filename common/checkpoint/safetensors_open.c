@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clean.h"
@@ -68,6 +70,30 @@ static bool read_header(Safetensors *file, Problem *problem)
     free(text);
     file->data = 8 + (int64_t)length;
     return good;
+}
+
+json_t *json_from_file(const char *path, char reason[REASON_SIZE])
+{
+    json_error_t error;
+    const char *why;
+    const int fd = file_open_text(path, &why);
+    struct stat found = {0};
+    if (fd < 0) {
+        snprintf(reason, REASON_SIZE, "%s", why);
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "r");
+    fstat(fd, &found);
+    json_t *json = NULL;
+    if (found.st_size > MOST_JSON) {
+        snprintf(reason, REASON_SIZE, _("the file is larger than %d MB"), MOST_JSON >> 20);
+    } else {
+        json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+        snprintf(reason, REASON_SIZE, "%s", error.text);
+        clean_line(reason);
+    }
+    fclose(file);
+    return json;
 }
 
 int64_t shape_from_json(const json_t *sizes, Shape *shape)

@@ -3,10 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clean.h"
-#include "base/file.h"
 #include "base/language.h"
 #include "pretrained/hugging_face.h"
 
@@ -312,20 +310,16 @@ const HuggingFaceModel *hugging_face_config(const char *folder, TransformerConfi
                                             Problem *problem)
 {
     const Path path = path_in(folder, "config.json");
-    const char *reason,
-        *hint =
-            N_("name a folder with config.json and model.safetensors, a SAVE folder, or a .bin"),
-        *what = N_("the model's config.json cannot be read: %s");
-    json_error_t error;
-    const int fd = file_open_text(path.text, &reason);
-    json_t *object = fd >= 0 ? json_loadfd(fd, JSON_REJECT_DUPLICATES, &error) : NULL;
+    char reason[REASON_SIZE];
+    json_t *object = json_from_file(path.text, reason);
     const HuggingFaceModel *model = NULL;
-    if (fd >= 0)
-        close(fd);
     if (object)
         model = model_of(&(HuggingFaceConfig){path.text, object}, config, problem);
     else
-        problem_set(problem, path.text, hint, what, fd < 0 ? reason : error.text);
+        problem_set(
+            problem, path.text,
+            "name a folder with config.json and model.safetensors, a SAVE folder, or a .bin",
+            "the model's config.json cannot be read: %s", reason);
     json_decref(object);
     return model;
 }

@@ -169,9 +169,12 @@ def check_refused(folder):
         config = file.read().replace('"classifier_dropout": null', '"classifier_dropout": 0.5')
     with open(f"{drops}/config.json", "w", encoding="utf-8") as file:
         file.write(config)
+    large = shutil.copytree(f"{models}/bert", f"{folder}/large")
+    os.truncate(f"{large}/config.json", 40 << 20)
     bad = {"MODEL=llama": ([*TINY, "--model", "llama"], "MODEL=llama is a LLaMA"), "MODEL=gpt2": ([*TINY, "--model", "gpt2"], "MODEL=gpt2 is a GPT-2"),
            "a pretrained GPT-2": (["--task", "mlm", "--seq", 8, "--model", f"hf:{models}/gpt2"], "is a GPT-2"),
            "MODEL=hf: of a folder without a model": (["--task", "mlm", "--model", f"hf:{folder}"], "config.json"),
+           "a config.json of 40 MB": (["--task", "mlm", "--model", large], "cannot be read: the file is larger than 32 MB"),
            "a folder that is not there": (["--model", "build/no-such-model"], "No such file"),
            "a name that is no model": (["--model", "no-such-model"], "MODEL cannot be 'no-such-model'"),
            "a SAVE folder with sizes": (["--model", "common/pretrained/tests/models/bert", "--layers", 3],
