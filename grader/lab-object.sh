@@ -60,7 +60,7 @@ list_object() {
             flags = $(NF - 3)
             size = NF - (flags ~ /^[0-9a-f]+$/ ? 4 : 5)
             kind = flags ~ /T/ ? "own" : "variables"
-            if (/^\.z?debug/) print "debug", $size
+            if (/^\.z?debug/ && $(size - 3) != "NOBITS") print "debug", $size
             if (flags ~ /[WT]/ || $(size - 3) == "NOBITS") print kind, $size
             if ($NF > 64) printf "%s %x\n", kind, $NF
             if (flags ~ /X/ && (flags ~ /W/ || /^\.note\.GNU-stack/)) $1 = "writable code"
