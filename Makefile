@@ -119,7 +119,7 @@ $(filter-out help,$(GOALS)):
 else
 
 # Only one make builds in BUILD at a time. A recipe that runs what was built releases the lock.
-NOT_BUILT = clean data demo doctor plot setup
+NOT_BUILT = data demo doctor plot setup
 export BUILD_HOLDER := $(strip $(if $(filter-out $(NOT_BUILT),$(or $(GOALS),all)),\
     $(shell exec $(AS_USUAL) common/setup/hold.sh $(call quoted,$(BUILD)))))
 $(if $(word 2,$(BUILD_HOLDER)),$(error $(BUILD_HOLDER)))

@@ -47,6 +47,11 @@ if ! take_lock 1 && ! wait_for_other; then
     stop_make "$(said 'another make is building in %s: it is process %s, which is stopped' "$build" "$other")" \
         "$(said 'kill -CONT %s resumes it; kill -KILL %s ends it' "$other" "$other")"
 fi
+# If that was make clean, another lock file is in its place, or none.
+if ! [ "$build/.lock" -ef /dev/fd/9 ]; then
+    mkdir -p "$build"
+    exec "$BASH" "$0" "$build"
+fi
 # If make was killed before this script started, the parent is process 1, which never ends.
 grep -q make "/proc/$PPID/comm" || exit
 echo "$PPID $HOSTNAME" > "$build/.lock" 2> /dev/null

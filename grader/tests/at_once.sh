@@ -92,4 +92,25 @@ goes_on() {
 }
 check "make continues to wait if the stopped one continues" goes_on
 
+begins_anew() {
+    mkdir -p build
+    cp "$(type -P bash)" make-shell # the lock is held for a make
+    flock build/.lock sh -c 'sleep 1; rm -rf build' &
+    while flock -n build/.lock true; do sleep 0.05; done
+    ./make-shell -c 'bash common/setup/hold.sh build > held 2> out && ! flock -n build/.lock true'
+}
+clean_waits() {
+    begin_stopped
+    kill -CONT "$stopped"
+    make --silent clean > cleaned 2>&1 &
+    local clean=$!
+    until grep -q 'another make is building in build: waiting for it to finish' cleaned || ! kill -0 "$clean"; do sleep 0.05; done
+    touch on
+    wait "$clean" || return
+    wait "$stopped"
+    ! grep -E 'does not build|0/10|undefined reference' first > out
+}
+check "make clean waits until another make has built, and blames no lab" clean_waits
+check "a make that waited for make clean holds the lock of the new folder" begins_anew
+
 finish
