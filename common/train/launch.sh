@@ -39,7 +39,16 @@ export OMP_WAIT_POLICY=passive
 
 # Each run has its own session folder: mpirun removes the shared default when it is empty, and a run
 # that is just starting would lose it.
-session=$(mktemp -d)
+# A run that was killed leaves its files; the next one removes them. Locks show which are in use.
+sweep() { # FOLDER
+    find "$1" -maxdepth 1 -type d -name 'balise-train.*' -user "$(id -u)" -mmin +1 -exec flock -n {} rm -rf {} \; 2> /dev/null || true
+}
+temporary=${TMPDIR:-/tmp}
+sweep "$temporary"
+sweep /dev/shm
+session=$(mktemp -d "$temporary/balise-train.XXXXXX")
+exec 8< "$session"
+flock -n 8 2> /dev/null || true
 # The files that the ranks share (8 MB per rank) are in /dev/shm if there is room. The trap removes
 # them, however the ranks end.
 shared=
@@ -47,6 +56,8 @@ trap 'rm -rf "$session" "$shared"' EXIT
 free=$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 { print int($4 / 1024) }')
 if [ "${free:-0}" -ge $((8 * ranks)) ]; then
     shared=$(mktemp -d /dev/shm/balise-train.XXXXXX) || true
+    [ -z "$shared" ] || exec 7< "$shared"
+    [ -z "$shared" ] || flock -n 7 2> /dev/null || true
 else
     tell 'warning: /dev/shm has only %s MB free, but the ranks share %s MB: their files are in %s instead, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
 fi
@@ -65,11 +76,12 @@ pass_on() {
     }
 }
 
-# Starts the job in its own process group, so Ctrl-C reaches only this script.
+# Starts the job in its own process group, so Ctrl-C reaches only this script. The two that pass the
+# output on ignore it: mpirun may crash when its output breaks.
 set -m
-exec 3> >(open_mpi_without_banners "$session/killed" >&2)
+exec 3> >(trap '' INT TERM && open_mpi_without_banners "$session/killed" >&2)
 filter=$!
-exec 4> >(pass_on)
+exec 4> >(trap '' INT TERM && pass_on)
 output=$!
 "${dies_with_parent[@]}" mpirun -n "$ranks" "$program" --ranks "$ranks" --threads "$threads" "$@" < /dev/null >&4 2>&3 3>&- 4>&- &
 job=$!

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """A run's output and files, and how it ends on request."""
+import glob
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -109,6 +111,30 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 check(job.returncode == 0 and "interrupted" in output, "Ctrl-C ends all ranks after a step, with the table", output[-600:])
 check(len(kept) > 3 and kept[-1]["interrupted"] is True, "metrics written before Ctrl-C are kept, and the summary follows")
 
+
+
+def interrupted_on_a_terminal():
+    """What a run prints on a terminal on which Ctrl-C is pressed, and its status."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(ROOT)
+        words = command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "")
+        os.execvp(words[0], words)
+    shown, pressed = b"", False
+    try:
+        while more := os.read(terminal, 4096):
+            shown += more
+            if not pressed and shown.count(b"tok/s") > 2:
+                pressed = os.write(terminal, b"\x03")
+    except OSError: # the terminal of a run that has ended
+        pass
+    os.close(terminal)
+    return shown.decode(errors="replace"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+shown, status = interrupted_on_a_terminal()
+check(status == 0 and "interrupted; results so far" in shown and "peak MB" in shown, "Ctrl-C on a terminal, too", f"status {status}: {shown[-600:]}")
+
 # Interrupts an evaluation that takes much longer than a step.
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     path, saved = os.path.join(folder, "metrics.jsonl"), os.path.join(folder, "saved")
@@ -146,10 +172,10 @@ def ranks_of(job):
     return found
 
 
-def begun(name):
+def begun(name, **environment):
     """A run of two ranks that trains."""
     process = subprocess.Popen(command(2, "--tp", 2, *SMALL, "--epochs", 100000, "--test", ""), cwd=ROOT, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "THIS_TEST": name})
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "THIS_TEST": name, **environment})
     while not process.stdout.readline().startswith("step "):
         pass
     return process
@@ -169,6 +195,26 @@ words = process.communicate(timeout=120)[1]
 check(process.returncode == 137 and re.search(r"(rank 1 was killed|the run was ended) by signal 9 \(KILL\)", words) and words.count("error:") == words.count("HINT:") == 1,
       "a rank that is killed is named, with the signal", f"status {process.returncode}\n{words}")
 check(mine != "" and not os.path.exists(f"/dev/shm/{mine}"), "and leaves nothing in /dev/shm", str(mine))
+
+
+# A run of which every process is killed, and one that still trains when the next one begins.
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    killed, running = (begun(f"{kind}-{os.getpid()}", TMPDIR=folder) for kind in ("swept", "kept"))
+    left, used = shared_by(ranks_of(f"swept-{os.getpid()}")[1]), shared_by(ranks_of(f"kept-{os.getpid()}")[1])
+    os.kill(killed.pid, signal.SIGKILL)
+    for rank in ranks_of(f"swept-{os.getpid()}").values():
+        os.kill(rank, signal.SIGKILL)
+    killed.communicate(timeout=120)
+    time.sleep(1)
+    paths = [f"/dev/shm/{left}", f"/dev/shm/{used}", *glob.glob(f"{folder}/balise-train.*")]
+    for path in filter(os.path.exists, paths):
+        os.utime(path, times=(time.time() - 120,) * 2)
+    run(1, *SMALL, "--steps", 1, "--test", "", TMPDIR=folder)
+    kept = [path for path in paths if os.path.exists(path)]
+    check(len(kept) == 2 and kept[0].endswith(used), "a run removes the files that a killed one left, and no others", f"{paths}\n{kept}")
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=120)
+
 
 def tells_stopped(stopped, watching):
     """Tests what a run prints about a stopped rank. SIGALRM to another rank replaces a minute of
