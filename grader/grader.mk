@@ -74,7 +74,8 @@ compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grade
 OF_A_LAB = -maxdepth 1 -xtype f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
-	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) \( -size +64M -printf '%s %T@ %p\n' -o -exec sha256sum {} + \)) | sort > $@.new
+	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) \
+	    \( -size +64M -printf '%s %T@ %p\n' -o -exec sha256sum {} + \)) | sort > $@.new
 	echo "$${LC_ALL:-$${LC_MESSAGES:-$$LANG}} $$LANGUAGE" >> $@.new
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 # Errors are written to NN.o.failed, for the judge to report; for a solution, an error ends make.
