@@ -104,8 +104,8 @@ static void tell(const Tape *tape, const Node *node)
         if (node->input[i] && node->input[i]->parameter && --node->input[i]->uses == 0 &&
             watch->complete)
             watch->complete(watch->context, node->input[i]);
-    if (tape->between)
-        tape->between(tape->mesh);
+    if (tape_observer()->between)
+        tape_observer()->between(tape->mesh);
 }
 
 void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
@@ -115,6 +115,7 @@ void tape_backward(Tape *tape, Tensor *y, Tensor *dy)
 
 void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
 {
+    const Observer *observer = tape_observer();
     bool recording = tape_record(tape, false);
     ready(y); /* while its inputs' numbers still exist */
     if (!dy) {
@@ -127,12 +128,12 @@ void tape_backward_to(Tape *tape, const Node *floor, Tensor *y, Tensor *dy)
         if (!node->output->gradient)
             continue;
         node->output->gradient->may_be_shared = true;
-        if (tape->observer.operation)
-            tape->observer.operation(tape->observer.context, node->name, node->address,
-                                     node->output, 4, node->input, true);
-        if (tape->observer.see)
-            tape->observer.see(tape->observer.context, node->output, node->output->gradient,
-                               node->name, node->address);
+        if (observer->operation)
+            observer->operation(observer->context, node->name, node->address, node->output,
+                                NODE_INPUTS, node->input, true);
+        if (observer->see)
+            observer->see(observer->context, node->output, node->output->gradient, node->name,
+                          node->address);
         TapeMark mark = tape_mark(tape);
         backend_range(node->name);
         node->backward(node, node->output->gradient);

@@ -137,8 +137,9 @@ typedef struct GradientWatch {
     void *context; /**< passed to the function */
 } GradientWatch;
 
-/** Observes the result of each recorded operation, and later its gradient. Both functions may be
- *  NULL. */
+/** Observes the result of each recorded operation of all tapes, and later its gradient. All
+ *  functions may be NULL. No tape leads to it, so that a graded program cannot reach its context
+ *  through a tensor. */
 typedef struct Observer {
     /** If `gradient` is NULL: x was returned by `function`, which a lab called at `address` (or
      *  NULL), and its numbers are available. Otherwise the gradient of x is now complete. */
@@ -150,7 +151,12 @@ typedef struct Observer {
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);
     void *context; /**< passed to both */
+    /** Called after each operation of either pass, with the tape's mesh. */
+    void (*between)(const Mesh *mesh);
 } Observer;
+
+/** The observer of this process's tapes; all zero unless somebody sets it. */
+Observer *tape_observer(void);
 
 /** Records of equal size that never move. */
 typedef struct Arena {
@@ -172,9 +178,6 @@ struct Tape {
     int64_t first_rounded;     /**< index of the first tensor that release_rounded() must check */
     bool recomputes_attention; /**< blocks recompute their attention: see attention_segment() */
     GradientWatch watch;       /**< observes backward passes, if not zero */
-    void (*between)(
-        const Mesh *mesh); /**< called after each operation of either pass; may be NULL */
-    Observer observer;     /**< observes this tape, if not zero */
 };
 
 /** A point on the tape, for tape_release_since(). Valid until tape_reset(). */

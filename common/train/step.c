@@ -115,8 +115,7 @@ static void between_operations(const Mesh *mesh)
 
 void trainer_watch_stage(Trainer *t)
 {
-    for (int i = 0; i < t->stage->micros; i++)
-        t->stage->micro[i].tape->between = between_operations;
+    tape_observer()->between = between_operations;
     t->stage->watch = (StageWatch){.runs = pass_begins, .ran = pass_has_ended, .context = t};
 }
 

@@ -59,8 +59,6 @@ void stages_fill(Scenario *run, Stage *stage, int step, int replica, int replica
                            .training = training && c->training};
         Tape *tape = stage_begin(stage, i, batch);
         tape_record(tape, training);
-        tape->observer.operation = run->tape->observer.operation;
-        tape->observer.context = run->tape->observer.context;
         stage_fill(stage, i, tape_ints(tape, SHAPE(B, S), rows.ids + first * S),
                    tape_ints(tape, SHAPE(B, S), rows.mask + first * S),
                    tape_ints(tape, SHAPE(B), rows.labels + first), mine);

@@ -27,6 +27,7 @@ typedef struct Recorder {
 } Recorder;
 
 static Recorder recorder;
+static const Tape *watched; /* its values are recorded; of other tapes, only the operations */
 
 void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case *c, int number)
 {
@@ -283,7 +284,7 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
     Rings *rings = context;
     const Tensor *numbers = gradient ? gradient : x;
     int64_t index = atomic_load(&rings->values);
-    if (index >= RING_VALUES || !address || !is_called_whole(x, gradient) ||
+    if (x->tape != watched || index >= RING_VALUES || !address || !is_called_whole(x, gradient) ||
         numbers->dtype != REAL || !numbers->buffer)
         return;
     Value *value = &rings->value[index];
@@ -300,5 +301,6 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
 
 void values_watch(Tape *tape, Rings *rings)
 {
-    tape->observer = (Observer){.see = see, .operation = operation_note, .context = rings};
+    watched = tape;
+    *tape_observer() = (Observer){.see = see, .operation = operation_note, .context = rings};
 }

@@ -55,7 +55,7 @@ struct Tape; /**< see autograd/tape.h */
 /** Makes the recorder write everything that the lab declares whole on this tape, values and
  *  gradients, to `rings`. The judge compares it: every rank of a tp group should hold the same. */
 void values_watch(struct Tape *tape, Rings *rings);
-/** Writes an operation of a tape to the Rings `context`: see Observer. */
+/** Writes an operation of any tape to the Rings `context`: see Observer. */
 void operation_note(void *context, const char *function, void *address, const Tensor *output,
                     int inputs, Tensor *const *input, bool back);
 

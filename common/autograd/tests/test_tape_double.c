@@ -254,19 +254,39 @@ START_TEST(an_observer_is_called_when_a_gradient_has_its_last_addend)
     model_use_tape(model, tape);
     told = (Told){0};
     tape->watch = (GradientWatch){note_complete, &told};
-    tape->between = note_operation;
+    tape_observer()->between = note_operation;
     Tensor *x = normal("x", SHAPE(2, 3, 5), whole()), *first = gelu(x);
     Tensor *y = add(linear(first, weight), linear(x, weight));
     ck_assert_int_eq(told.operations, 4);
     told.operations = 0;
     tape_backward(tape, y, upstream_of("dy", y));
     tape->watch = (GradientWatch){0};
-    tape->between = NULL;
+    tape_observer()->between = NULL;
     ck_assert_int_eq(told.complete, 1);
     ck_assert_int_eq(told.operations, 4);
     ck_assert_int_eq(told.operations_before,
                      2); /* the sum and one of the products; gelu's backward runs later */
     assert_close("weight", 20, told.gradient, reals(weight->gradient), 0);
+}
+END_TEST
+
+static void see_nothing(void *context, const Tensor *x, const Tensor *gradient,
+                        const char *function, void *address)
+{
+}
+
+START_TEST(no_member_of_a_tape_points_to_what_observes_it)
+{
+    static int context;
+    const void *word[sizeof *tape / sizeof(void *)];
+    *tape_observer() = (Observer){.see = see_nothing, .context = &context};
+    gelu(normal("x", SHAPE(2, 3, 5), whole()));
+    memcpy(word, tape, sizeof word);
+    *tape_observer() = (Observer){0};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        ck_assert_ptr_ne(word[i], &context);
+        ck_assert_ptr_ne(word[i], tape_observer());
+    }
 }
 END_TEST
 
@@ -342,6 +362,7 @@ Suite *suite(void)
     tcase_add_test(tcase, tensors_are_released_once_a_backward_pass_has_used_them);
     tcase_add_test(tcase, the_result_can_be_read_after_the_backward_pass);
     tcase_add_test(tcase, an_observer_is_called_when_a_gradient_has_its_last_addend);
+    tcase_add_test(tcase, no_member_of_a_tape_points_to_what_observes_it);
     tcase_add_test(tcase, no_step_after_the_first_allocates_memory);
     tcase_add_test(tcase, a_long_tape_keeps_its_tensors_in_place);
     tcase_add_test(tcase, two_tapes_live_at_once);
