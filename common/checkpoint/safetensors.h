@@ -40,8 +40,8 @@ typedef struct SafeTensor {
 #define SAFETENSORS_METADATA "__metadata__"
 
 enum {
-    REASON_SIZE = 160,   /* as much as jansson's longest message */
-    MOST_JSON = 32 << 20 /* bytes; the index of a model of 100,000 tensors has 10 MB */
+    REASON_SIZE = 160,   /**< as much as jansson's longest message */
+    MOST_JSON = 32 << 20 /**< bytes; the index of a model of 100,000 tensors has 10 MB */
 };
 /** Reads a file of JSON of at most MOST_JSON bytes; it may begin with a byte order mark.
  *  @return its contents, which the caller owns; or NULL with `reason`, in the reader's language if it
