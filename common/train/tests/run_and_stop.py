@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -113,18 +114,20 @@ check(len(kept) > 3 and kept[-1]["interrupted"] is True, "metrics written before
 
 
 
-def interrupted_on_a_terminal():
-    """What a run prints on a terminal on which Ctrl-C is pressed, and its status."""
+def interrupted_on_a_terminal(path):
+    """What a run prints on a terminal on which Ctrl-C is pressed, and its status. It writes its
+    metrics to `path`."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(ROOT)
-        words = command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "")
+        words = command(2, "--tp", 2, *SMALL, "--epochs", 1000, "--test", "", "--metrics", path)
         os.execvp(words[0], words)
-    shown, pressed = b"", False
+    shown, pressed, end = b"", False, time.time() + 120
     try:
-        while more := os.read(terminal, 4096):
-            shown += more
-            if not pressed and shown.count(b"tok/s") > 2:
+        while time.time() < end:
+            if select.select([terminal], [], [], 0.05)[0]:
+                shown += os.read(terminal, 4096)
+            if not pressed and os.path.exists(path) and os.path.getsize(path) > 1000:
                 pressed = os.write(terminal, b"\x03")
     except OSError: # the terminal of a run that has ended
         pass
@@ -132,7 +135,8 @@ def interrupted_on_a_terminal():
     return shown.decode(errors="replace"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-shown, status = interrupted_on_a_terminal()
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    shown, status = interrupted_on_a_terminal(os.path.join(folder, "metrics.jsonl"))
 check(status == 0 and "interrupted; results so far" in shown and "peak MB" in shown, "Ctrl-C on a terminal, too", f"status {status}: {shown[-600:]}")
 
 # Interrupts an evaluation that takes much longer than a step.
