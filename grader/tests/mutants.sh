@@ -6,7 +6,8 @@
 #
 # Fails if a wrong answer is not caught by its checks or a right one is rejected. Lists reports that
 # lack expected words at the end; three are allowed, four are a failure. SEED selects the cases
-# (default 1), BACKEND the kernels (see common/backend/backend.mk).
+# (default 1), BACKEND the kernels (see common/backend/backend.mk). GOLDEN=FILE keeps in FILE what
+# each report says, or shows what has changed since (golden.py).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export ROOT=${ROOT:-$(cd "$here/../.." && pwd)}
@@ -41,5 +42,6 @@ least=$(for folder in "${folders[@]}"; do
     [[ $folder != */mutants/[0-9]* ]] || sed -nE 's/^  margin .* ([^ ]+)$/\1/p' "$folder/report" 2> /dev/null
 done | awk '$1 > 1 && (!least || $1 < least) { least = $1 } END { print least + 0 }')
 printf 'least error of a mutant %s x what is allowed\n' "$least"
+[ -z "${GOLDEN:-}" ] || python3 "$here/golden.py" "$GOLDEN" "${folders[@]}"
 sed -n 's/^not ok - /survivor: /p; s/^otherwise - /said otherwise: /p' "$results"
 [ "$(grep -c '^ok' "$results")" = ${#folders[@]} ] && [ "$(grep -c '^otherwise' "$results")" -le 3 ]
