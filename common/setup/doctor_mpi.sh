@@ -74,9 +74,9 @@ check_mpi() {
 # judge_stages FOLDER: without ALL=1, only reports that stages fail.
 judge_stages() {
     if grep -qx 'stages=2' "$1/said"; then
-        [[ -z $all ]] || row good "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once, unbuffered')"
+        [[ -z $all ]] || row good "$(say 'MPI, 2 stages')" "$(say '1 MiB')" "$(say 'sent both ways at once, unbuffered')"
     else
-        row bad "$(say 'MPI, 2 stages')" '1 MiB' "$(say 'sent both ways at once does not arrive')"
+        row bad "$(say 'MPI, 2 stages')" "$(say '1 MiB')" "$(say 'sent both ways at once does not arrive')"
         hint "$(say 'labs 13 to 15 send both ways at once; check the /dev/shm row')"
         problems+=(MPI)
     fi
