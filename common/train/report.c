@@ -25,7 +25,7 @@ struct Report {
     double begin, last_line;
     bool tested;   /* no step has followed the last evaluation */
     bool lost;     /* a line of the metrics file could not be written */
-    bool bar_open; /* the cursor is after a progress bar */
+    bool bar_open; /* the cursor is on a progress bar */
 };
 
 Report *report_open(const TrainConfig *config, int64_t first, int64_t steps, Problem *problem)
@@ -113,7 +113,8 @@ static const char *measured(const Report *report, const char *accuracy, const ch
     return report->is_language ? perplexity : accuracy;
 }
 
-/* Rewrites the last line of a terminal of 80 columns: a bar that leaves room for the text. */
+/* Rewrites the last line of a terminal of 80 columns: a bar that leaves room for the text. The line
+ * ends, because mpirun may keep what follows the last newline, but the cursor goes back up to it. */
 static void draw_bar(const Report *report, const StepReport *s, double left)
 {
     enum { COLUMNS = 80, WIDTH = 24, LEAST = 4 };
@@ -130,7 +131,7 @@ static void draw_bar(const Report *report, const StepReport *s, double left)
     printf("\r[");
     for (int i = 0; i < width; i++)
         putchar(i < filled ? '#' : '.');
-    printf("] %s\033[K", text);
+    printf("] %s\033[K\033[A\n", text);
 }
 
 static void progress(Report *report, const StepReport *s)
