@@ -3,8 +3,9 @@
 # necessary)
 #
 # Each package is a name or name/alternative/...: the script installs the first one that apt knows.
-# It fetches package lists only if there are none, a required package is unknown, or an installation
-# fails. It never fails because of optional packages.
+# It asks apt once for all names, because each question takes a third of a second. It fetches package
+# lists only if there are none, a required package is unknown, or an installation fails. It never
+# fails because of optional packages.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/../base/say.sh"
 
@@ -23,11 +24,19 @@ update() {
     apt update || tell 'setup: apt-get update did not reach every server' >&2
 }
 
+# ask_apt: sets `known` to the names of packages that apt can install.
+ask_apt() {
+    local names="${required[*]} ${optional[*]}"
+    # shellcheck disable=SC2086 # one word per name
+    known=$(LC_ALL=C apt-cache policy ${names//\// } 2>/dev/null |
+        awk '/^[^ ]/ { name = $1 } /^  Candidate: [^(]/ { print name }')
+}
+
 # choose PACKAGE/ALTERNATIVE...: the first name that apt can install.
 choose() {
     local name
     for name in ${1//\// }; do
-        if [[ $(LC_ALL=C apt-cache policy "$name" 2>/dev/null) == *'Candidate: '[^\(]* ]]; then
+        if [[ $'\n'$known == *$'\n'"$name:"* ]]; then
             printf '%s\n' "$name"
             return 0
         fi
@@ -35,59 +44,38 @@ choose() {
     return 1
 }
 
-no_lists() {
-    ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null
-}
-
-update_if_needed() {
+is_current() {
     local wanted
-    if no_lists; then
-        update || true
-        return
+    compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || return
+    for wanted in "${required[@]}"; do choose "$wanted" >/dev/null || return; done
+}
+
+fail() { # fail SENTENCE
+    printf '%s%s\n' "$(say 'error: ')" "$1" >&2
+    status=2
+}
+
+install() { apt install --no-install-recommends "$@"; }
+
+# Installs everything in one run of apt. If that fails, the required packages, after an update, and
+# then each optional one alone, so that it does not prevent another.
+install_all() {
+    local wanted name needed=() useful=()
+    for wanted in "${required[@]}"; do
+        if name=$(choose "$wanted"); then needed+=("$name"); else fail "$(said 'apt has no package %s' "${wanted//\//$(say ' or ')}")"; fi
+    done
+    for wanted in "${optional[@]}"; do
+        if name=$(choose "$wanted"); then useful+=("$name"); fi
+    done
+    set -- "${needed[@]}" "${useful[@]}"
+    (($#)) || return 0
+    tell 'setup: installing %s (this may take a minute)' "$*"
+    install "$@" && return
+    if ((${#needed[@]})) && ! { update && install "${needed[@]}"; }; then
+        fail "$(say 'apt-get install failed; its last lines:')"
+        tail -n 15 "$log" | sed 's/^/    /' >&2
     fi
-    for wanted; do
-        if ! choose "$wanted" >/dev/null; then
-            update || true
-            return
-        fi
-    done
-}
-
-show_log() {
-    tail -n 15 "$log" | sed 's/^/    /' >&2
-}
-
-install_required() {
-    local wanted name names=() status=0
-    for wanted; do
-        if name=$(choose "$wanted"); then
-            names+=("$name")
-        else
-            printf '%s%s\n' "$(say 'error: ')" "$(said 'apt has no package %s' "${wanted//\//$(say ' or ')}")" >&2
-            status=1
-        fi
-    done
-    ((${#names[@]})) || return "$status"
-    tell 'setup: installing %s (this may take a minute)' "${names[*]}"
-    if ! apt install --no-install-recommends "${names[@]}" &&
-        ! { update && apt install --no-install-recommends "${names[@]}"; }; then
-        printf '%s%s\n' "$(say 'error: ')" "$(say 'apt-get install failed; its last lines:')" >&2
-        show_log
-        status=1
-    fi
-    return "$status"
-}
-
-# Installs the packages together or, if that fails, one by one, so that one does not prevent another.
-install_optional() {
-    local wanted name names=()
-    for wanted; do
-        if name=$(choose "$wanted"); then names+=("$name"); fi
-    done
-    ((${#names[@]})) || return 0
-    tell 'setup: installing %s (optional)' "${names[*]}"
-    apt install --no-install-recommends "${names[@]}" ||
-        for name in "${names[@]}"; do apt install --no-install-recommends "$name" || true; done
+    for name in "${useful[@]}"; do install "$name" || true; done
 }
 
 # Writes a file that keeps packages from starting their services: the kit starts those that it
@@ -101,18 +89,14 @@ leave_services_alone() {
     chmod +x "$policy"
 }
 
-main() {
-    local required=() status=0
-    while (($#)) && [[ $1 != -- ]]; do
-        required+=("$1")
-        shift
-    done
-    shift || true
-    leave_services_alone
-    update_if_needed "${required[@]}"
-    ((${#required[@]} == 0)) || install_required "${required[@]}" || status=2
-    install_optional "$@"
-    return "$status"
-}
-
-main "$@"
+required=() optional=() known='' status=0
+while [[ ${1:---} != -- ]]; do
+    required+=("$1")
+    shift
+done
+optional=("${@:2}")
+leave_services_alone
+ask_apt
+is_current || { update && ask_apt; } || true
+install_all
+exit "$status"

@@ -35,7 +35,9 @@ new_machine() {
     mkdir -p "$machine/bin"
     for name; do fake "$name" 'exit 0'; done
     echo 'alpha beta-new beta-old delta gamma' >"$machine/known"
-    fake apt-cache "grep -qw -- \"\$2\" $machine/known && echo '  Candidate: 1.0' || echo '  Candidate: (none)'"
+    fake apt-cache "for name in \"\${@:2}\"; do
+        if grep -qw -- \"\$name\" $machine/known; then printf '%s:\n  Candidate: 1.0\n' \"\$name\"; fi
+    done"
     write_fake_apt_get
     user 0
 }
