@@ -65,8 +65,7 @@ static const uint32_t allowed[][ROW] = {
     {SYS_newfstatat, SYS_statx, SYS_faccessat, NEW_faccessat2, SYS_readlinkat, SYS_getcwd},
     {SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_shutdown, SYS_getsockopt,
      SYS_setsockopt, SYS_getsockname, SYS_getpeername, SYS_accept, SYS_accept4},
-    {SYS_brk, SYS_munmap, SYS_madvise, SYS_mincore, SYS_msync, SYS_mbind, SYS_get_mempolicy,
-     SYS_set_mempolicy, SYS_shmdt},
+    {SYS_brk, SYS_mincore, SYS_msync, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy, SYS_shmdt},
     {SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigsuspend,
      SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_restart_syscall},
     {SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_membarrier,
@@ -163,6 +162,9 @@ static const CallWith allowed_with[] = {
     {SYS_prctl, {{0, WHOLE, PR_SET_VMA}}, 1},
 };
 
+/* Calls that change the pages from their first argument on. */
+static const uint32_t of_pages[] = {SYS_munmap, SYS_madvise, SYS_mremap, SYS_mprotect, SYS_mmap};
+
 enum { COUNT = 1024 };
 
 typedef struct Program {
@@ -220,6 +222,33 @@ static void answer_call_with(Program *p, const CallWith *call, uint32_t result)
     load(p, offsetof(struct seccomp_data, nr));
 }
 
+/* Loads an argument without its lowest 16 bits, so that it fits the filter's 32. */
+static void load_in_64_kb(Program *p, int argument)
+{
+    const size_t lower = offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)argument;
+    load(p, lower + sizeof(uint32_t));
+    emit(p, BPF_ALU | BPF_LSH | BPF_K, 16, 0, 0);
+    emit(p, BPF_MISC | BPF_TAX, 0, 0, 0);
+    load(p, lower);
+    emit(p, BPF_ALU | BPF_RSH | BPF_K, 16, 0, 0);
+    emit(p, BPF_ALU | BPF_OR | BPF_X, 0, 0, 0);
+}
+
+/* Traps calls that change the pages of the program or of the record, which is below it. Only mmap may
+ * leave the address to the system. */
+static void keep_pages(Program *p)
+{
+    extern const char _end[];
+    for (size_t i = 0; i < sizeof of_pages / sizeof *of_pages; i++) {
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, of_pages[i], 0, 10);
+        load_in_64_kb(p, 0);
+        emit(p, BPF_JMP | BPF_JGE | BPF_K, of_pages[i] == SYS_mmap, 0, 2);
+        emit(p, BPF_JMP | BPF_JGT | BPF_K, (uint32_t)((uintptr_t)_end >> 16), 1, 0);
+        answer(p, SECCOMP_RET_TRAP);
+        load(p, offsetof(struct seccomp_data, nr));
+    }
+}
+
 static void answer_rows(Program *p, const uint32_t calls[][ROW], size_t rows, uint32_t result)
 {
     for (size_t row = 0; row < rows; row++)
@@ -264,7 +293,11 @@ bool filter_begin(bool devices)
     answer_call_if(&p, SYS_tgkill, 0, WHOLE, self, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_sched_setaffinity, 0, WHOLE, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_prlimit64, 0, WHOLE, 0, SECCOMP_RET_ALLOW);
-    answer_call_if(&p, SYS_mremap, 3, MREMAP_FIXED, 0, SECCOMP_RET_ALLOW);
+    if (!devices)
+        keep_pages(&p);
+    answer_call(&p, SYS_munmap, SECCOMP_RET_ALLOW);
+    answer_call(&p, SYS_madvise, SECCOMP_RET_ALLOW);
+    answer_call_if(&p, SYS_mremap, 3, ~(uint32_t)MREMAP_MAYMOVE, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_mprotect, 2, executable, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_mmap, 2, executable, 0, SECCOMP_RET_ALLOW);
     answer_call_if(&p, SYS_openat, 2, writes, 0, opened);

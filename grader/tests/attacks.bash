@@ -206,6 +206,13 @@ itself() {
         attack "ASK($call);"
         check "${call%%,*} fails the case" refused
     done
+    for call in 'SYS_munmap, 0x30000000, 4096' 'SYS_munmap, 0, 1L << 33' 'SYS_mremap, 0x30000000, 4096, 4096, MREMAP_MAYMOVE' \
+        'SYS_mremap, heap, 4096, 4096, MREMAP_MAYMOVE | 4' 'SYS_madvise, 0x30000000, 4096, MADV_DONTNEED' \
+        'SYS_mprotect, (long)ask & -4096, 4096, PROT_READ | PROT_WRITE' \
+        'SYS_mmap, 0x30000000, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0'; do
+        attack "if (mesh->tp_rank == 1) { long heap = ASK(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); (void)heap; ASK($call); }"
+        check "a lab that replaces pages of the program or of the record fails the case: $call" refused
+    done
 }
 memory() {
     attack 'if (mesh->tp_rank == 1) for (;;) { char *p = (char *)ASK(SYS_mmap, 0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }'
