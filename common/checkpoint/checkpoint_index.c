@@ -223,8 +223,9 @@ static bool read_all(json_t *all, CheckpointIndex *index)
     clean_line(index->data_key);
     return !strcmp(found, format) && version == VERSION && step >= 0 && optimizer_steps >= 0 &&
            optimizer_steps <= step && index->tp >= 1 && index->tp <= 1 << 20 && index->pp >= 1 &&
-           index->pp <= 1 << 10 && loss_scale >= 1 && good_steps >= 0 &&
-           read_parameters(all, index);
+           index->pp <= 1 << 10 && loss_scale >= 1 && good_steps >= 0 && index->loss_sum >= 0 &&
+           index->correct >= 0 && index->correct <= index->seen && index->dropout < 1 &&
+           index->epsilon >= 0 && index->rotary.theta >= 0 && read_parameters(all, index);
 }
 
 bool checkpoint_index_read(CheckpointIndex *index, const char *folder, Problem *problem)

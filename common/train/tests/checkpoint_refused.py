@@ -133,6 +133,9 @@ def damages(good):
             lambda case: case.edit_index(lambda index: index["parameters"].update({"a\n\x1b[31m": index["parameters"]["embedding.weight"]})))
     damaged(good, "an index whose optimiser has done more steps than the run", ["index.json"],
             lambda case: case.edit_index(lambda index: index["optimizer"].update(steps=2**63 - 1)))
+    for part, key, value in (("epoch", "loss_sum", -1), ("epoch", "correct", 1e9), ("model", "dropout", 2), ("model", "epsilon", -1)):
+        damaged(good, f"an index in which {key} is {value}", ["index.json"],
+                lambda case, part=part, key=key, value=value: case.edit_index(lambda index: index[part].update({key: value})))
     for name in ("index", "shard"):
         damaged(good, f"a FIFO instead of the {name}", ["is not a file"], lambda case, name=name: replace_by_fifo(getattr(case, name)))
 
