@@ -24,6 +24,12 @@ enum {
     MOST_JOBS = 256,           /**< units graded at a time */
 };
 
+/** Short pieces of a program without comments, white space and names; see alike.c. */
+typedef struct Pieces {
+    uint64_t *piece; /**< [count], sorted, each once */
+    size_t count;    /**< length of the array */
+} Pieces;
+
 /** One thing to grade: a lab with one source. */
 typedef struct Unit {
     char key[CHECKSUM_SIZE];    /**< a checksum of everything that the verdict depends on */
@@ -35,6 +41,7 @@ typedef struct Unit {
     json_t *lab_verdict;
     char trouble[300];   /**< why it could not be graded */
     char isolation[320]; /**< how its ranks were isolated, as in the verdict */
+    Pieces pieces;       /**< those that are not in the start file or the reference */
 } Unit;
 
 /** What one student handed in. */
@@ -141,6 +148,11 @@ void add_up(Book *book, Submission *submission);
 /** Lists the started labs of a submission whose files other submissions also have, byte for byte:
  *  "ada.zip: labs 1, 2; bob: lab 1", or empty. */
 void tell_identical(const Book *book, int submission, char text[REMARK_SIZE]);
+/** Reads the pieces of all units, which tell_alike() needs. */
+void find_pieces(Book *book);
+/** Lists the labs of a submission that another submission also has, apart from comments, white
+ *  space and names: "ada.zip: lab 15 (96%)", or empty. Leaves out identical files. */
+void tell_alike(const Book *book, int submission, char text[REMARK_SIZE]);
 
 /** Writes the table: a row per student, a column per lab. */
 void write_table(const Book *book);

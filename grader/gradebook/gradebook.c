@@ -182,6 +182,7 @@ int main(int argc, char **argv)
         run_units(&book, graded, 1); /* one at a time, because others would slow it down */
         write_board(&book);
     } else {
+        find_pieces(&book);
         write_table(&book);
         remove_old_reports(&book);
         write_summary(&book);

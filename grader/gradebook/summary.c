@@ -168,19 +168,26 @@ static void put_isolation(const Book *book, FILE *out)
     }
 }
 
-static void put_identical(const Book *book, FILE *out)
+static void put_copies(const Book *book, FILE *out)
 {
-    int count = 0;
+    int identical = 0, alike = 0;
     for (int i = 0; i < book->count; i++) {
         char text[REMARK_SIZE];
         tell_identical(book, i, text);
-        count += *text != '\0';
+        identical += *text != '\0';
+        tell_alike(book, i, text);
+        alike += *text != '\0';
     }
-    if (count > 0)
+    if (identical > 0)
         fprintf(out,
                 _("%d submissions have files identical to another's: see the column "
                   "\"identical\"\n"),
-                count);
+                identical);
+    if (alike > 0)
+        fprintf(out,
+                _("%d submissions have labs like another's, apart from comments, white\n"
+                  "space and names: see the column \"alike\"; compare them before you judge\n"),
+                alike);
 }
 
 void write_summary(const Book *book)
@@ -198,7 +205,7 @@ void write_summary(const Book *book)
         tell_labs(book, listed, labs);
         fprintf(out, _("Not started by anybody: %s\n"), labs);
     }
-    put_identical(book, out);
+    put_copies(book, out);
     put_isolation(book, out);
     fclose(out);
     snprintf(place, sizeof place, "%.3000s/summary", book->reports);

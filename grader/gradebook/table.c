@@ -98,7 +98,8 @@ static void put_cell(FILE *out, const char *text)
 
 static void put_row(const Book *book, FILE *out, const Submission *submission, int of)
 {
-    char entry[PATH_SIZE], identical[REMARK_SIZE];
+    char entry[PATH_SIZE], others[REMARK_SIZE];
+    const int number = (int)(submission - book->submissions);
     snprintf(entry, sizeof entry, "%s", submission->entry);
     make_line(entry);
     put_cell(out, submission->student);
@@ -121,8 +122,11 @@ static void put_row(const Book *book, FILE *out, const Submission *submission, i
     fputc(',', out);
     put_cell(out, submission->predictions);
     fputc(',', out);
-    tell_identical(book, (int)(submission - book->submissions), identical);
-    put_cell(out, identical);
+    tell_identical(book, number, others);
+    put_cell(out, others);
+    fputc(',', out);
+    tell_alike(book, number, others);
+    put_cell(out, others);
     fputs("\r\n", out);
 }
 
@@ -141,7 +145,7 @@ void write_table(const Book *book)
             of += lab_points(lab_at(lab), (Check)check);
         fprintf(out, ",lab %d", lab_at(lab)->number);
     }
-    fprintf(out, ",total,of,remark,predictions,identical\r\n");
+    fprintf(out, ",total,of,remark,predictions,identical,alike\r\n");
     for (int i = 0; i < book->count; i++)
         put_row(book, out, &book->submissions[i], of);
     fclose(out);

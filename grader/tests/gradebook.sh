@@ -118,7 +118,7 @@ check "the build areas are removed" [ -z "$(find build/gradebook-work -mindepth 
 [ "$size" = small ] || finish
 
 identical() { # identical ENTRY: what the table says of its files
-    sed -nE "s/^\"[^\"]*\",\"$1\",.*\"([^\"]*)\"\r$/\1/p" grades.csv
+    sed -nE "s/^\"[^\"]*\",\"$1\",.*\"([^\"]*)\",\"[^\"]*\"\r$/\1/p" grades.csv
 }
 check "the column 'identical' names who has the same file for which labs" \
     [ "$(identical wrong)|$(identical without\ labs.zip)|$(identical prints)" = "right.tar.gz: lab 1; without labs.zip: lab 1|right.tar.gz: labs 1, 2; wrong: lab 1|" ]
@@ -130,6 +130,11 @@ check "an uninterrupted gradebook ends with the same table" cmp -s resumed.csv o
 verdicts > before
 build/gradebook --dir many --out grades.csv > out 2>&1
 check "a second run grades nothing again" [ "$(verdicts)" = "$(cat before)" ] && cmp -s resumed.csv grades.csv
+alike() { sed -nE '2,$s/^"[^"]*","([^"]*)",.*"([^"]+)"\r$/\1|\2/p' "$1"; }
+check "the column 'alike' names a copy under other names for its lab, and no two answers that were written apart" \
+    [ "$(alike grades.csv | LC_ALL=C sort | tr '\n' ';')" = "disguised ring|ring: lab 1 (100%);ring|disguised ring: lab 1 (100%);" ]
+check "the summary counts them, and claims no copying" \
+    [ "$(grep -A 1 "^2 submissions have labs like another's" grades-reports/summary | grep -c 'see the column "alike"; compare them')" = 1 ]
 # Ctrl-C, as a terminal sends it: running jobs end and leave nothing; finished verdicts are kept.
 mkdir few
 cp -r many/right.tar.gz many/wrong few
@@ -143,7 +148,7 @@ check "interrupted, it says how far it got and how to continue" \
     [ "$status" = 130 -a "$(grep -cE '^stopped after [2-9] of [0-9]+ labs;|HINT: the same command continues' out)" = 2 ]
 check "an interrupted gradebook leaves no build areas" [ -z "$(find build/gradebook-work -mindepth 2 2> /dev/null)" ]
 build/gradebook --dir few --out few.csv > out 2>&1
-without_others() { sed "s,\"[^\"]*\"\r$,," "$1"; } # the last column is about the other submissions
+without_others() { sed 's/"[^"]*","[^"]*"\r$//' "$1"; } # the last columns are about the other submissions
 check "an interrupted gradebook loses no verdict" [ "$(grep -cxFf <(without_others few.csv) <(without_others resumed.csv))" = 3 ]
 verdicts few > before
 build/gradebook --dir few --out few.csv --seed 6 --jobs 2 > out 2>&1
