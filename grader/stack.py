@@ -147,7 +147,7 @@ class Stack:
         reference = [n for n in self.labs if author(n, self.mine) == "solution"]
         print(_("stack     your labs: %s; the reference: %s") % (row(n for n in self.labs if n not in reference), row(reference)))
         if self.early and not upto:
-            print(_("not used  your labs: %s; the next stage needs labs that are not started: %s") %
+            print(_("not used  your labs: %s; needed first, not started: %s") %
                   (row(self.early), row(self.lacking)))
         print(_("stage     after lab %s") % self.stage)
 

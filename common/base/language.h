@@ -7,6 +7,7 @@
 #pragma once
 
 #include <libintl.h>
+#include <stdio.h>
 
 #include "base/cxx.h"
 
@@ -29,5 +30,10 @@ int characters_of(const char *text);
 /** The width for printf's `%-*s` that pads the text to `columns` characters: printf counts bytes,
  *  and an accented letter has two. */
 int padded_to(const char *text, int columns);
+
+/** Prints a text, each line indented by `first`. Lines of more than `columns` characters are broken
+ *  at blanks; what follows is indented by `later`. */
+void print_in_columns(FILE *out, int columns, const char *text, const char *first,
+                      const char *later);
 
 END_C

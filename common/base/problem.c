@@ -1,6 +1,7 @@
 /* Errors in two or three lines. */
 #include "base/problem.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,13 +21,21 @@ bool problem_set(Problem *problem, const char *where, const char *hint, const ch
 
 void problem_print(FILE *stream, const Problem *problem)
 {
-    char text[sizeof *problem + 64];
-    bool has_where = problem->where[0] != '\0';
-    snprintf(text, sizeof text, "%s%s\n%s%s%s%s%s\n", _("error: "), problem->what,
-             has_where ? _("  at ") : "", problem->where, has_where ? "\n" : "", _("  HINT: "),
-             problem->hint);
-    fputs(text, stream);
+    char line[sizeof *problem], *lines = NULL;
+    size_t size;
+    FILE *whole = open_memstream(&lines, &size);
+    const bool is_piped = getenv("BALISE_PROGRESS"); /* to mpirun, which has a terminal */
+    const int columns = is_piped || isatty(fileno(stream)) ? 80 : INT_MAX;
+    snprintf(line, sizeof line, "%s%s\n", _("error: "), problem->what);
+    print_in_columns(whole, columns, line, "", "    ");
+    if (problem->where[0])
+        fprintf(whole, "%s%s\n", _("  at "), problem->where);
+    snprintf(line, sizeof line, "%s%s\n", _("  HINT: "), problem->hint);
+    print_in_columns(whole, columns, line, "", "    ");
+    fclose(whole);
+    fputs(lines, stream);
     fflush(stream);
+    free(lines);
 }
 
 static void check_output(void)

@@ -32,7 +32,7 @@ bool problem_set(Problem *problem, const char *where, const char *hint, const ch
 void problem_if_output_is_lost(void);
 
 /** Prints `problem` as `error: what`, `  at where` (unless it is empty), `  HINT: hint`, with one
- *  write. */
+ *  write; on a terminal, in lines of at most 80 characters. */
 void problem_print(FILE *stream, const Problem *problem);
 
 END_C

@@ -87,7 +87,7 @@ output=$!
 job=$!
 exec 3>&- 4>&-
 ends_soon=$(say 'stopping after this step or evaluation (SAVE writes a checkpoint); press Ctrl-C again to stop now')
-trap 'printf "\n%s\n" "$ends_soon" >&2
+trap 'echo >&2; tell_in_columns "$ends_soon"
     kill -USR1 "$job" 2> /dev/null; trap "kill -TERM $job 2> /dev/null" INT TERM' INT TERM
 # A signal interrupts `wait` before the job has ended. Bash keeps a finished job's status for the
 # last `wait`.

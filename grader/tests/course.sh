@@ -33,7 +33,7 @@ column() { # column NUMBER RANK
 copy_solution 8
 train STACK=mine NTASKS=1 TP=1 STEPS=1 BATCH_SIZE=2
 check "a lab solved too early is named, with the labs that are missing before it" \
-    grep -q "^not used  your labs: 8; the next stage needs labs that are not started: 1 2 3 4 5$" out
+    grep -q "^not used  your labs: 8; needed first, not started: 1 2 3 4 5$" out
 
 # The losses of the first and the last step equal those in lab 21's text.
 losses_of_the_text() {

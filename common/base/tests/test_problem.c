@@ -34,6 +34,23 @@ START_TEST(without_a_place_there_is_no_where_line)
 }
 END_TEST
 
+START_TEST(on_a_terminal_lines_are_broken_between_words_to_fit_80_columns)
+{
+    Problem problem;
+    setenv("BALISE_PROGRESS", "1", 1); /* as on a terminal */
+    problem_set(
+        &problem, "/a/path/that/is/longer/than/the/eighty/columns/of/a/terminal/stays/whole.csv:1",
+        "choisissez une balise qui existe, ou omettez LAB pour corriger toutes (PART=2 : la 2)",
+        "there is no lab 99");
+    assert_prints(
+        &problem,
+        "error: there is no lab 99\n"
+        "  at /a/path/that/is/longer/than/the/eighty/columns/of/a/terminal/stays/whole.csv:1\n"
+        "  HINT: choisissez une balise qui existe, ou omettez LAB pour corriger toutes\n"
+        "    (PART=2 : la 2)\n");
+}
+END_TEST
+
 START_TEST(a_text_that_is_too_long_is_cut_and_stays_terminated)
 {
     char longest[sizeof(Problem)];
@@ -98,6 +115,7 @@ Suite *suite(void)
     TCase *tcase = tcase_create("problem");
     tcase_add_test(tcase, an_error_is_printed_as_what_where_and_hint);
     tcase_add_test(tcase, without_a_place_there_is_no_where_line);
+    tcase_add_test(tcase, on_a_terminal_lines_are_broken_between_words_to_fit_80_columns);
     tcase_add_test(tcase, a_text_that_is_too_long_is_cut_and_stays_terminated);
     tcase_add_test(tcase, a_misuse_ends_the_run_with_its_message);
     tcase_add_test(tcase, a_todo_names_its_balise);

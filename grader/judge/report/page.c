@@ -3,44 +3,9 @@
 
 #include "grader/judge/report/verdict.h"
 
-/* The length in bytes of the first `columns` characters of a line, or of the whole line. */
-static size_t bytes_of(const char *line, int columns)
-{
-    size_t bytes = 0;
-    for (; line[bytes] && line[bytes] != '\n'; bytes++)
-        if ((line[bytes] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-    return bytes;
-}
-
-/* May a line be broken at this byte? French has blanks inside quotation marks and before some
- * punctuation. */
-static bool may_end(const char *text, size_t at)
-{
-    const char *next = text + at + 1;
-    return text[at] == ' ' && !(*next && strchr(":;?!", *next) && strchr(" \n", next[1])) &&
-           strncmp(next, "»", strlen("»")) != 0 &&
-           !(at >= strlen("«") && !strncmp(text + at - strlen("«"), "«", strlen("«")));
-}
-
 void print_indented(FILE *out, Page page, const char *text, const char *indent)
 {
-    const int width = page.columns - characters_of(indent);
-    while (*text) {
-        size_t take = bytes_of(text, width);
-        if (text[take] && text[take] != '\n') {
-            while (take > 0 && !may_end(text, take))
-                take--;
-            while (take == 0 || (text[take] && text[take] != '\n' && !may_end(text, take)))
-                take++; /* a word longer than a line stays whole: it may be a path to copy */
-        }
-        fprintf(out, "%s%.*s\n", indent, (int)take, text);
-        text += take;
-        while (*text == ' ')
-            text++;
-        if (*text == '\n')
-            text++;
-    }
+    print_in_columns(out, page.columns, text, indent, indent);
 }
 
 /* Counts the lines of a file, which may hold any bytes. `text` gets the first `shown` lines, each
