@@ -1,7 +1,7 @@
 // Block pictures: which rank holds which part of a matrix, drawn as rows by columns (tensors with
 // more dimensions have all but the last as rows). A sheet is {title, rows, columns, blocks:
-// [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many]], told:
-// [[element, text]]}.
+// [{ranks, rectangles: [[row, column, rows, columns]]}], runs: [[first element, how many, shade from 1 to 4]],
+// told: [[element, text]]}.
 const RANK_STYLES = [["sky", "plain"], ["orange", "rising"], ["green", "upright"], ["pink", "falling"], ["yellow", "dots"], ["blue", "level"], ["grey", "rising"], ["sky", "falling"]];
 const rankKinds = ranks => Array.from({length: ranks}, (_, r) => [say("rank {0}", r), ...RANK_STYLES[r % RANK_STYLES.length]]);
 const ranksText = ranks => (ranks.length > 1 ? say("ranks {0}", ranks.join(", ")) : say("rank {0}", ranks[0]));
@@ -24,18 +24,19 @@ const sheetOf = (sheet, id, ranks) => {
             svg.append(make("rect", {class: "block", "data-rank": block.ranks.join(" "), "data-area": rows * columns, x, y, width: w, height: h, fill: `url(#${id}-${isOnAll(block, ranks) ? ranks : block.ranks[0]})`,
                 stroke: "var(--text)"}, make("title", {}, say("{0}: rows {1} to {2}, columns {3} to {4}", ranksText(block.ranks), row, row + rows - 1, column, column + columns - 1))));
         }
-    let squares = "";
-    for (let [begin, length] of sheet.runs)
+    const squares = ["", "", "", ""];
+    for (let [begin, length, shade] of sheet.runs)
         while (length > 0) { // a run may continue in the next row
             const row = Math.floor(begin / sheet.columns), column = begin % sheet.columns, part = Math.min(length, sheet.columns - column);
-            squares += `M${(column * across).toFixed(2)} ${(row * down).toFixed(2)}h${Math.max(part * across, 1.5).toFixed(2)}v${Math.max(down, 1.5).toFixed(2)}H${(column * across).toFixed(2)}Z`;
+            squares[shade - 1] += `M${(column * across).toFixed(2)} ${(row * down).toFixed(2)}h${Math.max(part * across, 1.5).toFixed(2)}v${Math.max(down, 1.5).toFixed(2)}H${(column * across).toFixed(2)}Z`;
             begin += part;
             length -= part;
         }
-    if (squares) svg.append(make("path", {class: "wrong", d: squares, fill: "var(--wrong)"}, make("title", {}, say("{0} wrong", wrong))));
+    if (wrong) svg.append(make("g", {class: "wrong", fill: "var(--wrong)"}, make("title", {}, say("{0} wrong", wrong)),
+        ...squares.map((d, i) => make("path", {d, "fill-opacity": 0.1 + 0.225 * (i + 1)}))));
     for (const [at, text] of sheet.told)
         svg.append(make("rect", {class: "told", x: at % sheet.columns * across, y: Math.floor(at / sheet.columns) * down, width: Math.max(across, 3), height: Math.max(down, 3),
-            fill: "var(--wrong)", stroke: "var(--red)"}, make("title", {}, text)));
+            fill: "transparent", stroke: "var(--red)"}, make("title", {}, text)));
     if (across >= 5 && down >= 5 && sheet.rows * sheet.columns < 4000) {
         let lines = "";
         for (let i = 1; i < sheet.columns; i++) lines += `M${(i * across).toFixed(2)} 0V${height}`;
@@ -53,7 +54,7 @@ const sheetOf = (sheet, id, ranks) => {
 };
 
 const blocks = data => {
-    const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element"), "wrong", "plain"]] : [];
+    const swatch = data.matrices.some(sheets => sheets.some(sheet => sheet.runs.length)) ? [[say("wrong element (stronger: a larger error)"), "wrong", "plain"]] : [];
     const all = [...data.matrices, ...Object.values(data.expected)].flat().flatMap(sheet => sheet.blocks);
     const copied = all.some(block => isOnAll(block, data.ranks)) ? [copies()] : [];
     // Ranks that hold the same part share one block, in the colour of the first of them. A rank is

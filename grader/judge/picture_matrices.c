@@ -4,7 +4,7 @@
 #include "grader/labs/groups.h"
 #include <math.h>
 
-enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5 };
+enum { RUNS_SHOWN = 3000, ELEMENTS_TOLD = 5, SHADES = 4 };
 
 static json_t *shape_json(Shape shape)
 {
@@ -30,12 +30,22 @@ static json_t *element_json(const Entry *got, const Entry *want, int64_t local)
                      json_sprintf("%.*g", digits, numbers_of(want)[at]));
 }
 
+/* From 1 to SHADES for an error of at most the largest one of a rank, which may be infinite. A part
+ * with more elements than runs are shown has one shade. */
+static int shade(const Entry *got, double error, double largest)
+{
+    return got->count <= RUNS_SHOWN && error < largest ? (int)(SHADES * error / largest) + 1
+                                                       : SHADES;
+}
+
 /* Adds the wrong elements, by their index in the full tensor: their number, their runs (first
- * index, length), and the values of the first ones and of the worst one, which the verdict names. */
+ * index, length, shade), and the values of the first ones and of the worst one, which the verdict names. */
 static void add_wrong(json_t *part, const Entry *got, const Entry *want, double tolerance)
 {
     json_t *runs = json_array(), *first = json_array();
-    int64_t count = 0, begin = -1, length = 0, last_told = -1, worst = 0;
+    int64_t count = 0, begin = -1, length = 0, last_told = -1, worst;
+    const double largest = largest_error(got, want, &worst);
+    int run_shade = 0;
     for (int64_t i = 0; i <= got->count; i++) {
         const int64_t at = i < got->count ? global_index(got, i) : -1;
         const bool wrong =
@@ -44,16 +54,17 @@ static void add_wrong(json_t *part, const Entry *got, const Entry *want, double 
             json_array_append_new(first, element_json(got, want, i));
             last_told = i;
         }
-        if (length && (!wrong || at != begin + length)) {
+        const int now =
+            wrong ? shade(got, fabs(numbers_of(got)[i] - numbers_of(want)[at]), largest) : 0;
+        if (length && (now != run_shade || at != begin + length)) {
             if (json_array_size(runs) < RUNS_SHOWN)
-                json_array_append_new(runs,
-                                      json_pack("[I, I]", (json_int_t)begin, (json_int_t)length));
+                json_array_append_new(
+                    runs, json_pack("[I, I, i]", (json_int_t)begin, (json_int_t)length, run_shade));
             length = 0;
         }
         if (wrong && !length++)
-            begin = at;
+            begin = at, run_shade = now;
     }
-    largest_error(got, want, &worst);
     if (count && worst > last_told)
         json_array_append_new(first, element_json(got, want, worst));
     json_object_set_new(part, "wrong", json_integer(count));

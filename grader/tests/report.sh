@@ -112,6 +112,9 @@ report LAB=6 SEED=1
 check "if one element of one rank is wrong, only that rank is marked" page is_wrong_on 6 1
 check "the element is shown with the expected number" page says 6 "1 wrong element on rank 1" "rank 1 [0, 0, 3]: is"
 
+wrong_answer 02-output_scaled
+report LAB=2 SEED=1
+check "a wholly wrong matrix is shaded by the size of its errors" page is_shaded 2
 wrong_answer 02-row_split
 report LAB=2 SEED=1
 check "a wrong split is reported beside right numbers" page says 2 "sharding wrong" "rank 0: columns 0 to" "expected rank 0: rows 0 to"
@@ -147,7 +150,7 @@ if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.ht
     copy_solution 2
     sed -i 's/shard(0)/whole()/' "$(lab_file 2)"
     report LAB=2 SEED=1
-    check "the legend has the ranks of what is expected" page explains_colours 2 "rank 0" "rank 1" "a copy on each rank" "wrong element"
+    check "the legend has the ranks of what is expected" page explains_colours 2 "rank 0" "rank 1" "a copy on each rank" "wrong element (stronger: a larger error)"
     check "the legend has one colour for ranks that hold the same" page explains_colours 11 "ranks 0, 2" "ranks 1, 3" "a copy on each rank"
 else
     echo "skip - a browser draws the pages: chromium is not installed"

@@ -34,7 +34,7 @@ def wrong_ranks(page, kinds=None):
             continue
         if sheet.get("addend"):
             found |= {rank for block in sheet["blocks"] for rank in block["ranks"]}
-        wrong = {at for begin, length in sheet["runs"] for at in range(begin, begin + length)}
+        wrong = {at for begin, length, _ in sheet["runs"] for at in range(begin, begin + length)}
         for block in sheet["blocks"]:
             inside = {r * sheet["columns"] + c for row, column, rows, columns in block["rectangles"] for r in range(row, row + rows) for c in range(column, column + columns)}
             found |= set(block["ranks"]) if wrong & inside else set()
@@ -221,6 +221,12 @@ def is_drawn(page, path):
     found = (pages.attribute(dom, "data-ready"), pages.attribute(dom, "data-error"), dom.count('class="block"'), dom.count('class="wrong"'))
     timelines = [int(spans) > 0 for spans in re.findall(r'data-spans="(\d+)"', dom)]
     return found == ("yes", None, blocks, wrong) and timelines == [True] * (1 + ("schedule" in page.data) + ("cluster" in page.data)), str((found, blocks, wrong, timelines))
+
+
+def is_shaded(page, path):
+    """Has a matrix without a right element every shade, with the largest errors in the darkest?"""
+    all_wrong = [sheet["runs"] for sheet in sheets(page) if sum(run[1] for run in sheet["runs"]) == sheet["rows"] * sheet["columns"]]
+    return bool(all_wrong) and all({run[2] for run in runs} == {1, 2, 3, 4} for runs in all_wrong), str(all_wrong)[:600]
 
 
 def opens_what_is_wrong(page, path):
