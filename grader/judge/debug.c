@@ -104,7 +104,7 @@ int debug_lab(const Options *o)
     if (!launcher_start(&launcher, o->sandbox, runner, lab_largest_world(lab_of(o->lab)), why,
                         sizeof why))
         give_up_with(N_("make doctor shows whether MPI starts"), "%s", why);
-    printf(_("gdb is attached to rank %d and stops in the lab's first function;\ncontinue resumes; "
+    printf(_("gdb is attached to rank %d and stops in the lab's functions;\ncontinue resumes; "
              "quit ends all ranks\n"),
            o->debug);
     fflush(stdout);

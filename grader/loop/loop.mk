@@ -32,10 +32,13 @@ reset: start
 FAILED = $(if $(or $(SEED),$(CASE),$(SOLUTION)),,$(shell $(in_loop) grader/loop/failing.py 2> /dev/null))
 SHOWN = $(call option,--seed,$(or $(SEED),$(word 1,$(FAILED)))) $(call option,--case,$(or $(CASE),$(word 2,$(FAILED))))
 
-# debug runs gdb on one rank, with unoptimised labs, so that gdb finds every variable.
+# debug runs gdb on one rank, with unoptimised labs, so that gdb finds every variable. If a check of what
+# a layer computes failed, gdb does not stop where the layer is made.
+STOPS = $(or $(if $(filter-out initial sharding,$(word 3,$(FAILED))),$(filter-out %_new,$(LAB_$(LAB)_EXPORTS))),\
+    $(LAB_$(LAB)_EXPORTS))
 .PHONY: debug runners-for-gdb
 runners-for-gdb: $(if $(LAB),$(foreach lab,$(GRADED),$(call runner,$(AUTHOR),$(lab))))
 debug: $(BUILD)/grade
 	$(MAKE) FOR_GDB=-for-gdb runners-for-gdb
 	$(RELEASE)
-	$(call judge,$(RUNNERS)-for-gdb) --debug $(call quoted,$(or $(RANK),0)) --stops '$(LAB_$(LAB)_EXPORTS)' $(SHOWN)
+	$(call judge,$(RUNNERS)-for-gdb) --debug $(call quoted,$(or $(RANK),0)) --stops '$(STOPS)' $(SHOWN)

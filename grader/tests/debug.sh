@@ -59,8 +59,8 @@ takes_what_failed() {
     make --silent grade LAB=6 SEED=77 > out 2>&1
     local case
     case=$(sed -nE 's/.*again: make grade .*CASE=([0-9]+).*/\1/p' out | head -1)
-    debug 'quit\n' LAB=6
-    [ -n "$case" ] && says "SEED=77 CASE=$case:"
+    debug 'bt 1\nquit\n' LAB=6
+    [ -n "$case" ] && says "SEED=77 CASE=$case:" && says "#0 col_row_linear_pair_forward"
 }
 does_not_build() {
     echo 'typo' >> "$(lab_file 6)"
@@ -76,7 +76,7 @@ debug 'delete\nbreak col_row_linear_pair_forward\ncontinue\ncall tensor_print("s
 calls_tensor_print
 check "a rank that continues runs to the end of the chosen case" goes_to_the_end
 check "the ranks leave no files behind" nothing_is_left
-check "without SEED and CASE, gdb shows the case that failed last" takes_what_failed
+check "without SEED and CASE, gdb shows the case that failed last, and stops in the forward pass" takes_what_failed
 check "a lab that does not build is reported as such" does_not_build
 check "a RANK out of range is one error" one_error "RANK takes a number" LAB=1 RANK=9
 check "the HINT about a RANK out of range is not about make grade" eval '! says "make grade"'
