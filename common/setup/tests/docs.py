@@ -126,6 +126,9 @@ def check_headers(pages):
                          name.split("2")[-1] == os.path.basename(header).replace("_", "__").replace(".h", "_8h.html")] for header in headers}
     lost = [header for header, names in pages_of.items() if not any(name in listed for name in names)]
     check("every header of the folders and the grader is in a group", len(headers) > 60 and not lost, "\n".join(lost))
+    page = text_of(os.path.join(SITE, "balise_8h.html"))
+    places = [page.find(mark) for mark in ('id="func-members"', 'id="nested-classes"', 'class="dynheader')]
+    check("the page of balise.h lists its functions before its types, and both before its graphs", -1 not in places and places == sorted(places), places)
 
 
 def check_order():
