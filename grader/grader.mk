@@ -1,7 +1,8 @@
 # Labs as objects and as programs that run them (runners), the judge, and grading. Included by the
 # Makefile.
 
-JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c)
+# The judge alone has the folders of grader/labs.
+JUDGE := $(wildcard grader/judge/*.c grader/judge/*/*.c grader/judge/report/formats/*.c grader/labs/*/*.c)
 SCENARIOS := $(wildcard grader/labs/*.c)
 RUNNER := $(filter-out grader/runner/idle.c,$(wildcard grader/runner/*.c))
 

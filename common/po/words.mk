@@ -18,7 +18,7 @@ $(BUILD)/locale/%/LC_MESSAGES/balise.mo: common/po/%.po
 SAID_IN_C = $(sort $(filter-out $(wildcard common/tests/* common/*/tests/* common/*/bench/*), \
               $(wildcard common/*/*.[ch] common/*/*.cc common/*/*/*.[ch] common/*/*/*.cu \
               $(addprefix grader/,judge/*.c judge/*/*.c judge/report/formats/*.c \
-              labs/*.[ch] runner/*.c gradebook/*.c))))
+              labs/*.[ch] labs/*/*.c runner/*.c gradebook/*.c))))
 SAID_IN_PYTHON = $(sort $(wildcard common/base/*.py data/archive_to_csv.py \
                    $(addsuffix /*.py,grader grader/loop common/page common/plot)))
 SAID_IN_PAGES = $(wildcard common/page/*.js)

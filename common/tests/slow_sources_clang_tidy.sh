@@ -11,9 +11,9 @@ make BUILD="${BUILD:?}" "$BUILD/generated/labs.h"
 read -ra flags <<<"-std=gnu17 -D_GNU_SOURCE -fopenmp -Icommon -I. -I$BUILD/generated $(pkg-config --cflags ompi-c openblas libxml-2.0) -DBALISE_VERSION=\"tidy\" -DONEDNN_FILE=\"tidy\""
 # The analyser follows a quarter of the paths that it follows by default, in a quarter of the time.
 flags+=(-Xclang -analyzer-config -Xclang max-nodes=50000)
-find common grader -name '*.c' ! -path '*/tests/*' ! -path 'grader/mutants/*' ! -path 'grader/judge/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
-# The judge computes only in double precision. The files in grader/labs compile to the judge's
-# records there, and to the ranks' scenarios in single precision.
+find common grader -name '*.c' ! -path '*/tests/*' ! -path 'grader/mutants/*' ! -path 'grader/judge/*' ! -path 'grader/labs/*/*' -print0 | sort -z >"$BUILD/tests/tidy.files"
+# The judge computes only in double precision. The files in grader/labs, without those of its
+# folders, compile to the judge's records there, and to the ranks' scenarios in single precision.
 find grader/judge grader/labs -name '*.c' -print0 | sort -z >"$BUILD/tests/tidy.judge"
 if words=$(xargs -0 -a "$BUILD/tests/tidy.files" -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" 2>/dev/null &&
     xargs -0 -a "$BUILD/tests/tidy.judge" -P 2 -I {} clang-tidy --quiet {} -- "${flags[@]}" -DBALISE_DOUBLE 2>/dev/null); then

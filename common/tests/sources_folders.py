@@ -37,7 +37,7 @@ FOLDERS = (
     ("common/po", "translations: every message in French"),
     ("common/tests", "make test: the runner of the tests, and tests of the sources' form"),
     ("grader", "what the judge and the runner share: cases, entries, calls"),
-    ("grader/labs", "everything that the grader knows about a lab"),
+    ("grader/labs", "the labs: their cases, what a rank does in one, what is expected, budgets"),
     ("grader/runner", "a rank: the student's lab, its calls recorded and guarded"),
     ("grader/judge/mpi", "recorded calls: matching, mismatches, deadlocks"),
     ("grader/judge/compare", "expected values and their tolerances"),
@@ -46,6 +46,8 @@ FOLDERS = (
     ("grader/judge/report", "verdicts, for people"),
     ("grader/judge/report/formats", "verdicts, for machines"),
     ("grader/judge", "make grade, trace, report, debug"),
+    ("grader/labs/shared", "what the judge examines in several labs"),
+    ("grader/labs/NN-name", "what the judge examines in one lab only"),
     ("grader/gradebook", "handing in, and grading a class"),
 )
 RANK = {folder: i for i, (folder, _) in enumerate(FOLDERS)}
@@ -61,12 +63,17 @@ def sources():
                 yield path
 
 
+def room(path):
+    """The folder of a file, as in the map."""
+    return re.sub(r"^grader/labs/\d\d-.*", "grader/labs/NN-name", os.path.dirname(path))
+
+
 def included(path):
     with open(path, encoding="utf-8") as file:
         for name in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
             for place in (name, f"common/{name}", os.path.join(os.path.dirname(path), name)):
                 if os.path.exists(place):
-                    yield os.path.dirname(place)
+                    yield place
                     break
 
 
@@ -97,12 +104,15 @@ def check(sentence, wrong):
 def main():
     os.chdir(os.environ.get("ROOT", "."))
     paths = sorted(sources())
-    homeless = [path for path in paths if os.path.dirname(path) not in RANK]
-    downwards = [f"{path} includes a file of {folder}, a folder below its own in the map" for path in paths if path not in homeless
-                 for folder in included(path) if RANK.get(folder, -1) > RANK[os.path.dirname(path)]]
+    homeless = [path for path in paths if room(path) not in RANK]
+    downwards = [f"{path} includes {other}, of a folder below its own in the map" for path in paths if path not in homeless
+                 for other in included(path) if RANK.get(room(other), -1) > RANK[room(path)]]
+    between_labs = [f"{path} includes {other}" for path in paths for other in included(path)
+                    if room(other).endswith("NN-name") and os.path.dirname(other) != os.path.dirname(path)]
     with open("CONTRIBUTING.md", encoding="utf-8") as file:
         drawn = drawn_map() in file.read()
     failed = [check("every source is in a folder of the map", homeless), check("no folder includes one below it in the map", downwards),
+              check("no file includes a header of another lab's folder", between_labs),
               check("only common/comm/open_mpi.sh knows the versions of Open MPI", list(of_open_mpi())),
               check("CONTRIBUTING has the map of the folders", [] if drawn else ["common/tests/sources_folders.py map prints it"])]
     return any(failed)

@@ -92,6 +92,21 @@ typedef struct Prediction {
     CountFunction *count; /**< summed over all entries of all ranks */
 } Prediction;
 
+struct Trial;    /**< see judge/diagnose/trial.h */
+struct Evidence; /**< see judge/diagnose/evidence.h */
+/** Looks for one kind of mistake; describes it if found. */
+typedef bool Finder(const struct Evidence *e);
+
+/** What the judge examines in this lab besides what it examines in every lab. Each may be NULL. The
+ *  functions are in grader/labs/NN-name or, if several labs need them, in grader/labs/shared. */
+typedef struct Examination {
+    void (*the_case)(struct Trial *t); /**< checks a case, before its entries are compared */
+    /** A list, which ends with NULL, of what may be wrong with numbers. The judge asks it before it
+     *  replays mistakes. It may have general finders, whose turn then comes earlier. */
+    Finder *const *reasons;
+    Finder *const *more_reasons; /**< a list that the judge asks after that */
+} Examination;
+
 /** A function that must only start an exchange, and what it needs. */
 typedef struct AtOnce {
     const char *function; /**< NULL: the lab has none */
@@ -134,6 +149,7 @@ struct Lab {
     const char *written[CHECKS];
 
     AtOnce at_once;              /**< its function that must return at once */
+    Examination examine;         /**< what the judge examines in this lab alone */
     Prediction predict;          /**< what its students predict */
     Kind kinds[MAX_KINDS];       /**< by Case.kind */
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */

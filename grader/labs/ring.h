@@ -51,3 +51,8 @@ static inline Label ring_label(What what, int part, int call)
 Tensor *ring_input(Scenario *run, int part, int call, int rank);
 /** What a rank has instead of the other chunks before an all-gather: [count]. */
 Tensor *ring_rest(Scenario *run, int call, int rank);
+
+/** In the judge: checks to whom each rank sends, how much, and in how many rounds. */
+void compare_ring(struct Trial *t);
+/** In the judge: why chunks are wrong. */
+extern Finder *const ring_reasons[];

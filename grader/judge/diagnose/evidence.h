@@ -45,8 +45,6 @@ bool gives(const Evidence *e, const double *whole);
 /** Writes the sentence to e->text. @return true */
 bool says(const Evidence *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Looks for one kind of mistake; describes it if found. */
-typedef bool Finder(const Evidence *e);
 Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple, scaled, suspected,
     added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
     right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, metrics_are_wrong,
@@ -56,11 +54,11 @@ Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple
     shared_by_layers, step_of_wrong_gradient, after_wrong_gradients, blocks_are_misplaced,
     received_is_wrong, gradient_received_is_wrong, micros_in_other_order, norm_is_wrong,
     replicas_differ, summed_in_each_pass, exp_overflows, averaged_at_wrong_step, sum_is_divided,
-    shares_do_not_add_up, ring_is_wrong, sent_beyond_group, multiplied_by_calls,
-    no_backward_of_segment, squares_are_wrong, weights_are_stale, shards_in_other_group,
-    gradients_are_elsewhere, only_own_part_is_right, norms_summed_wrongly,
-    positions_of_another_rank, layer_gradient_is_scaled, after_wrong_forward,
-    rows_do_not_give_shares, summed_elsewhere, uses_another_parameter, gathered_in_other_group;
+    shares_do_not_add_up, sent_beyond_group, multiplied_by_calls, no_backward_of_segment,
+    squares_are_wrong, weights_are_stale, shards_in_other_group, gradients_are_elsewhere,
+    only_own_part_is_right, norms_summed_wrongly, positions_of_another_rank,
+    layer_gradient_is_scaled, after_wrong_forward, rows_do_not_give_shares, summed_elsewhere,
+    uses_another_parameter, gathered_in_other_group;
 
 /** Lab 16: the rows on which a replica has trained since the average before this one. */
 double rows_of_replica(const Evidence *e, int replica);

@@ -140,16 +140,27 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
 
 static bool look_at_numbers(const Evidence *e, Finder *const finders[])
 {
-    while (*finders && !(*finders)(e))
+    while (finders && *finders && !(*finders)(e))
         finders++;
-    return *finders;
+    return finders && *finders;
+}
+
+/* What the lab itself looks for: before the mistakes that the judge replays, and after them. */
+static bool own_reasons(const Evidence *e)
+{
+    return look_at_numbers(e, e->trial->result->lab->examine.reasons);
+}
+static bool more_own_reasons(const Evidence *e)
+{
+    return look_at_numbers(e, e->trial->result->lab->examine.more_reasons);
 }
 
 /* A proven cause takes precedence over a broken rule; a likely one is reported only if no rule was
  * broken. */
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
-    static Finder *const proofs[] = {after_wrong_gradients,
+    static Finder *const proofs[] = {own_reasons,
+                                     after_wrong_gradients,
                                      metrics_are_wrong,
                                      norm_is_wrong,
                                      input_altered,
@@ -177,6 +188,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      rows_of_ids,
                                      row_of_other_ids,
                                      rows_of_repeated_ids,
+                                     more_own_reasons,
                                      of_another_rank,
                                      partial_match,
                                      last_ones_wrong,
@@ -198,14 +210,23 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {sent_beyond_group,       ring_is_wrong,
-                                      divided_by_bucket_count, averaged_at_wrong_step,
-                                      squares_are_wrong,       weights_are_stale,
-                                      shards_in_other_group,   gradients_are_elsewhere,
-                                      only_own_part_is_right,  suspected,
-                                      sum_is_divided,          shares_do_not_add_up,
-                                      rows_do_not_give_shares, made_of_contributions,
-                                      gathered_in_other_group, NULL};
+    static Finder *const of_sums[] = {sent_beyond_group,
+                                      own_reasons,
+                                      divided_by_bucket_count,
+                                      averaged_at_wrong_step,
+                                      squares_are_wrong,
+                                      weights_are_stale,
+                                      shards_in_other_group,
+                                      gradients_are_elsewhere,
+                                      only_own_part_is_right,
+                                      suspected,
+                                      more_own_reasons,
+                                      sum_is_divided,
+                                      shares_do_not_add_up,
+                                      rows_do_not_give_shares,
+                                      made_of_contributions,
+                                      gathered_in_other_group,
+                                      NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));

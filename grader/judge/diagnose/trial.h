@@ -158,16 +158,6 @@ void compare_work_of_segments(Trial *t, const Entry *want);
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
 /** Labs 12 to 14: is each block in one stage, and do the stages differ by at most one block? */
 void compare_stages(Trial *t);
-/** Lab 15: checks to whom each rank sends, how much, and in how many rounds. */
-void compare_ring(Trial *t);
-/** Lab 15: writes a sentence if a rank sends a chunk in each of n rounds, in this call of the
- *  function for this part of the ring. @return whether one does */
-bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size);
-/** Fails unless a call's chunks follow each other, none is missing, and their sizes differ by at
- *  most 1. */
-void compare_chunks(Trial *t, int call);
-/** Like compare_chunks(), for counts that only ring_chunk() is tested with. */
-void compare_extreme_chunks(Trial *t);
 /** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
  *  long? */
 void compare_sharded_parts(Trial *t);

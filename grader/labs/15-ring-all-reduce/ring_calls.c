@@ -1,10 +1,9 @@
 /* Lab 15: checks to whom each rank sends, how much, and how many rounds that takes in a replay. */
-#include "grader/judge/mpi/schedule.h"
+#include "grader/labs/15-ring-all-reduce/ring_checks.h"
 
 #include <math.h>
 
-#include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/ring.h"
+#include "grader/judge/mpi/schedule.h"
 
 /* One call of a part of the ring, on all ranks. */
 typedef struct Exchange {
@@ -308,7 +307,7 @@ void compare_ring(Trial *t)
 {
     CheckResult *r = &t->result->check[SCHEDULE];
     char why[2600];
-    if (t->result->lab->sizes != SIZE_N || t->result->state != GRADED)
+    if (t->result->state != GRADED)
         return;
     r->looked_at = r->looks = true;
     for (int part = 0; part < RING_PARTS; part++)
