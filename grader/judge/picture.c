@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/commands.h"
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/step_schedule.h"
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/on_cluster.h"
 #include "grader/judge/report/output.h"

@@ -217,7 +217,7 @@ static json_t *matrix_of(json_t *matrices, json_t *by_name, const Entry *want)
 static void add_part(Trial *t, const Entry *want, json_t *matrices, json_t *by_name)
 {
     const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
-    if (got || !stage_may_lack(t, want))
+    if (got || !may_lack(t, want))
         json_array_append_new(json_object_get(matrix_of(matrices, by_name, want), "parts"),
                               part_json(t, got, want));
 }

@@ -17,12 +17,6 @@ enum {
     DIVERGED_SUM = SUMS_TIMES - 1 /**< the call in which a loss and some squares are NaN */
 };
 
-/** The stage that a rank is in. */
-static inline int stage_of_rank(const Case *c, int rank)
-{
-    return rank / (c->world / c->pp);
-}
-
 /** The sum of squares of a rank's shards, in call number `time`. In DIVERGED_SUM, NaN on the first
  *  rank of each replica. */
 double grid_shards(const Scenario *run, int rank, int time);

@@ -58,3 +58,8 @@ static inline int replica_of_rank(const Case *c, int rank)
 {
     return place_in(group_members(c, DP, rank), rank);
 }
+/** The stage that a rank is in. */
+static inline int stage_of_rank(const Case *c, int rank)
+{
+    return rank / (c->world / c->pp);
+}

@@ -101,10 +101,16 @@ typedef bool Finder(const struct Evidence *e);
  *  functions are in grader/labs/NN-name or, if several labs need them, in grader/labs/shared. */
 typedef struct Examination {
     void (*the_case)(struct Trial *t); /**< checks a case, before its entries are compared */
+    /** May this rank lack this entry, which one rank alone would write? */
+    bool (*may_lack)(const struct Trial *t, const Entry *want);
+    /** Fails the check of an entry that a rank lacks. @return whether it knows why */
+    bool (*lacks)(struct Trial *t, const Entry *want);
     /** A list, which ends with NULL, of what may be wrong with numbers. The judge asks it before it
      *  replays mistakes. It may have general finders, whose turn then comes earlier. */
     Finder *const *reasons;
     Finder *const *more_reasons; /**< a list that the judge asks after that */
+    /** Appends what explains how a case ended, a line each. */
+    void (*ending)(const struct Trial *t, char *text, size_t size);
 } Examination;
 
 /** A function that must only start an exchange, and what it needs. */

@@ -224,7 +224,7 @@ Lab lab_15 = {
                 .unit = N_("bytes"),
                 .at = {.world = 5, .tp = 5, .N = 1000},
                 .count = bytes_of_ring},
-    .examine = {.the_case = compare_ring, .reasons = ring_reasons},
+    .examine = {.the_case = compare_ring, .reasons = ring_reasons, .ending = ring_ending},
     .kinds = {{.expect = expect_15, .mistakes = IN_SUMS}},
     .forward = sent_15,
     .usual = usual_15,

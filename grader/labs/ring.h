@@ -56,3 +56,6 @@ Tensor *ring_rest(Scenario *run, int call, int rank);
 void compare_ring(struct Trial *t);
 /** In the judge: why chunks are wrong. */
 extern Finder *const ring_reasons[];
+/** In the judge: appends a sentence if each rank of a ring waits for the next one to receive, or to
+ *  send. */
+void ring_ending(const struct Trial *t, char *text, size_t size);

@@ -72,6 +72,25 @@ UsualFunction stages_usual;
 /** Why these sizes do not fit; NULL if they do. */
 const char *stages_misfit(const Case *c);
 
+/** In the judge: is each block in one stage, and do the stages differ by at most one block? */
+void compare_stages(struct Trial *t);
+/** In the judge: compares the slots that each step of lab 13 takes with those that suffice, and the
+ *  micro-batches whose activations a stage holds with the number that suffices. */
+void compare_micro_batches(struct Trial *t);
+/** In the judge: may this rank's stage lack this entry? */
+bool stage_may_lack(const struct Trial *t, const Entry *want);
+/** In the judge: fails the check of an entry that a stage lacks in a case that was completed.
+ *  @return whether it has failed a check */
+bool stage_lacks(struct Trial *t, const Entry *want);
+/** In the judge: why numbers of stages are wrong. */
+extern Finder *const stages_reasons[];
+/** In the judge: appends a sentence if a stage has ended a pass in which another stage still waits
+ *  for it. */
+void stages_ending(const struct Trial *t, char *text, size_t size);
+/** In the judge: stages_ending(), and appends why stages, or ranks of one stage, wait for each
+ *  other. */
+void micro_batches_ending(const struct Trial *t, char *text, size_t size);
+
 /** How the parameters of a BERT may be split. */
 #define STAGES_CUTS                                                                                \
     {                                                                                              \

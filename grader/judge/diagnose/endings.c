@@ -50,34 +50,7 @@ const char *case_text(const Case *c, char text[160])
     return text;
 }
 
-/* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
-static void append_stage_without(const Trial *t, char *text, size_t size)
-{
-    const Calls *calls = t->outcome->calls;
-    const int width = t->c->world / t->c->pp;
-    char words[LABEL_SIZE];
-    if (!t->result->lab->over_stages || t->outcome->ending != HUNG || !calls)
-        return;
-    for (int rank = 0; rank < calls->ranks; rank++) {
-        const Call *in = call_of_rank(calls, rank);
-        const bool receives = in && in->rule == MESSAGE && in->from >= 0;
-        const int other = receives ? in->from : waits_to_send_to(calls, rank);
-        if (!in || other < 0 || other / width == rank / width ||
-            !entry_of_rank(t, other, WORK, in->where))
-            continue;
-        append(text, size,
-               receives ? _("stage %d has ended this pass without sending what stage %d waits for "
-                            "(%s)\n")
-                        : _("stage %d has ended this pass without receiving what stage %d sends "
-                            "(%s)\n"),
-               other / width, rank / width, label_text(&in->where, words));
-        return;
-    }
-}
-
-/* The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there
- * is none. */
-static int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
+int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
 {
     int rank = first, length = 0;
     do {
@@ -85,99 +58,6 @@ static int ring_of_waits(const Calls *calls, int first, int waits_for(const Call
         length++;
     } while (rank >= 0 && rank != first && length < calls->ranks);
     return rank == first ? length : 0;
-}
-
-/* Has this rank started a send in the pass in which it waits? */
-static bool has_sent_here(const Calls *calls, int rank)
-{
-    const Call *in = call_of_rank(calls, rank);
-    for (int64_t i = 0; i < calls->rank[rank].count; i++)
-        if (calls->rank[rank].call[i].to >= 0 &&
-            label_equal(&calls->rank[rank].call[i].where, &in->where))
-            return true;
-    return false;
-}
-
-/* Does each rank wait to receive from the rank to which its last send in this call goes? */
-static bool receive_from_receiver(const Calls *calls)
-{
-    for (int rank = 0; rank < calls->ranks; rank++) {
-        const Call *in = call_of_rank(calls, rank), *sent = NULL;
-        for (int64_t i = 0; in && i < calls->rank[rank].count; i++)
-            if (calls->rank[rank].call[i].to >= 0 &&
-                label_equal(&calls->rank[rank].call[i].where, &in->where))
-                sent = &calls->rank[rank].call[i];
-        if (!sent || sent->completed || sent->to != waits_to_receive_from(calls, rank))
-            return false;
-    }
-    return true;
-}
-
-/* Appends a sentence if each rank of a ring waits for the next one to receive, or to send. */
-static void append_ring_of_waits(const Trial *t, char *text, size_t size)
-{
-    const Calls *calls = t->outcome->calls;
-    for (int rank = 0; rank < calls->ranks; rank++) {
-        const int sends = ring_of_waits(calls, rank, waits_to_send_to),
-                  receives = ring_of_waits(calls, rank, waits_to_receive_from);
-        if (!sends && receives > 2 && receive_from_receiver(calls)) {
-            append(
-                text, size,
-                _("each rank sends to one neighbour and waits to receive from the same one, which "
-                  "sends to the next: receive from the other neighbour\n"));
-            return;
-        }
-        if (!sends && (!receives || has_sent_here(calls, rank)))
-            continue;
-        append(text, size,
-               !sends ? _("the receives go around the ring: each of %d ranks waits to receive "
-                          "before it sends. Start the send (group_send_start) before the "
-                          "receive\n")
-               : call_of_rank(calls, rank)->rule == LOCAL
-                   ? _("the sends go around the ring: each of %d ranks waits until the next one "
-                       "receives, and none receives before its own send completes. Wait for the "
-                       "send (pending_wait) after the receive\n")
-                   : _("the sends go around the ring: each of %d ranks waits until the next one "
-                       "receives, and none receives before its own send completes. A send that is "
-                       "only started (group_send_start) does not wait\n"),
-               sends ? sends : receives);
-        return;
-    }
-}
-
-/* Appends a sentence if two stages, or the ranks of a ring, wait for each other. */
-static void append_crossing_waits(const Trial *t, char *text, size_t size)
-{
-    const Calls *calls = t->outcome->calls;
-    if (!lab_points(t->result->lab, SCHEDULE) || t->outcome->ending != HUNG || !calls)
-        return;
-    if (!t->result->lab->over_stages) {
-        append_ring_of_waits(t, text, size);
-        return;
-    }
-    for (int rank = 0; rank < calls->ranks; rank++) {
-        const bool sends = ring_of_waits(calls, rank, waits_to_send_to) == 2;
-        if (!sends && ring_of_waits(calls, rank, waits_to_receive_from) != 2)
-            continue;
-        const int other = (sends ? waits_to_send_to : waits_to_receive_from)(calls, rank);
-        const Call *in = call_of_rank(calls, rank);
-        if (!sends && !label_equal(&in->where, &call_of_rank(calls, other)->where))
-            continue;
-        append(text, size,
-               !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
-                          "to receive from rank %d, and neither sends first. Compare the order in "
-                          "which their stages run forward and backward\n")
-               : in->rule == LOCAL
-                   ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                       "and each receives only after its own send has been received. Wait for "
-                       "the sends only at the end of the step (stage_sends_finish), not after each "
-                       "of them\n")
-                   : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
-                       "and each receives only after its own send has been received. A send "
-                       "that is only started (stage_send_start) does not wait\n"),
-               rank, other, rank);
-        return;
-    }
 }
 
 void append_variables(const Trial *t, char *text, size_t size)
@@ -313,7 +193,8 @@ void ending_text(const Trial *t, char *text, size_t size)
                  "'metrics' first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
-    append_crossing_waits(t, text, size);
+    if (t->result->lab->examine.ending)
+        t->result->lab->examine.ending(t, text, size);
     append_left_out(t, text, size);
     append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
@@ -332,8 +213,6 @@ void ending_text(const Trial *t, char *text, size_t size)
     } else {
         if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
-        append_other_passes(t, text, size);
-        append_stage_without(t, text, size);
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
                t->outcome->diagnosis);
         if (t->outcome->ending == CRASHED)

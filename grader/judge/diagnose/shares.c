@@ -58,6 +58,13 @@ static double largest_part(const Case *c)
     return rows ? (double)chunk(rows, 0, c->tp).end / rows : 1.0 / c->tp;
 }
 
+/* The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
+static double share_of_stage(const Case *c)
+{
+    const int most = (c->blocks + c->pp - 1) / c->pp;
+    return c->blocks == 0 ? 1 : (double)most / c->blocks;
+}
+
 /* Does this layer return one row per text? A classifier does. */
 static bool is_classifier(const Trial *t, const Entry *work)
 {

@@ -20,6 +20,12 @@ bool ranks_have_finished(const Trial *t)
     return finished;
 }
 
+bool may_lack(const Trial *t, const Entry *want)
+{
+    const Examination *own = &lab_of(t->c->lab)->examine;
+    return own->may_lack && own->may_lack(t, want);
+}
+
 /* Did the case end in its first step, after that step had written such an entry? Then the entry
  * does not fail: after a crash in the backward pass, the forward pass keeps its points, although
  * its second run and its evaluations were not reached. */
@@ -34,7 +40,7 @@ static bool was_shown_in_step_1(Trial *t, const Entry *want)
         t->broken_in_step_1 = true;
     first.label.step = 0;
     return t->broken_in_step_1 &&
-           (entry_of_rank(t, t->rank, first.kind, first.label) || is_of_another_stage(t, &first));
+           (entry_of_rank(t, t->rank, first.kind, first.label) || may_lack(t, &first));
 }
 
 static void fail_missing(Trial *t, const Entry *want)
@@ -48,7 +54,7 @@ static void fail_missing(Trial *t, const Entry *want)
             t->result->check[INITIAL_VALUES].to_do = true;
         return;
     }
-    if (missing_in_stage(t, want))
+    if (t->result->lab->examine.lacks && t->result->lab->examine.lacks(t, want))
         return;
     if (want->kind == PARAMETER && entry_of_rank(t, t->rank, FINISHED, (Label){0})) {
         parameter_missing(t, want);
@@ -91,7 +97,7 @@ static void compare_expected(Trial *t)
                     *also = want->kind == PARAMETER ? &t->result->check[INITIAL_VALUES] : r;
         r->looked_at = r->looks = also->looked_at = also->looks = true;
         r->compared |= got && (want->kind == PARAMETER || want->kind == VALUES);
-        if (!got && stage_may_lack(t, want))
+        if (!got && may_lack(t, want))
             continue;
         if (!got)
             fail_missing(t, want);
@@ -151,13 +157,17 @@ static bool has_failed(const LabResult *result)
     return false;
 }
 
+bool has_refused(const Trial *t)
+{
+    return first_on_ranks(t->c, t->outcome, REFUSED);
+}
+
 /* Fails a check if the kit or a sanitizer reported an error after the last numbers. */
 static void fail_refused(Trial *t)
 {
     char why[2600];
     Check check = lab_check(t->result->lab, FORWARD);
-    if (t->result->state != GRADED || has_failed(t->result) ||
-        !first_on_ranks(t->c, t->outcome, REFUSED))
+    if (t->result->state != GRADED || has_failed(t->result) || !has_refused(t))
         return;
     ending_text(t, why, sizeof why);
     fail(t, check, BY_ENDING, _("%.2600s\nall results are complete (%s)"), why, t->sizes);
@@ -230,7 +240,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         }
         t.broken_in_step_1 = false;
         if (t.rank == 0) {
-            compare_stages(&t), compare_schedule(&t), compare_sharded_parts(&t);
+            compare_sharded_parts(&t);
             if (result->lab->examine.the_case)
                 result->lab->examine.the_case(&t);
         }

@@ -36,6 +36,9 @@ bool todo_text(const Case *c, const Outcome *outcome, char *text, size_t size);
  *  HINT on its own line. */
 bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size);
 
+/** Did a function reject its arguments on some rank? */
+bool has_refused(const Trial *t);
+
 /** Appends a line if the case shows why a function rejected its arguments. */
 void append_cause_of_refusal(const Trial *t, char *text, size_t size);
 
@@ -54,6 +57,9 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 
 /** A rank's entry, or NULL. */
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
+
+/** May this rank lack an entry that one rank alone would write? */
+bool may_lack(const Trial *t, const Entry *want);
 
 /** Has every rank completed the case? */
 bool ranks_have_finished(const Trial *t);
@@ -156,37 +162,9 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Labs 12 to 14: is each block in one stage, and do the stages differ by at most one block? */
-void compare_stages(Trial *t);
 /** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
  *  long? */
 void compare_sharded_parts(Trial *t);
-/** Lab 13: compares the slots that each step takes with those that suffice, and the micro-batches
- *  whose activations a stage holds with the number that suffices. */
-void compare_schedule(Trial *t);
-struct Pace;         /**< see judge/mpi/schedule.h */
-struct StepSchedule; /**< likewise */
-/** Replays the calls that ranks recorded in a step: in slots if `pace` is NULL, or at that pace.
- *  @return false if the replay does not reach the step's end */
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const struct Pace *pace,
-                      struct StepSchedule *schedule);
-/** Lab 13: appends a line if ranks of a tp group wait for ever in opposite passes. */
-void append_other_passes(const Trial *t, char *text, size_t size);
-/** Fails the schedule check: this function ran to completion, but its ranks wait for ever in the
- *  replay. */
-void tell_stuck(Trial *t, const struct StepSchedule *s, const char *function);
-/** Fails the schedule check if a rank has made more calls than its record keeps.
- *  @return whether one has */
-bool has_lost_calls(Trial *t);
-/** Does the entry that this rank has not written belong to another stage, which has written it? */
-bool is_of_another_stage(const Trial *t, const Entry *want);
-/** Labs 12 to 14: may this rank's stage lack this entry? */
-bool stage_may_lack(const Trial *t, const Entry *want);
-/** Labs 12 to 14: fails the check of an entry that a stage lacks in a case that was completed.
- *  @return whether it has failed a check */
-bool missing_in_stage(Trial *t, const Entry *want);
-/** The largest fraction of the blocks that a stage may run; 1 with one stage or without blocks. */
-double share_of_stage(const Case *c);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
@@ -218,6 +196,10 @@ void append_mismatch(const Trial *t, char *text, size_t size);
 /** Looks for parameters that the plain layer does not have, and for requests, MPI objects and
  *  memory that are left over. */
 void look_for_more(Trial *t);
+
+/** The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there
+ *  is none. */
+int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int));
 
 /** Appends the static and file-scope variables of the lab, if it has any. */
 void append_variables(const Trial *t, char *text, size_t size);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/step_schedule.h"
 #include "grader/labs/replicas.h"
 #include "grader/labs/stages.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/language.h"
-#include "grader/judge/diagnose/trial.h"
+#include "grader/judge/diagnose/step_schedule.h"
 #include "grader/judge/report/on_cluster.h"
 #include "grader/judge/report/verdict.h"
 

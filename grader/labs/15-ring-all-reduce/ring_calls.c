@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "grader/judge/mpi/schedule.h"
+#include "grader/judge/diagnose/step_schedule.h"
 
 /* One call of a part of the ring, on all ranks. */
 typedef struct Exchange {

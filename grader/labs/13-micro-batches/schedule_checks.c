@@ -1,37 +1,10 @@
 /* Lab 13: checks how long a step takes in a replay, where a stage waits, and how many micro-batches
  * it holds. */
-#include "grader/judge/mpi/schedule.h"
-
-#include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/grid.h"
+#include "grader/judge/diagnose/step_schedule.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/stages.h"
 
 /* ---- the passes ---------------------------------------------------------------------------------------------- */
-
-/* Appends the entry if it is a valid pass of this step: a rank may write nonsense. */
-static void add_pass(StepSchedule *s, int rank, const Entry *entry, int step)
-{
-    if (entry->kind != PASS || entry->count != PASS_NUMBERS || entry->label.of != THE_MODEL ||
-        entry->label.step != step || s->count[rank] == MOST_PASSES)
-        return;
-    s->pass[rank][s->count[rank]++] = (Pass){.micro = entry->label.index,
-                                             .backward = entry->label.what == BACKWARD_PASS_OF,
-                                             .calls = (int64_t)numbers_of(entry)[CALLS_BEFORE],
-                                             .multiplied = (int64_t)numbers_of(entry)[MULTIPLIED],
-                                             .begin = NO_TIME,
-                                             .end = NO_TIME};
-}
-
-bool schedule_of_step(const Case *c, const Outcome *outcome, int step, const Pace *pace,
-                      StepSchedule *s)
-{
-    const Label where = work_of_stages(step);
-    *s = (StepSchedule){.ranks = c->world, .pace = pace ? *pace : (Pace){0}};
-    for (int rank = 0; rank < c->world; rank++)
-        for (const Entry *entry = NULL; (entry = next_entry(outcome->wrote[rank], entry));)
-            add_pass(s, rank, entry, step);
-    return outcome->calls && schedule_replay(outcome->calls, &where, s);
-}
 
 /* The index of a pass among its rank's passes, or -1. */
 static int place_of(const StepSchedule *s, int rank, int micro, bool backward)
@@ -175,37 +148,6 @@ static void tell_too_long(Trial *t, const StepSchedule *s, int64_t enough)
          idle, pass ? pass->micro : 0, line[0] ? _(", at ") : "", line, meanwhile, t->sizes);
 }
 
-/* The case ran to completion all the same, because MPI buffered the messages. */
-void tell_stuck(Trial *t, const StepSchedule *s, const char *function)
-{
-    char waits[2][300] = {"", ""};
-    int told = 0;
-    for (int rank = 0; rank < t->c->world && told < 2; rank++)
-        if (s->stuck[rank]) {
-            char call[256];
-            call_text(t->outcome->calls, s->stuck[rank], NULL, call, sizeof call);
-            snprintf(waits[told++], sizeof *waits, _("rank %d waits in %s"), rank, call);
-        }
-    fail(
-        t, SCHEDULE, IN_CALLS,
-        _("%s completes only because MPI buffers these small messages; with larger ones, ranks would wait for ever: %s%s%s (%s)"),
-        function, waits[0], told > 1 ? _("; ") : "", waits[1], t->sizes);
-}
-
-/* The grader's record of calls is a ring buffer: it keeps only a rank's last calls. */
-bool has_lost_calls(Trial *t)
-{
-    for (int rank = 0; rank < t->c->world; rank++)
-        if (t->outcome->calls->rank[rank].first > 0) {
-            fail(
-                t, SCHEDULE, EXPLAINED,
-                _("rank %d makes more MPI calls than the %d that the grader records per case (%s)"),
-                rank, RING_CALLS, t->sizes);
-            return true;
-        }
-    return false;
-}
-
 static void compare_time(Trial *t, const StepSchedule *s, bool replayed)
 {
     const Case *c = t->c;
@@ -224,13 +166,13 @@ static void compare_time(Trial *t, const StepSchedule *s, bool replayed)
     }
 }
 
-void compare_schedule(Trial *t)
+void compare_micro_batches(Trial *t)
 {
+    compare_stages(t);
     CheckResult *r = &t->result->check[SCHEDULE];
     char why[2600];
     const bool finished = ranks_have_finished(t);
-    if (!lab_points(t->result->lab, SCHEDULE) || !t->result->lab->over_stages ||
-        t->result->state != GRADED)
+    if (!lab_points(t->result->lab, SCHEDULE) || t->result->state != GRADED)
         return;
     r->looked_at = r->looks = true;
     for (int step = 0; step < STEPS; step++) {
@@ -249,45 +191,4 @@ void compare_schedule(Trial *t)
     ending_text(t, why, sizeof why);
     fail(t, SCHEDULE, BY_ENDING, _("%.2600s\nnot reached: the end of the case (%s)"), why,
          t->sizes);
-}
-
-/* ---- why numbers are wrong ----------------------------------------------------------------------------------- */
-
-/* A rank's k-th pass in this direction, or NULL. */
-static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backward, int k)
-{
-    for (int i = 0; i < s->count[rank]; i++)
-        if (s->pass[rank][i].backward == backward && k-- == 0)
-            return &s->pass[rank][i];
-    return NULL;
-}
-
-/* Does a stage run micro-batches in a different order from its neighbour? Messages between two
- * stages arrive in the order in which they were sent. */
-bool micros_in_other_order(const Evidence *e)
-{
-    const Case *c = e->c;
-    const int width = c->world / c->pp;
-    const bool backward = e->want->check != FORWARD;
-    StepSchedule s;
-    if (!c->micros || e->want->label.step >= STEPS)
-        return false;
-    schedule_of_step(c, e->trial->outcome, e->want->label.step, NULL, &s);
-    for (int rank = 0; rank + width < c->world; rank++)
-        for (int k = 0; k < c->micros; k++) {
-            const Pass *mine = pass_in_direction(&s, rank, backward, k),
-                       *next = pass_in_direction(&s, rank + width, backward, k);
-            if (!mine || !next || mine->micro == next->micro)
-                continue;
-            return says(
-                e,
-                backward ? _("stage %d runs micro-batch %d backward where stage %d runs "
-                             "micro-batch %d: messages arrive in the order in which they are sent, "
-                             "so the earlier stage gets the gradient of another micro-batch")
-                         : _("stage %d runs micro-batch %d forward where stage %d runs micro-batch "
-                             "%d: messages arrive in the order in which they are sent, so the "
-                             "later stage gets the input of another micro-batch"),
-                stage_of_rank(c, rank), mine->micro, stage_of_rank(c, rank + width), next->micro);
-        }
-    return false;
 }

@@ -1,6 +1,6 @@
-/* Lab 13: do ranks of one stage wait in passes of different directions? */
+/* Lab 13: do ranks of one stage wait in passes of different directions, or stages for each other? */
 #include "grader/judge/diagnose/trial.h"
-#include "grader/labs/grid.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/stages.h"
 
 enum { FORWARD_ONE, BACKWARD_ONE, UNKNOWN_ONE }; /* the direction of a pass */
@@ -40,12 +40,10 @@ static int direction_of(const Trial *t, int rank)
                                    : UNKNOWN_ONE;
 }
 
-void append_other_passes(const Trial *t, char *text, size_t size)
+/* Appends a line if ranks of a tp group wait for ever in opposite passes. */
+static void append_other_passes(const Trial *t, char *text, size_t size)
 {
     const int tp = t->c->tp;
-    if (!lab_points(t->result->lab, SCHEDULE) || !t->result->lab->over_stages ||
-        t->outcome->ending != HUNG || !t->outcome->calls)
-        return;
     for (int rank = 0; rank < t->c->world; rank++) {
         const int first = rank / tp * tp, is[2] = {direction_of(t, first), direction_of(t, rank)};
         bool same = is[0] != UNKNOWN_ONE && is[1] != UNKNOWN_ONE;
@@ -62,4 +60,43 @@ void append_other_passes(const Trial *t, char *text, size_t size)
             is[0] == FORWARD_ONE ? rank : first);
         return;
     }
+}
+
+/* Appends a sentence if two stages wait for each other. */
+static void append_crossing_waits(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const bool sends = ring_of_waits(calls, rank, waits_to_send_to) == 2;
+        if (!sends && ring_of_waits(calls, rank, waits_to_receive_from) != 2)
+            continue;
+        const int other = (sends ? waits_to_send_to : waits_to_receive_from)(calls, rank);
+        const Call *in = call_of_rank(calls, rank);
+        if (!sends && !label_equal(&in->where, &call_of_rank(calls, other)->where))
+            continue;
+        append(text, size,
+               !sends ? _("the receives cross: rank %d waits to receive from rank %d, which waits "
+                          "to receive from rank %d, and neither sends first. Compare the order in "
+                          "which their stages run forward and backward\n")
+               : in->rule == LOCAL
+                   ? _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. Wait for "
+                       "the sends only at the end of the step (stage_sends_finish), not after each "
+                       "of them\n")
+                   : _("the sends cross: rank %d sends to rank %d, which sends to rank %d, "
+                       "and each receives only after its own send has been received. A send "
+                       "that is only started (stage_send_start) does not wait\n"),
+               rank, other, rank);
+        return;
+    }
+}
+
+void micro_batches_ending(const Trial *t, char *text, size_t size)
+{
+    if (t->outcome->ending == HUNG && t->outcome->calls) {
+        append_crossing_waits(t, text, size);
+        if (!has_refused(t))
+            append_other_passes(t, text, size);
+    }
+    stages_ending(t, text, size);
 }

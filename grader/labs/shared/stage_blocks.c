@@ -1,29 +1,5 @@
-/* Labs 12 to 14: checks which blocks each stage runs, and explains wrong numbers between stages. */
-#include <math.h>
-#include <stdlib.h>
-
-#include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/stages.h"
-
-/* The ranks per stage, which is also the distance between neighbours in a pipeline. */
-static int width_of(const Case *c)
-{
-    return c->world / c->pp;
-}
-
-bool is_of_another_stage(const Trial *t, const Entry *want)
-{
-    const int width = width_of(t->c);
-    if (!lab_of(t->c->lab)->over_stages || t->c->pp == 1 || want->kind == TRAFFIC ||
-        want->kind == WORK)
-        return false;
-    for (int rank = t->rank % width; rank < t->c->world; rank += width)
-        if (entry_of_rank(t, rank, want->kind, want->label))
-            return true;
-    return false;
-}
-
-/* ---- the blocks ---------------------------------------------------------------------------------------------- */
+/* Labs 12 to 14: checks which blocks each stage runs. */
+#include "grader/labs/shared/stage_blocks.h"
 
 /* Sets the blocks that a rank holds; false if it may not have made them yet. */
 static bool blocks_of_rank(const Trial *t, int rank, bool holds[MAX_BLOCKS])
@@ -167,7 +143,7 @@ void compare_stages(Trial *t)
     const Case *c = t->c;
     char why[400];
     bool first[MAX_RANKS][MAX_BLOCKS] = {{0}}, holds[MAX_RANKS][MAX_BLOCKS] = {{0}};
-    if (!t->result->lab->over_stages || !blocks_of_pipeline(t, 0, first))
+    if (!blocks_of_pipeline(t, 0, first))
         return;
     bool wrong = false;
     for (int pipeline = 1; pipeline < width_of(c) && !wrong; pipeline++)
@@ -183,8 +159,7 @@ void compare_stages(Trial *t)
         fail(t, FORWARD, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
-/* The first block of this rank's stage, or -1 if the stage has none or is the first one. */
-static int first_block_of(const Trial *t)
+int first_block_of(const Trial *t)
 {
     bool holds[MAX_BLOCKS];
     int block = 0;
@@ -193,130 +168,4 @@ static int first_block_of(const Trial *t)
     while (block < MAX_BLOCKS && !holds[block])
         block++;
     return block < MAX_BLOCKS ? block : -1;
-}
-
-bool stage_may_lack(const Trial *t, const Entry *want)
-{
-    if (is_of_another_stage(t, want))
-        return true;
-    if (want->label.of != A_BLOCK)
-        return false;
-    /* the lab chooses the first block of a stage; if an input is missing, so is the loss */
-    return ranks_have_finished(t) ? want->label.index != first_block_of(t) : want->check == FORWARD;
-}
-
-bool missing_in_stage(Trial *t, const Entry *want)
-{
-    const int stage = t->rank / width_of(t->c);
-    if (!t->result->lab->over_stages || !ranks_have_finished(t))
-        return false;
-    if (want->label.of == A_BLOCK)
-        fail(t, (Check)want->check, EXPLAINED,
-             want->check == FORWARD
-                 ? _("stage %d received nothing from stage %d (%s)")
-                 : _("stage %d did not run backward, so stage %d got no gradient (%s)"),
-             stage, stage - 1, t->sizes);
-    else
-        fail(
-            t, (Check)want->check, EXPLAINED,
-            _("%s: the stages do not run each block once, in order: see the check 'sharding' (%s)"),
-            entry_text(want), t->sizes);
-    return true;
-}
-
-double share_of_stage(const Case *c)
-{
-    const int most = (c->blocks + c->pp - 1) / c->pp;
-    return c->blocks == 0 ? 1 : (double)most / c->blocks;
-}
-
-/* ---- what goes from stage to stage --------------------------------------------------------------------------- */
-
-/* Did the stage `step` stages later write the right input or gradient of its first block? */
-static bool neighbour_is_right(const Evidence *e, int step, What what)
-{
-    Trial other = *e->trial;
-    other.rank += step * width_of(e->c);
-    const Entry *want = NULL;
-    if (other.rank < 0 || other.rank >= e->c->world)
-        return false;
-    while ((want = next_entry(other.expected.all, want)))
-        if (want->label.of == A_BLOCK && (What)want->label.what == what &&
-            want->label.step == e->want->label.step &&
-            entry_of_rank(&other, other.rank, VALUES, want->label))
-            return is_right_on_rank(&other, want);
-    return false;
-}
-
-/* The block whose input or gradient these numbers are, or -1. */
-static int is_that_of_block(const Evidence *e, What what)
-{
-    for (const Entry *entry = NULL; (entry = next_entry(e->trial->expected.all, entry));)
-        if (entry->label.of == A_BLOCK && (What)entry->label.what == what &&
-            entry->label.step == e->want->label.step && entry->count == e->count &&
-            entry->label.index != e->want->label.index &&
-            close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance))
-            return entry->label.index;
-    return -1;
-}
-
-bool blocks_are_misplaced(const Evidence *e)
-{
-    return e->trial->result->misplaced &&
-           says(e, _("the stages do not run each block once, in order: see the check 'sharding'"));
-}
-
-bool received_is_wrong(const Evidence *e)
-{
-    const int stage = e->trial->rank / width_of(e->c);
-    if (e->want->label.of != A_BLOCK || e->want->label.what != INPUT_OF)
-        return false;
-    int block = is_that_of_block(e, INPUT_OF);
-    if (block >= 0)
-        return says(e,
-                    _("stage %d received the input of block %d instead of block %d: send what "
-                      "stage_run returned, not what it was given"),
-                    stage, block, e->want->label.index);
-    return says(
-        e,
-        _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
-          "to the next stage what stage_run returned, and run what stage_receive returned, "
-          "unchanged"),
-        stage, stage - 1);
-}
-
-/* The factor between the numbers and the right ones, or 0. */
-static double factor_of(const Evidence *e)
-{
-    int64_t at = 0;
-    for (int64_t i = 0; i < e->count; i++)
-        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
-    const double factor = e->count > 1 ? e->is[at] / e->right[at] : 0;
-    return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
-}
-
-/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input
- * gradient shows on which side the mistake is. */
-bool gradient_received_is_wrong(const Evidence *e)
-{
-    const int stage = e->trial->rank / width_of(e->c);
-    const bool last = stage == e->c->pp - 1;
-    if (e->c->pp == 1 || last || e->trial->result->check[FORWARD].failed ||
-        (e->want->check != INPUT_GRADIENT && e->want->check != WEIGHT_GRADIENT))
-        return false;
-    if (!neighbour_is_right(e, 1, INPUT_GRADIENT_OF))
-        return false;
-    const double times = e->want->check == INPUT_GRADIENT ? factor_of(e) : 0;
-    if (times != 0)
-        return says(e,
-                    _("stage %d has the right gradient of its input, but stage %d ran backward "
-                      "with %.4g times these numbers: a gradient must be sent and received "
-                      "unchanged"),
-                    stage + 1, stage, times);
-    return says(
-        e,
-        _("stage %d has the right gradient of its input, but stage %d ran backward with different "
-          "numbers: backward_step must send what stage_run_backward returned, and the dy of "
-          "stage_run_backward must be what was received for that micro-batch"),
-        stage + 1, stage);
 }

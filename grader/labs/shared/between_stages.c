@@ -1,0 +1,211 @@
+/* Labs 12 to 14: which entries a stage may lack, and why numbers between stages are wrong. */
+#include <math.h>
+
+#include "grader/judge/diagnose/step_schedule.h"
+#include "grader/labs/shared/stage_blocks.h"
+
+/* Does the entry that this rank has not written belong to another stage, which has written it? */
+static bool is_of_another_stage(const Trial *t, const Entry *want)
+{
+    const int width = width_of(t->c);
+    if (t->c->pp == 1 || want->kind == TRAFFIC || want->kind == WORK)
+        return false;
+    for (int rank = t->rank % width; rank < t->c->world; rank += width)
+        if (entry_of_rank(t, rank, want->kind, want->label))
+            return true;
+    return false;
+}
+
+/* ---- the entries that a stage has */
+
+bool stage_may_lack(const Trial *t, const Entry *want)
+{
+    if (is_of_another_stage(t, want))
+        return true;
+    if (want->label.of != A_BLOCK)
+        return false;
+    /* the lab chooses the first block of a stage; if an input is missing, so is the loss */
+    return ranks_have_finished(t) ? want->label.index != first_block_of(t) : want->check == FORWARD;
+}
+
+bool stage_lacks(Trial *t, const Entry *want)
+{
+    const int stage = t->rank / width_of(t->c);
+    if (!ranks_have_finished(t))
+        return false;
+    if (want->label.of == A_BLOCK)
+        fail(t, (Check)want->check, EXPLAINED,
+             want->check == FORWARD
+                 ? _("stage %d received nothing from stage %d (%s)")
+                 : _("stage %d did not run backward, so stage %d got no gradient (%s)"),
+             stage, stage - 1, t->sizes);
+    else
+        fail(
+            t, (Check)want->check, EXPLAINED,
+            _("%s: the stages do not run each block once, in order: see the check 'sharding' (%s)"),
+            entry_text(want), t->sizes);
+    return true;
+}
+
+/* ---- what goes from stage to stage --------------------------------------------------------------------------- */
+
+/* Did the stage `step` stages later write the right input or gradient of its first block? */
+static bool neighbour_is_right(const Evidence *e, int step, What what)
+{
+    Trial other = *e->trial;
+    other.rank += step * width_of(e->c);
+    const Entry *want = NULL;
+    if (other.rank < 0 || other.rank >= e->c->world)
+        return false;
+    while ((want = next_entry(other.expected.all, want)))
+        if (want->label.of == A_BLOCK && (What)want->label.what == what &&
+            want->label.step == e->want->label.step &&
+            entry_of_rank(&other, other.rank, VALUES, want->label))
+            return is_right_on_rank(&other, want);
+    return false;
+}
+
+/* The block whose input or gradient these numbers are, or -1. */
+static int is_that_of_block(const Evidence *e, What what)
+{
+    for (const Entry *entry = NULL; (entry = next_entry(e->trial->expected.all, entry));)
+        if (entry->label.of == A_BLOCK && (What)entry->label.what == what &&
+            entry->label.step == e->want->label.step && entry->count == e->count &&
+            entry->label.index != e->want->label.index &&
+            close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance))
+            return entry->label.index;
+    return -1;
+}
+
+static bool received_is_wrong(const Evidence *e)
+{
+    const int stage = e->trial->rank / width_of(e->c);
+    if (e->want->label.of != A_BLOCK || e->want->label.what != INPUT_OF)
+        return false;
+    int block = is_that_of_block(e, INPUT_OF);
+    if (block >= 0)
+        return says(e,
+                    _("stage %d received the input of block %d instead of block %d: send what "
+                      "stage_run returned, not what it was given"),
+                    stage, block, e->want->label.index);
+    return says(
+        e,
+        _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
+          "to the next stage what stage_run returned, and run what stage_receive returned, "
+          "unchanged"),
+        stage, stage - 1);
+}
+
+/* The factor between the numbers and the right ones, or 0. */
+static double factor_of(const Evidence *e)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
+    const double factor = e->count > 1 ? e->is[at] / e->right[at] : 0;
+    return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
+}
+
+/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input
+ * gradient shows on which side the mistake is. */
+static bool gradient_received_is_wrong(const Evidence *e)
+{
+    const int stage = e->trial->rank / width_of(e->c);
+    const bool last = stage == e->c->pp - 1;
+    if (e->c->pp == 1 || last || e->trial->result->check[FORWARD].failed ||
+        (e->want->check != INPUT_GRADIENT && e->want->check != WEIGHT_GRADIENT))
+        return false;
+    if (!neighbour_is_right(e, 1, INPUT_GRADIENT_OF))
+        return false;
+    const double times = e->want->check == INPUT_GRADIENT ? factor_of(e) : 0;
+    if (times != 0)
+        return says(e,
+                    _("stage %d has the right gradient of its input, but stage %d ran backward "
+                      "with %.4g times these numbers: a gradient must be sent and received "
+                      "unchanged"),
+                    stage + 1, stage, times);
+    return says(
+        e,
+        _("stage %d has the right gradient of its input, but stage %d ran backward with different "
+          "numbers: backward_step must send what stage_run_backward returned, and the dy of "
+          "stage_run_backward must be what was received for that micro-batch"),
+        stage + 1, stage);
+}
+
+/* A rank's k-th pass in this direction, or NULL. */
+static const Pass *pass_in_direction(const StepSchedule *s, int rank, bool backward, int k)
+{
+    for (int i = 0; i < s->count[rank]; i++)
+        if (s->pass[rank][i].backward == backward && k-- == 0)
+            return &s->pass[rank][i];
+    return NULL;
+}
+
+/* Does a stage run micro-batches in a different order from its neighbour? Messages between two
+ * stages arrive in the order in which they were sent. */
+static bool micros_in_other_order(const Evidence *e)
+{
+    const Case *c = e->c;
+    const int width = c->world / c->pp;
+    const bool backward = e->want->check != FORWARD;
+    StepSchedule s;
+    if (!c->micros || e->want->label.step >= STEPS)
+        return false;
+    schedule_of_step(c, e->trial->outcome, e->want->label.step, NULL, &s);
+    for (int rank = 0; rank + width < c->world; rank++)
+        for (int k = 0; k < c->micros; k++) {
+            const Pass *mine = pass_in_direction(&s, rank, backward, k),
+                       *next = pass_in_direction(&s, rank + width, backward, k);
+            if (!mine || !next || mine->micro == next->micro)
+                continue;
+            return says(
+                e,
+                backward ? _("stage %d runs micro-batch %d backward where stage %d runs "
+                             "micro-batch %d: messages arrive in the order in which they are sent, "
+                             "so the earlier stage gets the gradient of another micro-batch")
+                         : _("stage %d runs micro-batch %d forward where stage %d runs micro-batch "
+                             "%d: messages arrive in the order in which they are sent, so the "
+                             "later stage gets the input of another micro-batch"),
+                stage_of_rank(c, rank), mine->micro, stage_of_rank(c, rank + width), next->micro);
+        }
+    return false;
+}
+
+static bool blocks_are_misplaced(const Evidence *e)
+{
+    return e->trial->result->misplaced &&
+           says(e, _("the stages do not run each block once, in order: see the check 'sharding'"));
+}
+
+/* A gradient that is zero, or a multiple of the right one, has a reason of its own. */
+Finder *const stages_reasons[] = {
+    after_wrong_gradients, metrics_are_wrong,          norm_is_wrong, not_a_number,
+    blocks_are_misplaced,  nothing_flowed_back,        multiple,      micros_in_other_order,
+    received_is_wrong,     gradient_received_is_wrong, NULL};
+
+/* ---- how a case ended */
+
+/* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
+void stages_ending(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    const int width = t->c->world / t->c->pp;
+    char words[LABEL_SIZE];
+    if (t->outcome->ending != HUNG || !calls || has_refused(t))
+        return;
+    for (int rank = 0; rank < calls->ranks; rank++) {
+        const Call *in = call_of_rank(calls, rank);
+        const bool receives = in && in->rule == MESSAGE && in->from >= 0;
+        const int other = receives ? in->from : waits_to_send_to(calls, rank);
+        if (!in || other < 0 || other / width == rank / width ||
+            !entry_of_rank(t, other, WORK, in->where))
+            continue;
+        append(text, size,
+               receives ? _("stage %d has ended this pass without sending what stage %d waits for "
+                            "(%s)\n")
+                        : _("stage %d has ended this pass without receiving what stage %d sends "
+                            "(%s)\n"),
+               other / width, rank / width, label_text(&in->where, words));
+        return;
+    }
+}
