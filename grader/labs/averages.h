@@ -61,5 +61,12 @@ void averages_write_call(Scenario *run, int which, int step, bool due);
 /** Writes the weights after a step, and after the average if one is due. */
 void averages_write_weights(Scenario *run, int which, int step, Tensor *weights);
 
+/** In the judge: why numbers are wrong; asked before the mistakes that it replays. */
+extern Finder *const averages_reasons[];
+/** In the judge: the same, asked after them. */
+extern Finder *const averages_more_reasons[];
+/** In the judge: appends a line if others wait for a replica without rows, which took no part in an
+ *  average. */
+void averages_ending(const struct Trial *t, char *text, size_t size);
 /** In the judge: computes what a rank must have. */
 ExpectFunction expect_averages;

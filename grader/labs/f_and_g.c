@@ -318,4 +318,13 @@ Allowance operations_send_backward(int64_t n, const Sizes *z)
 {
     return (Allowance){z->part == F ? sent_by_all_reduce(n, z->N) : 0, 1};
 }
+
+bool operation_inputs(const Entry *want, char key[KEY_SIZE])
+{
+    const bool forward = want->label.what == OUTPUT_OF && is_operation(want, G);
+    if (!forward && !(want->label.what == GRADIENT_OF && is_operation(want, F)))
+        return false;
+    operation_key(key, forward ? "x" : "dy", want->label.index, want->label.step);
+    return true;
+}
 #endif

@@ -53,6 +53,8 @@ static inline bool is_operation(const Entry *entry, int part)
     return entry->label.of == AN_OPERATION && entry->label.index == part;
 }
 
+/** In the judge: writes the key of the inputs whose sum this entry is; false if it is not a sum. */
+bool operation_inputs(const Entry *want, char key[KEY_SIZE]);
 /** What a rank does in a case of lab 1 or 9. */
 ScenarioFunction run_operations;
 /** Bytes that the ranks send in all in the first call of f and of g, forward and backward. */

@@ -92,6 +92,7 @@ typedef struct Prediction {
     CountFunction *count; /**< summed over all entries of all ranks */
 } Prediction;
 
+struct Problem;  /**< see base/problem.h */
 struct Trial;    /**< see judge/diagnose/trial.h */
 struct Evidence; /**< see judge/diagnose/evidence.h */
 /** Looks for one kind of mistake; describes it if found. */
@@ -109,6 +110,19 @@ typedef struct Examination {
      *  replays mistakes. It may have general finders, whose turn then comes earlier. */
     Finder *const *reasons;
     Finder *const *more_reasons; /**< a list that the judge asks after that */
+    /** Writes how this result differs from others of its kind, before the reason. */
+    Finder *preface;
+    /** Writes the key of the ranks' inputs whose sum or mean this result is.
+     *  @return false if it is neither */
+    bool (*inputs)(const Entry *want, char key[KEY_SIZE]);
+    /** Compares an entry in ways of the lab's own, besides those of all labs. */
+    void (*entry)(struct Trial *t, const Entry *got, const Entry *want);
+    /** What would suffice in a pass that sends more; translated; NULL: the calls of the pass say
+     *  it */
+    const char *(*suffices)(const Case *c, const Label *pass);
+    /** Writes why a rank's function has rejected its arguments. @return whether it knows */
+    bool (*refusal)(const Case *c, int rank, const struct Problem *problem, char *line,
+                    size_t size);
     /** Appends what explains how a case ended, a line each. */
     void (*ending)(const struct Trial *t, char *text, size_t size);
 } Examination;
@@ -161,9 +175,12 @@ struct Lab {
     AllowanceFunction *forward;  /**< what its forward pass may send; NULL: no pass is measured */
     AllowanceFunction *backward; /**< and its backward pass */
     MemoryFunction *memory;      /**< NULL: a few times the plain layer's memory */
-    MemoryFunction *kept;        /**< what a pass may leave for the next one; NULL: not checked */
-    UsualFunction *usual;        /**< its usual case; NULL: usual_replicas() or usual_case() */
-    CasesFunction *cases;        /**< all its cases at a layout; NULL: only the usual one */
+    /** Said of a rank that allocates more than `memory`. It has places for the rank, both numbers,
+     *  the pass and the case. */
+    const char *beyond_memory;
+    MemoryFunction *kept; /**< what a pass may leave for the next one; NULL: not checked */
+    UsualFunction *usual; /**< its usual case; NULL: usual_replicas() or usual_case() */
+    CasesFunction *cases; /**< all its cases at a layout; NULL: only the usual one */
     /** Why the lab could not work with these sizes, or NULL. Without this function, sizes cannot be
      *  chosen (grader/cases.local). */
     const char *(*misfit)(const Case *c);

@@ -260,6 +260,17 @@ static double bytes_of_one_bucket(int rank, const Entry *entry, const double *nu
     return counts && label_equal(&entry->label, &round) ? 4 * numbers[0] : 0;
 }
 
+static const char *suffices_11(const Case *c, const Label *pass)
+{
+    return pass->of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice") : NULL;
+}
+
+static bool inputs_11(const Entry *want, char key[KEY_SIZE])
+{
+    replica_bucket_key(key, want->label.index, want->label.step);
+    return want->check == GRADIENT;
+}
+
 static Case usual_11(const Lab *lab, Draw *d, int world, int tp)
 {
     Case c = usual_replicas(lab, d, world, tp);
@@ -319,6 +330,11 @@ Lab lab_11 = {
                 .unit = N_("bytes"),
                 .at = {.world = 8, .tp = 2, .kind = AVERAGING, .B = 20, .H = 500},
                 .count = bytes_of_one_bucket},
+    .examine = {.reasons = replicas_reasons,
+                .preface = other_bucket_is_right,
+                .inputs = inputs_11,
+                .entry = compare_rows,
+                .suffices = suffices_11},
     .kinds = {[DEALING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},

@@ -144,6 +144,15 @@ static Allowance sent_in_step(int64_t n, const Sizes *z)
                        stages.calls + norm.calls + metrics.calls + 4 * z->N + 10};
 }
 
+static const char *suffices_14(const Case *c, const Label *pass)
+{
+    return pass->of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
+           : pass->of == THE_NORM        ? _("one sum over mesh->tp and one over mesh->pp suffice")
+           : replicas_of(c) > 1
+               ? _("one sum of the gradients over the replicas in each step suffices")
+               : NULL;
+}
+
 /* With pp == 1 on four ranks, there is one micro-batch: its backward pass is the first and the
  * last. */
 static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind)
@@ -211,6 +220,7 @@ Lab lab_14 = {
                 .may_lack = stage_may_lack,
                 .lacks = stage_lacks,
                 .reasons = stages_reasons,
+                .suffices = suffices_14,
                 .ending = stages_ending},
     .kinds = {[THREE_GROUPS] = {.expect = expect_grid},
               [SUMS] = {.expect = expect_grid},

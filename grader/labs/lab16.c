@@ -107,11 +107,17 @@ Lab lab_16 = {
          .unit = N_("bytes"),
          .at = {.world = 8, .tp = 2, .B = 10, .S = 10, .H = 100, .kind = SOME_STEPS, .every = 4},
          .count = bytes_of_two_averages},
+    .examine = {.reasons = averages_reasons,
+                .more_reasons = averages_more_reasons,
+                .ending = averages_ending},
     .kinds = {[EACH_STEP] = {.expect = expect_averages, .mistakes = IN_WEIGHTS},
               [SOME_STEPS] = {.expect = expect_averages, .mistakes = IN_WEIGHTS}},
     .forward = sent_16,
     .backward = sent_16,
     .memory = memory_16,
+    .beyond_memory =
+        N_("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are "
+           "copied there; change them in place\n%s (%s)"),
     .usual = usual_16,
     .cases = cases_16,
 };

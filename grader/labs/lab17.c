@@ -115,6 +115,8 @@ void scenario_17(Scenario *run)
         run_training(run, own, which);
 }
 #else
+#include "base/problem.h"
+
 /* ---- its record ------------------------------------------------------------------------------------------------- */
 
 /* z->part: which function. */
@@ -132,6 +134,39 @@ static double memory_17(const Case *c, const Label *pass)
 {
     const double weights = (double)sharded_weights(c), dp = replicas_of(c);
     return pass->index == SHARDED_SQUARES ? 64 : 64 + weights + weights / dp;
+}
+
+static const char *suffices_17(const Case *c, const Label *pass)
+{
+    return pass->index == SHARDED_REDUCE
+               ? _("a reduce-scatter, which brings each part to one replica only, sends half of "
+                   "what an all-reduce sends")
+           : pass->index == SHARDED_SQUARES
+               ? _("two sums over the replicas, mesh->dp, suffice")
+               : _("an all-gather, in which each replica contributes its own part only, suffices");
+}
+
+/* Is this the slice of a lab that takes the rank in the world for the replica? */
+static bool refusal_17(const Case *c, int rank, const Problem *problem, char *line, size_t size)
+{
+    const int dp = replicas_of(c);
+    const int64_t count = sharded_weights(c);
+    char wrong[200];
+    snprintf(wrong, sizeof wrong,
+             _("slice: begin %lld and end %lld, but 0 <= begin <= end <= %lld must hold"),
+             (long long)(count * rank / dp), (long long)(count * (rank + 1) / dp),
+             (long long)count);
+    snprintf(line, size,
+             _("rank %d uses its rank in the world as the number of its part: its part is "
+               "mesh->dp_rank = %d of %d"),
+             rank, replica_of_rank(c, rank), dp);
+    return !strcmp(problem->what, wrong);
+}
+
+static bool inputs_17(const Entry *want, char key[KEY_SIZE])
+{
+    sharded_gradient_key(key, want->label.detail, want->label.step);
+    return want->check == GRADIENT;
 }
 
 static Case case_17(const Lab *lab, Draw *d, int world, int tp, int kind)
@@ -197,11 +232,19 @@ Lab lab_17 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 1, .B = 10, .S = 10, .H = 100, .kind = SHARDED_ADAMW},
                 .count = bytes_of_step},
+    .examine = {.the_case = compare_sharded_parts,
+                .reasons = shards_reasons,
+                .inputs = inputs_17,
+                .suffices = suffices_17,
+                .refusal = refusal_17},
     .kinds = {[SHARDED_SGD] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "SGD"},
               [SHARDED_ADAMW] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "AdamW"}},
     .forward = sent_17,
     .backward = sent_17,
     .memory = memory_17,
+    .beyond_memory =
+        N_("rank %d allocated %.0f numbers where %.0f suffice: it takes the numbers "
+           "of several replicas there, or keeps copies of weights or of their state\n%s (%s)"),
     .usual = usual_17,
     .cases = cases_17,
 };

@@ -160,6 +160,8 @@ void scenario_20(Scenario *run)
 }
 
 #ifdef BALISE_DOUBLE
+#include "base/problem.h"
+
 static Allowance sent_forward_20(int64_t n, const Sizes *z)
 {
     const int64_t rows = z->B * z->S;
@@ -250,6 +252,17 @@ static const char *misfit_20(const Case *c)
     return c->F % c->tp ? _("tp must divide F") : NULL;
 }
 
+/* Does a row-parallel layer get x whole? */
+static bool refusal_20(const Case *c, int rank, const Problem *problem, char *line, size_t size)
+{
+    snprintf(line, size, "%s",
+             _("input_is_parallel is false in this case: x is whole, so scatter it before "
+               "the product"));
+    return c->kind == ROW &&
+           !strcmp(problem->hint, _("this weight is split along its inputs: it takes a shard of x, "
+                                    "but this x is not split"));
+}
+
 Lab lab_20 = {
     LAB_FILES_20,
     .title = N_("Parallel linears"),
@@ -278,6 +291,7 @@ Lab lab_20 = {
                        .F = 80,
                        .out = 24},
                 .count = bytes_of_layer},
+    .examine = {.refusal = refusal_20},
     .kinds = {[SCATTER] = {.scenario = scenario_20,
                            .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS,
                            .name = N_("scatter")},

@@ -281,6 +281,9 @@ Lab lab_21 = {
     .forward = sent_forward_21,
     .backward = sent_backward_21,
     .memory = memory_21,
+    .beyond_memory =
+        N_("rank %d allocated %.0f numbers where %.0f suffice: it has whole rows of logits or "
+           "the whole table there, or keeps more than this pass needs\n%s (%s)"),
     .usual = usual_21,
     .cases = cases_21,
     .misfit = all_sizes_fit,

@@ -1,7 +1,7 @@
 /** @file
  * Lab 11: the rows that each replica reads, the mean of the gradients, the sums of the metrics, and
  * two steps of the whole model. Rows are judged as sets, so the judge does not run the sampler; see
- * judge/diagnose/batch_rows.c.
+ * 11-data-parallel/batch_rows.c.
  */
 #pragma once
 
@@ -68,3 +68,10 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation);
 /** Two steps of a small BERT, or as many as the case has, at any layout, on rows that the scenario
  *  itself deals. */
 ScenarioFunction run_whole_model;
+
+/** In the judge: checks the rows that the replicas read: as sets, and their order. */
+void compare_rows(struct Trial *t, const Entry *got, const Entry *want);
+/** In the judge: why means are wrong. */
+extern Finder *const replicas_reasons[];
+/** In the judge: is another bucket of this round right on this rank? */
+Finder other_bucket_is_right;

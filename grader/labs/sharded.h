@@ -96,5 +96,10 @@ void sharded_make_step(const Scenario *run, int step, Tensor *w, const Tensor *g
                        Tensor *v);
 /** In the judge: AdamW's state before the first step. */
 Tensor *sharded_zeros(Scenario *run);
+/** In the judge: does optimizer_part split the weights into parts that follow each other, none too
+ *  long? */
+void compare_sharded_parts(struct Trial *t);
+/** In the judge: why numbers are wrong. */
+extern Finder *const shards_reasons[];
 /** In the judge: computes what a rank must have. */
 ExpectFunction expect_sharded;

@@ -1,37 +1,17 @@
-/* Labs 1, 9, 11, 16 and 17: determines how the result is composed of the ranks' contributions. */
+/* Determines how the result is composed of the ranks' contributions. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/contributions.h"
-#include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
-#include "grader/labs/replicas.h"
-#include "grader/labs/sharded.h"
-
-/* Writes the key of the inputs whose sum this result is; false if it is not a sum. */
-static bool inputs_of(const Entry *want, char key[KEY_SIZE])
-{
-    if (want->label.of == OF_SHARDS) {
-        sharded_gradient_key(key, want->label.detail, want->label.step);
-        return want->check == GRADIENT;
-    }
-    if (want->check == GRADIENT) {
-        replica_bucket_key(key, want->label.index, want->label.step);
-        return true;
-    }
-    bool forward = want->label.what == OUTPUT_OF && is_operation(want, G);
-    if (!forward && !(want->label.what == GRADIENT_OF && is_operation(want, F)))
-        return false;
-    operation_key(key, forward ? "x" : "dy", want->label.index, want->label.step);
-    return true;
-}
 
 static bool find_brought(const Evidence *e, Brought *b)
 {
     const Case *c = e->c;
     char key[KEY_SIZE];
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    if (alike_on_ranks(c) || !inputs_of(e->want, key))
+    const Examination *own = &e->trial->result->lab->examine;
+    if (alike_on_ranks(c) || !own->inputs || !own->inputs(e->want, key))
         return false;
     bool averaged = e->want->check == GRADIENT;
     Scenario run = {.c = *c, .mesh = &mesh, .pool = pool_new(0, false)};
@@ -76,9 +56,7 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-/* Finds, by least squares, how many times each rank's numbers are in the result; false unless this
- * explains the whole result. NAN stands for a rank that contributed only zeros. */
-static bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
+bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
 {
     double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];
     int rank[MAX_RANKS], n = 0;
@@ -228,38 +206,4 @@ bool made_of_contributions(const Evidence *e)
     for (int r = 0; r < b.ranks; r++)
         free(b.numbers[r]);
     return found;
-}
-
-/* Finds the share of each replica in the first mean of a run, and reports the one that differs most
- * from its share of the rows. */
-bool rows_do_not_give_shares(const Evidence *e)
-{
-    const Members dp = group_members(e->c, DP, e->trial->rank);
-    Brought own = {.ranks = e->c->world, .share = 1};
-    double shares[MAX_RANKS], most = 1e-3;
-    int worst = -1;
-    if (e->want->label.of != THE_WEIGHTS || e->zeros == e->count)
-        return false;
-    for (int rank = 0; rank < own.ranks; rank++) {
-        Expected alone = expect(e->c, rank, WEIGHTS_OWN, 0);
-        own.numbers[rank] = malloc((size_t)e->count * sizeof(double) + 1);
-        memcpy(own.numbers[rank], numbers_of(find_entry(alone.all, VALUES, e->want->label)),
-               (size_t)e->count * sizeof(double));
-        expected_free(&alone);
-    }
-    const bool found = times_of_ranks(e, &own, shares);
-    for (int k = 0; found && k < dp.count; k++) {
-        const double off =
-            fabs(shares[dp.first + k * dp.stride] - rows_of_replica(e, k) / rows_of_average(e));
-        worst = off > most ? k : worst;
-        most = fmax(off, most);
-    }
-    for (int rank = 0; rank < own.ranks; rank++)
-        free(own.numbers[rank]);
-    return worst >= 0 &&
-           says(e,
-                _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
-                  "rows, a share of %.4g"),
-                worst, shares[dp.first + worst * dp.stride], rows_of_replica(e, worst),
-                rows_of_average(e), rows_of_replica(e, worst) / rows_of_average(e));
 }

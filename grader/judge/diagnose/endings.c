@@ -196,7 +196,6 @@ void ending_text(const Trial *t, char *text, size_t size)
     if (t->result->lab->examine.ending)
         t->result->lab->examine.ending(t, text, size);
     append_left_out(t, text, size);
-    append_replica_without_rows(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         append_cause_of_refusal(t, text, size);
         if (miscut_parameter(t, cause, sizeof cause) ||

@@ -4,7 +4,6 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
-#include "grader/labs/sharded.h"
 
 bool gathers(const Trial *t, const Call *call)
 {
@@ -201,17 +200,6 @@ static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text
     return true;
 }
 
-/* Lab 17: what would suffice in the function that sent more. */
-static const char *enough_of_shards(const Label *l)
-{
-    return l->index == SHARDED_REDUCE
-               ? _("a reduce-scatter, which brings each part to one replica only, sends half of "
-                   "what an all-reduce sends")
-           : l->index == SHARDED_SQUARES
-               ? _("two sums over the replicas, mesh->dp, suffice")
-               : _("an all-gather, in which each replica contributes its own part only, suffices");
-}
-
 void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls, double enough,
                     char *text, size_t size)
 {
@@ -222,14 +210,10 @@ void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls
              usual);
     if (enough > 0)
         tell_expense(t, want, sent, enough, where);
+    const Examination *own = &t->result->lab->examine;
+    const char *suffices = own->suffices ? own->suffices(t->c, &want->label) : NULL;
     const char *reason =
-        want->label.of == METRICS_OF          ? _("three sums over the replicas, mesh->dp, suffice")
-        : want->label.of == METRICS_OF_STAGES ? _("one sum of three doubles over mesh->pp suffices")
-        : want->label.of == THE_NORM ? _("one sum over mesh->tp and one over mesh->pp suffice")
-        : t->result->lab->over_stages && replicas_of(t->c) > 1 &&
-                lab_points(t->result->lab, GRADIENT)
-            ? _("one sum of the gradients over the replicas in each step suffices")
-        : want->label.of == OF_SHARDS ? enough_of_shards(&want->label)
+        suffices ? suffices
         : sends_doubles(t, want, sent - enough) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds floats (MPI_FLOAT)")
         : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where

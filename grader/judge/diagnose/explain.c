@@ -206,23 +206,9 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {sent_beyond_group,
-                                      own_reasons,
-                                      divided_by_bucket_count,
-                                      averaged_at_wrong_step,
-                                      squares_are_wrong,
-                                      weights_are_stale,
-                                      shards_in_other_group,
-                                      gradients_are_elsewhere,
-                                      only_own_part_is_right,
-                                      suspected,
-                                      more_own_reasons,
-                                      sum_is_divided,
-                                      shares_do_not_add_up,
-                                      rows_do_not_give_shares,
-                                      made_of_contributions,
-                                      gathered_in_other_group,
-                                      NULL};
+    static Finder *const of_sums[] = {
+        sent_beyond_group,       own_reasons, suspected, more_own_reasons, made_of_contributions,
+        gathered_in_other_group, NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
@@ -285,11 +271,9 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
                       .text = text,
                       .size = size};
         look_over(&e);
-        /* A few wrong numbers say nothing about a bucket, and a small bucket may be right by
-         * chance. */
-        bool alone = 2 * e.wrong > e.count && other_bucket_is_right(&e);
+        Finder *const preface = t->result->lab->examine.preface;
+        const bool alone = preface && preface(&e);
         if (alone) {
-            says(&e, _("not all of the buckets are treated alike; in this one: "));
             e.text += strlen(text);
             e.size -= strlen(text);
         }

@@ -1,5 +1,4 @@
-/* Labs 1, 9, 11 and 17: were the ranks' contributions combined by an operation other than the sum
- * of floats? */
+/* Were the ranks' contributions combined by an operation other than the sum of floats? */
 #include <math.h>
 
 #include "grader/judge/diagnose/contributions.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/sharded.h"
+#include "grader/labs/groups.h"
 
 /* How many passes of the scenario had ended when a rank wrote `last`. */
 static int passes_before(Entries wrote, const Entry *last)
@@ -55,45 +55,17 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     return true;
 }
 
-/* Lab 17: would this slice be right if the rank in the world were the replica? */
-static bool slices_by_rank_in_world(const Trial *t, int rank, const char *what)
-{
-    const int dp = replicas_of(t->c);
-    const int64_t count = sharded_weights(t->c);
-    char wrong[200];
-    snprintf(wrong, sizeof wrong,
-             _("slice: begin %lld and end %lld, but 0 <= begin <= end <= %lld must hold"),
-             (long long)(count * rank / dp), (long long)(count * (rank + 1) / dp),
-             (long long)count);
-    return kind_of_case(t->c)->mistakes & IN_SHARDS && !strcmp(what, wrong);
-}
-
-/* Lab 20: is this the product of a row-parallel layer that gets x whole? */
-static bool multiplies_whole_x(const Trial *t, const char *hint)
-{
-    const unsigned row = IN_SCATTERS | IN_BIASES;
-    return (kind_of_case(t->c)->mistakes & row) == row &&
-           !strcmp(hint, _("this weight is split along its inputs: it takes a shard of x, but this "
-                           "x is not split"));
-}
-
 void append_cause_of_refusal(const Trial *t, char *text, size_t size)
 {
-    for (int rank = 0; rank < t->c->world; rank++) {
+    bool (*const refusal)(const Case *, int, const Problem *, char *, size_t) =
+        t->result->lab->examine.refusal;
+    char line[400];
+    for (int rank = 0; refusal && rank < t->c->world; rank++) {
         const Problem *problem = problem_of(first_entry(t->outcome->wrote[rank], REFUSED));
         if (!problem)
             continue;
-        if (slices_by_rank_in_world(t, rank, problem->what)) {
-            append(text, size,
-                   _("rank %d uses its rank in the world as the number of its part: its part is "
-                     "mesh->dp_rank = %d of %d\n"),
-                   rank, replica_of_rank(t->c, rank), replicas_of(t->c));
-            return;
-        }
-        if (multiplies_whole_x(t, problem->hint)) {
-            append(text, size, "%s\n",
-                   _("input_is_parallel is false in this case: x is whole, so scatter it before "
-                     "the product"));
+        if (refusal(t->c, rank, problem, line, sizeof line)) {
+            append(text, size, "%s\n", line);
             return;
         }
     }

@@ -195,22 +195,9 @@ static void compare_memory(Trial *t, const Entry *want)
                             : copies * (plain + exchanged(t->c)) + share_of_parameters(t) + small;
     if (!busiest(t, want->label, TAKEN, &b) || b.most <= most)
         return;
-    if (memory && t->result->lab->over_replicas) {
-        fail(
-            t, ARITHMETIC, EXPLAINED,
-            want->label.of == OF_SHARDS
-                ? _("rank %d allocated %.0f numbers where %.0f suffice: it takes the numbers "
-                    "of several replicas there, or keeps copies of weights or of their state\n%s (%s)")
-                : _("rank %d allocated %.0f numbers where %.0f suffice: all weights of a rank are "
-                    "copied there; change them in place\n%s (%s)"),
-            b.rank, b.most, most, entry_text(want), t->sizes);
-        return;
-    }
     if (memory) {
-        fail(t, ARITHMETIC, EXPLAINED,
-             _("rank %d allocated %.0f numbers where %.0f suffice: it has whole rows of logits or "
-               "the whole table there, or keeps more than this pass needs\n%s (%s)"),
-             b.rank, b.most, most, entry_text(want), t->sizes);
+        fail(t, ARITHMETIC, EXPLAINED, _(t->result->lab->beyond_memory), b.rank, b.most, most,
+             entry_text(want), t->sizes);
         return;
     }
     fail(t, ARITHMETIC, EXPLAINED,

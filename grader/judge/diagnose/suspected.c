@@ -139,6 +139,16 @@ static bool never_records(const Evidence *e, const char *name)
     return mine && i > 0 && i == mine->operations_count && i < RING_OPERATIONS;
 }
 
+/* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
+static bool summed_elsewhere(const Evidence *e)
+{
+    return e->want->label.of == A_BUCKET &&
+           have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step)) &&
+           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
+                     "sum must be in bucket->gradients itself, where "
+                     "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
+}
+
 bool suspected(const Evidence *e)
 {
     bool denied = false;

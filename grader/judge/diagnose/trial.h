@@ -121,8 +121,6 @@ bool renamed_parameter(const Trial *t, char *text, size_t size);
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** Was one declared with a shape of more numbers, so that passes multiply and send more? */
 bool enlarged_parameter(const Trial *t, char *text, size_t size);
-/** Checks the rows that lab 11's replicas read: as sets, and their order. */
-void compare_rows(Trial *t, const Entry *want);
 /** Compares what the ranks sent in a pass with the lab's budget. */
 void compare_traffic(Trial *t, const Entry *want);
 /** The next call of a pass after `last` (NULL: the first one), rank by rank, or NULL. */
@@ -162,9 +160,6 @@ void compare_work_of_positions(Trial *t, const Entry *want);
 void compare_work_of_segments(Trial *t, const Entry *want);
 /** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
 void compare_bits(Trial *t, const Entry *got, const Entry *want);
-/** Lab 17: does optimizer_part split the weights into parts that follow each other, none too
- *  long? */
-void compare_sharded_parts(Trial *t);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
@@ -184,9 +179,6 @@ bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: that rank has ended the pass in which
  *  another rank makes the call. */
 void append_left_out(const Trial *t, char *text, size_t size);
-/** Lab 16: appends a line if others wait for a replica without rows, which took no part in an
- *  average. */
-void append_replica_without_rows(const Trial *t, char *text, size_t size);
 /** If the lab exchanges in tp groups: appends a sentence if a message goes to another tp group.
  *  @return whether one does */
 bool tell_message_beyond_group(const Trial *t, char *text, size_t size);

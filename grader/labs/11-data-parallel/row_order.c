@@ -1,6 +1,6 @@
 /* Are the rows that lab 11's replicas read shuffled, and differently in each epoch? Reports only
  * what chance practically never produces. */
-#include "grader/judge/diagnose/batch_rows.h"
+#include "grader/labs/11-data-parallel/batch_rows.h"
 
 #include <math.h>
 

@@ -1,8 +1,7 @@
 /* Lab 17: checks how weights are split into parts and who exchanges; explains wrong squares. */
-#include <math.h>
+#include "grader/labs/17-sharded-optimizer/shard_numbers.h"
 
-#include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/sharded.h"
+#include <math.h>
 
 /* ---- parts ------------------------------------------------------------------------------------------------------ */
 
@@ -239,7 +238,7 @@ static bool summed_otherwise(const Evidence *e, Members dp)
                   "summed over them a second time"));
 }
 
-bool squares_are_wrong(const Evidence *e)
+static bool squares_are_wrong(const Evidence *e)
 {
     const Label l = e->want->label;
     if (l.of != OF_SHARDS || l.index != SHARDED_SQUARES || e->count != SHARDED_NUMBERS)
@@ -265,7 +264,7 @@ bool squares_are_wrong(const Evidence *e)
 /* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 /* Does this function exchange in a group other than the replicas'? */
-bool shards_in_other_group(const Evidence *e)
+static bool shards_in_other_group(const Evidence *e)
 {
     const Label l = e->want->label;
     const Calls *calls = e->trial->outcome->calls;
@@ -286,3 +285,7 @@ bool shards_in_other_group(const Evidence *e)
     }
     return false;
 }
+
+Finder *const shards_reasons[] = {squares_are_wrong,      weights_are_stale,
+                                  shards_in_other_group,  gradients_are_elsewhere,
+                                  only_own_part_is_right, NULL};

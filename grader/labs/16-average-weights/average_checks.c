@@ -1,94 +1,9 @@
-/* Labs 11 and 16: explains a wrong mean of gradients or weights. */
+/* Lab 16: explains a wrong mean of weights. */
 #include <math.h>
+#include <stdlib.h>
 
-#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/averages.h"
-#include "grader/labs/replicas.h"
-
-bool other_bucket_is_right(const Evidence *e)
-{
-    Label bucket = e->want->label;
-    if (bucket.of != A_BUCKET)
-        return false;
-    for (int i = 0; i < replica_buckets(bucket.step); i++) {
-        bucket.index = i;
-        const Entry *want = find_entry(e->trial->expected.all, VALUES, bucket),
-                    *got = entry_of_rank(e->trial, e->trial->rank, VALUES, bucket);
-        if (want && got && got->count == want->count &&
-            close_to(numbers_of(got), numbers_of(want), 1, got->count, e->tolerance))
-            return true;
-    }
-    return false;
-}
-
-/* The number by which this bucket's sums were divided, or 0. */
-static double divisor_of(const Trial *t, Label bucket, double tolerance)
-{
-    const Entry *want = find_entry(t->expected.all, VALUES, bucket),
-                *got = entry_of_rank(t, t->rank, VALUES, bucket);
-    if (!want || !got || got->count != want->count)
-        return 0;
-    const double *is = numbers_of(got), *right = numbers_of(want);
-    int64_t at = 0;
-    for (int64_t i = 0; i < want->count; i++)
-        at = fabs(right[i]) > fabs(right[at]) ? i : at;
-    if (want->count == 0 || is[at] == 0 ||
-        !close_to(is, right, is[at] / right[at], want->count, 4 * tolerance))
-        return 0;
-    return replicas_of(t->c) * right[at] / is[at];
-}
-
-/* In a round of several buckets, is the first divided once for each bucket, and no other bucket at
- * all? */
-static bool only_first_divided(const Evidence *e)
-{
-    const int round = e->want->label.step, count = replica_buckets(round);
-    const double dp = replicas_of(e->c);
-    if (e->want->label.of != A_BUCKET || count < 2 || dp < 2)
-        return false;
-    for (int i = 0; i < count; i++) {
-        const double divisor =
-            divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
-        const double found = i == 0 ? pow(dp, count) : 1;
-        if (!(fabs(divisor - found) < 1e-3 * found))
-            return false;
-    }
-    return says(e, _("the first bucket is divided once for each bucket, and the others are not "
-                     "divided: divide buckets[i] in the loop over i"));
-}
-
-/* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
-bool summed_elsewhere(const Evidence *e)
-{
-    return e->want->label.of == A_BUCKET &&
-           have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step)) &&
-           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
-                     "sum must be in bucket->gradients itself, where "
-                     "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
-}
-
-/* Is the sum in each bucket divided by this number times the number of buckets of its round? */
-static bool is_divided_by_buckets(const Evidence *e, int times)
-{
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < replica_buckets(round); i++) {
-            double divisor =
-                divisor_of(e->trial, label_of(GRADIENT_OF, A_BUCKET, i, round), e->tolerance);
-            if (!(fabs(divisor - times * replica_buckets(round)) < 1e-3))
-                return false;
-        }
-    return true;
-}
-
-bool divided_by_bucket_count(const Evidence *e)
-{
-    if (e->want->check != GRADIENT)
-        return false;
-    return only_first_divided(e) ||
-           ((is_divided_by_buckets(e, 1) || is_divided_by_buckets(e, replicas_of(e->c))) &&
-            says(e, _("it is divided by the number of buckets: divide by the number of replicas, "
-                      "and by nothing else")));
-}
 
 /* Has this rank taken an average after a step? */
 static bool took_average(const Trial *t, int which, int step)
@@ -185,7 +100,7 @@ static bool answers_of_32_bits(const double answer[AVERAGES_LARGE])
     return false;
 }
 
-/* Lab 16: says which answer for a large step is wrong, if one is. */
+/* Says which answer for a large step is wrong, if one is. */
 static bool large_step_is_wrong(const Evidence *e)
 {
     const LargeStep asked = averages_large[e->first_wrong];
@@ -204,8 +119,8 @@ static bool large_step_is_wrong(const Evidence *e)
             : "");
 }
 
-/* Lab 16: was an average taken after a step where none is due, or left out where one is due? */
-bool averaged_at_wrong_step(const Evidence *e)
+/* Was an average taken after a step where none is due, or left out where one is due? */
+static bool averaged_at_wrong_step(const Evidence *e)
 {
     const Label weights = e->want->label, large = averages_large_label();
     if (label_equal(&weights, &large))
@@ -233,7 +148,8 @@ bool averaged_at_wrong_step(const Evidence *e)
     return says(e, "%s%s", why, where_count_begins(e->trial, weights.index, step, begins));
 }
 
-double rows_of_replica(const Evidence *e, int replica)
+/* The rows on which a replica has trained since the average before this one. */
+static double rows_of_replica(const Evidence *e, int replica)
 {
     const Scenario run = {.c = *e->c};
     const int which = e->want->label.index;
@@ -247,7 +163,8 @@ double rows_of_replica(const Evidence *e, int replica)
     return rows;
 }
 
-double rows_of_average(const Evidence *e)
+/* Those of all replicas. */
+static double rows_of_average(const Evidence *e)
 {
     double rows = 0;
     for (int replica = 0; replica < replicas_of(e->c); replica++)
@@ -255,7 +172,7 @@ double rows_of_average(const Evidence *e)
     return rows;
 }
 
-void append_replica_without_rows(const Trial *t, char *text, size_t size)
+void averages_ending(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     char words[LABEL_SIZE];
@@ -300,8 +217,8 @@ static void write_names(const Evidence *e, double n, char text[200])
             snprintf(text, 200, _(" (here, %s is %g)"), _(names[i].name), n);
 }
 
-/* Lab 16: is the sum of the replicas' weights divided by one number? */
-bool sum_is_divided(const Evidence *e)
+/* Is the sum of the replicas' weights divided by one number? */
+static bool sum_is_divided(const Evidence *e)
 {
     const Entry *sum =
         e->want->label.of == THE_WEIGHTS
@@ -324,8 +241,8 @@ bool sum_is_divided(const Evidence *e)
                 1 / factor, names);
 }
 
-/* Lab 16: are all weights the same multiple of the right ones? */
-bool shares_do_not_add_up(const Evidence *e)
+/* Are all weights the same multiple of the right ones? */
+static bool shares_do_not_add_up(const Evidence *e)
 {
     int64_t at = 0;
     if (e->want->label.of != THE_WEIGHTS || e->count < 2)
@@ -341,3 +258,41 @@ bool shares_do_not_add_up(const Evidence *e)
                   "of its replica's rows since the last average, divided by that of all replicas"),
                 sum);
 }
+
+/* Finds the share of each replica in the first mean of a run, and reports the one that differs most
+ * from its share of the rows. */
+static bool rows_do_not_give_shares(const Evidence *e)
+{
+    const Members dp = group_members(e->c, DP, e->trial->rank);
+    Brought own = {.ranks = e->c->world, .share = 1};
+    double shares[MAX_RANKS], most = 1e-3;
+    int worst = -1;
+    if (e->want->label.of != THE_WEIGHTS || e->zeros == e->count)
+        return false;
+    for (int rank = 0; rank < own.ranks; rank++) {
+        Expected alone = expect(e->c, rank, WEIGHTS_OWN, 0);
+        own.numbers[rank] = malloc((size_t)e->count * sizeof(double) + 1);
+        memcpy(own.numbers[rank], numbers_of(find_entry(alone.all, VALUES, e->want->label)),
+               (size_t)e->count * sizeof(double));
+        expected_free(&alone);
+    }
+    const bool found = times_of_ranks(e, &own, shares);
+    for (int k = 0; found && k < dp.count; k++) {
+        const double off =
+            fabs(shares[dp.first + k * dp.stride] - rows_of_replica(e, k) / rows_of_average(e));
+        worst = off > most ? k : worst;
+        most = fmax(off, most);
+    }
+    for (int rank = 0; rank < own.ranks; rank++)
+        free(own.numbers[rank]);
+    return worst >= 0 &&
+           says(e,
+                _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
+                  "rows, a share of %.4g"),
+                worst, shares[dp.first + worst * dp.stride], rows_of_replica(e, worst),
+                rows_of_average(e), rows_of_replica(e, worst) / rows_of_average(e));
+}
+
+Finder *const averages_reasons[] = {averaged_at_wrong_step, NULL};
+Finder *const averages_more_reasons[] = {sum_is_divided, shares_do_not_add_up,
+                                         rows_do_not_give_shares, NULL};

@@ -1,9 +1,8 @@
 /* Lab 17: finds what wrong gradients and wrong weights are made of. */
+#include "grader/labs/17-sharded-optimizer/shard_numbers.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-#include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/sharded.h"
 
 /* ---- the case's inputs -------------------------------------------------------------------------------------------- */
 
