@@ -28,3 +28,12 @@ void grid_write_number(Scenario *run, Check check, Label label, double number);
 /** Takes two steps of a model: on a rank, at its place in the grid; in the judge, in one stage. The
  *  caller frees run->stage. */
 void grid_run_steps(Scenario *run);
+
+/** In the judge: what a wrong group, or a wrong rank or degree in it, most likely is. */
+const char *wrong_group_of_grid(const struct Trial *t, const Entry *got, const Entry *want);
+/** In the judge: why numbers are wrong; asked before the mistakes that it replays. */
+extern Finder *const grid_reasons[];
+/** In the judge: the same, asked after them. */
+extern Finder *const grid_more_reasons[];
+/** In the judge: stages_ending(), after a line if wrong sums are the cause. */
+void grid_ending(const struct Trial *t, char *text, size_t size);

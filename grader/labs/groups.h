@@ -63,3 +63,6 @@ static inline int stage_of_rank(const Case *c, int rank)
 {
     return rank / (c->world / c->pp);
 }
+
+/** In the judge: what a wrong group, or a wrong rank or degree in it, most likely is. */
+const char *wrong_group(const struct Trial *t, const Entry *got, const Entry *want);

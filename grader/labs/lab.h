@@ -117,6 +117,10 @@ typedef struct Examination {
     bool (*inputs)(const Entry *want, char key[KEY_SIZE]);
     /** Compares an entry in ways of the lab's own, besides those of all labs. */
     void (*entry)(struct Trial *t, const Entry *got, const Entry *want);
+    /** Compares what the ranks multiplied and held in a pass, in place of the rules of other labs. */
+    void (*work)(struct Trial *t, const Entry *want);
+    /** What a wrong group, or a wrong rank or degree in it, most likely is; translated. */
+    const char *(*wrong_group)(const struct Trial *t, const Entry *got, const Entry *want);
     /** What would suffice in a pass that sends more; translated; NULL: the calls of the pass say
      *  it */
     const char *(*suffices)(const Case *c, const Label *pass);
@@ -302,5 +306,9 @@ ExpectFunction expect_operations;
 ExpectFunction expect_groups;
 /** Lab 11: see lab11.c. */
 ExpectFunction expect_replicas;
+/** Labs 3 and 21: see shared/looked_up_rows.c. */
+extern Finder *const table_reasons[];
+/** Labs 3 and 21: the same, asked after the mistakes that the judge replays. */
+extern Finder *const table_more_reasons[];
 
 #include "labs.h" /* generated from labs.mk: LAB_FILES_NN, lab_NN, scenario_NN, LABS */

@@ -67,6 +67,7 @@ Lab lab_03 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 4, .S = 16, .H = 48, .V = 30},
                 .count = bytes_of_layer},
+    .examine = {.reasons = table_reasons, .more_reasons = table_more_reasons},
     .kinds = {{.scenario = scenario_03, .mistakes = IN_TABLE_ROWS}},
     .forward = sent_forward_03,
     .backward = sent_backward_03,

@@ -20,6 +20,7 @@ Lab lab_08 = {
                 "all-reduce on mesh->tp. What does rank 5 get?"),
          .at = {.world = 8, .tp = 4},
          .count = tp_sum_on_rank_5},
+    .examine = {.wrong_group = wrong_group},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

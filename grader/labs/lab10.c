@@ -21,6 +21,7 @@ Lab lab_10 = {
                 "all-reduce on mesh->dp. What does rank 5 get?"),
          .at = {.world = 8, .tp = 2},
          .count = dp_sum_on_rank_5},
+    .examine = {.wrong_group = wrong_group},
     .kinds = {{.expect = expect_groups}},
 };
 #endif

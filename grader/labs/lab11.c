@@ -331,6 +331,7 @@ Lab lab_11 = {
                 .at = {.world = 8, .tp = 2, .kind = AVERAGING, .B = 20, .H = 500},
                 .count = bytes_of_one_bucket},
     .examine = {.reasons = replicas_reasons,
+                .more_reasons = replicas_more_reasons,
                 .preface = other_bucket_is_right,
                 .inputs = inputs_11,
                 .entry = compare_rows,

@@ -234,6 +234,7 @@ Lab lab_17 = {
                 .count = bytes_of_step},
     .examine = {.the_case = compare_sharded_parts,
                 .reasons = shards_reasons,
+                .more_reasons = shards_more_reasons,
                 .inputs = inputs_17,
                 .suffices = suffices_17,
                 .refusal = refusal_17},

@@ -148,6 +148,7 @@ Lab lab_18 = {
                        .F = 96,
                        .blocks = 1},
                 .count = bytes_of_block},
+    .examine = {.work = compare_work_of_positions, .reasons = sequence_reasons},
     .kinds = {[SEQUENCE_PAIRS] = {.scenario = scenario_18,
                                   .mistakes = IN_SEQUENCE_PAIRS,
                                   .name = N_("the pairs")},

@@ -71,7 +71,9 @@ ScenarioFunction run_whole_model;
 
 /** In the judge: checks the rows that the replicas read: as sets, and their order. */
 void compare_rows(struct Trial *t, const Entry *got, const Entry *want);
-/** In the judge: why means are wrong. */
+/** In the judge: why numbers are wrong; asked before the mistakes that it replays. */
 extern Finder *const replicas_reasons[];
+/** In the judge: the same, asked after them. */
+extern Finder *const replicas_more_reasons[];
 /** In the judge: is another bucket of this round right on this rank? */
 Finder other_bucket_is_right;

@@ -35,3 +35,11 @@ static inline Label segment_label(What what, int call, int step)
 /** What a rank does in a case. In each step, all passes run once without recomputation, by the kit
  *  alone; the lab's gradients must equal the gradients of that run bit for bit. */
 ScenarioFunction run_segments;
+
+/** In the judge: compares the ranks' multiplications with those of the segment runs that they need,
+ *  and their memory with the inputs of the segments and the activations of one segment. */
+void compare_work_of_segments(struct Trial *t, const Entry *want);
+/** In the judge: fails if right gradients differ in any bit from those without recomputation. */
+void compare_bits(struct Trial *t, const Entry *got, const Entry *want);
+/** In the judge: why gradients are wrong. */
+extern Finder *const segments_reasons[];

@@ -31,3 +31,8 @@ static inline Label sequence_label(What what, int index, int step)
 
 /** What a rank does in a case. */
 ScenarioFunction run_sequence;
+
+/** In the judge: compares what the ranks multiply and keep with 1/tp of what one rank does. */
+void compare_work_of_positions(struct Trial *t, const Entry *want);
+/** In the judge: why numbers are wrong. */
+extern Finder *const sequence_reasons[];

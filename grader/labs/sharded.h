@@ -99,7 +99,9 @@ Tensor *sharded_zeros(Scenario *run);
 /** In the judge: does optimizer_part split the weights into parts that follow each other, none too
  *  long? */
 void compare_sharded_parts(struct Trial *t);
-/** In the judge: why numbers are wrong. */
+/** In the judge: why numbers are wrong; asked before the mistakes that it replays. */
 extern Finder *const shards_reasons[];
+/** In the judge: the same, asked after them. */
+extern Finder *const shards_more_reasons[];
 /** In the judge: computes what a rank must have. */
 ExpectFunction expect_sharded;

@@ -42,3 +42,8 @@ Tensor *random_gradient(Scenario *run, const char *key, const Tensor *y, Shape w
 
 /** Writes this rank's columns of logits [B,S,V] or of their gradient. */
 void write_columns(Scenario *run, Check check, Label label, Tensor *x, int V);
+
+/** In the judge: why numbers are wrong, before the mistakes that it replays. */
+extern Finder *const vocabulary_reasons[];
+/** In the judge: appends a line if ranks gather their logits. */
+void vocabulary_ending(const struct Trial *t, char *text, size_t size);

@@ -108,12 +108,6 @@ bool step_of_wrong_gradient(const Evidence *e)
 bool after_wrong_gradients(const Evidence *e)
 {
     const LabResult *result = e->trial->result;
-    const bool sums = e->want->label.what == LOSS_OF || e->want->label.of == THE_NORM;
-    if (e->want->check != LAYOUT)
-        return false;
-    if (sums && metrics_come_first(result))
-        return says(e, _("what lab 14 sums over the ranks is already wrong, so look at the check "
-                         "'metrics' first"));
-    return result->check[GRADIENT].failed &&
+    return e->want->check == LAYOUT && result->check[GRADIENT].failed &&
            says(e, _("the mean of the gradients is already wrong, so look at that check first"));
 }

@@ -3,7 +3,6 @@
 
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/groups.h"
-#include "grader/labs/vocabulary.h"
 
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 {
@@ -78,29 +77,6 @@ const char *why_cut_short(const LabResult *result)
            : result->cut_short == HUNG     ? _("ranks wait for ever in earlier ones")
            : result->cut_short == COMPLETE ? _("every check has failed in earlier ones")
                                            : _("the lab did not end in time");
-}
-
-bool metrics_come_first(const LabResult *result)
-{
-    return result->lab->over_stages && result->check[METRICS].failed &&
-           !result->check[GROUPS].failed;
-}
-
-/* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has
- * at most three numbers for each position. */
-static bool gathers_logits(const Trial *t)
-{
-    const Calls *calls = t->outcome->calls;
-    const bool is_split = kind_of_case(t->c)->mistakes & IN_VOCABULARY && calls;
-    for (int rank = 0; is_split && rank < calls->ranks; rank++)
-        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
-            const Call *call = &calls->rank[rank].call[i];
-            if (call->where.of == OF_VOCABULARY && call->where.what == FORWARD_PASS_OF &&
-                call->where.index != EMBEDDING && strstr(call->name, "gather") &&
-                call->sent[0].count > 3 * (int64_t)t->c->B * t->c->S)
-                return true;
-        }
-    return false;
 }
 
 /* Writes "0, 1 and 3". */
@@ -183,14 +159,6 @@ void ending_text(const Trial *t, char *text, size_t size)
     how_it_ended(t, ending, sizeof ending);
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
-    if (gathers_logits(t))
-        append(text, size, "%s\n",
-               _("the logits are gathered: no rank needs those of the others. For each row, the "
-                 "maximum, the sum of exp and the logit of the target suffice"));
-    if (t->c->micros && metrics_come_first(t->result))
-        append(text, size, "%s\n",
-               _("what lab 14 sums over the ranks is already wrong, so look at the check "
-                 "'metrics' first"));
     if (tell_message_beyond_group(t, text, size))
         append(text, size, "\n");
     if (t->result->lab->examine.ending)

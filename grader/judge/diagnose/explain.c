@@ -159,18 +159,10 @@ static bool more_own_reasons(const Evidence *e)
  * broken. */
 static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
 {
-    static Finder *const proofs[] = {after_wrong_gradients,
-                                     metrics_are_wrong,
-                                     norm_is_wrong,
-                                     own_reasons,
+    static Finder *const proofs[] = {own_reasons,
+                                     after_wrong_gradients,
                                      input_altered,
-                                     exp_overflows,
                                      not_a_number,
-                                     lookup_was_wrong,
-                                     no_backward_of_segment,
-                                     norms_summed_wrongly,
-                                     positions_of_another_rank,
-                                     multiplied_by_calls,
                                      nothing_flowed_back,
                                      multiple,
                                      layer_gradient_is_scaled,
@@ -181,15 +173,10 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      of_another_call,
                                      shared_by_layers,
                                      input_added,
-                                     rows_of_ids,
-                                     row_of_other_ids,
-                                     rows_of_repeated_ids,
                                      more_own_reasons,
                                      of_another_rank,
                                      partial_match,
                                      last_ones_wrong,
-                                     replicas_differ,
-                                     summed_in_each_pass,
                                      uses_another_parameter,
                                      scaled,
                                      step_of_wrong_gradient,
@@ -250,7 +237,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
         return true;
     if (want->check == GROUPS) {
         if (got->count > 0)
-            snprintf(text, size, "%s", wrong_group(t, got, want));
+            snprintf(text, size, "%s", t->result->lab->examine.wrong_group(t, got, want));
         return true;
     }
     if (!shape_equal(got->shape, want->shape) || got->count != count_held(got)) {

@@ -240,9 +240,8 @@ void compare_work(Trial *t, const Entry *want)
 {
     const bool over_replicas = t->result->lab->over_replicas;
     note_kept(t, want);
-    if (t->result->lab->kept) {
-        (kind_of_case(t->c)->mistakes & IN_SEGMENTS ? compare_work_of_segments
-                                                    : compare_work_of_positions)(t, want);
+    if (t->result->lab->examine.work) {
+        t->result->lab->examine.work(t, want);
         note_raw_looks(t, want);
         return;
     }

@@ -84,26 +84,3 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
          N_("no gradient flows back through the logit of the target: the group_... functions give "
             "values only; all_reduce (g) is on the tape")},
 };
-
-/* Is a language model's loss infinite or NaN where logits are in the thousands or more? Then what
- * follows from it is wrong too. */
-bool exp_overflows(const Evidence *e)
-{
-    Label label = label_of(OUTPUT_OF, OF_VOCABULARY, LOSS, e->want->label.step);
-    if (!(kind_of_case(e->c)->mistakes & IN_VOCABULARY) || e->c->exponent <= 0)
-        return false;
-    for (label.detail = 0; label.detail < LAYERS; label.detail++) {
-        const Entry *loss = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
-        if (!loss || loss->count != 1 || isfinite(numbers_of(loss)[0]))
-            continue;
-        if (numbers_of(loss)[0] == -INFINITY)
-            return says(e,
-                        _("every exp of a row has underflowed to 0, whose logarithm is -inf: "
-                          "the number subtracted exceeds the largest logit of the row. "
-                          "Subtract the largest over the ranks of mesh->tp: then one term is 1"));
-        return says(
-            e,
-            _("exp has overflowed: logits are in the thousands here. Subtract the largest of the whole row, over the ranks of mesh->tp: then no term is above 1, and one is 1"));
-    }
-    return false;
-}

@@ -101,10 +101,6 @@ bool has_numbers(const Entry *got, const Entry *want);
 /** The number of emulated runs that measure a case's tolerance. */
 int emulations_of(const Case *c);
 
-/** Labs 8, 10 and 14: what a wrong group most likely is. */
-const char *wrong_group(const Trial *t, const Entry *got, const Entry *want);
-/** Writes "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
-void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size);
 /** Compares numbers that every rank holds in full or as a shard. */
 void compare_values(Trial *t, const Entry *got, const Entry *want);
 /** Is a parameter of this rank split along the wrong dimension? If so, writes which. */
@@ -153,13 +149,6 @@ void compare_products_of_share(Trial *t, const Entry *want, const char *sentence
 /** Fails if a rank's number is more than `enough`. The sentence (translated) takes the rank, both
  *  numbers, the pass and the case. */
 void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence);
-/** Lab 18: compares what the ranks multiply and keep with 1/tp of what one rank does. */
-void compare_work_of_positions(Trial *t, const Entry *want);
-/** Lab 19: compares the ranks' multiplications with those of the segment runs that they need, and
- *  their memory with the inputs of the segments and the activations of one segment. */
-void compare_work_of_segments(Trial *t, const Entry *want);
-/** Lab 19: fails if right gradients differ in any bit from those without recomputation. */
-void compare_bits(Trial *t, const Entry *got, const Entry *want);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
 
@@ -195,9 +184,6 @@ int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, in
 
 /** Appends the static and file-scope variables of the lab, if it has any. */
 void append_variables(const Trial *t, char *text, size_t size);
-
-/** Lab 14: are the sums over the stages wrong, but not because their groups are? */
-bool metrics_come_first(const LabResult *result);
 
 /** Describes why the entries of this case end early, for the first lines of a report. */
 void ending_text(const Trial *t, char *text, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "grader/judge/diagnose/evidence.h"
-#include "grader/labs/vocabulary.h"
+#include "grader/labs/groups.h"
 
 /* The limit on searches for the cause of a check's failure: running the suspects takes time, and
  * the report shows only the first explanation. */
@@ -80,6 +80,32 @@ static const char *two_digits(double number, char text[24])
     if (number >= 99.5 && number < 1e6)
         snprintf(text, 24, "%.0f", strtod(text, NULL));
     return text;
+}
+
+/* "{0 2}" */
+static void write_ranks(const Entry *entry, char *text, size_t size)
+{
+    strcpy(text, "{");
+    for (int64_t i = 0; i < entry->count; i++)
+        append(text, size, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
+    append(text, size, "}");
+}
+
+/* Writes "mesh->tp of rank 3 is the group {1 3}, but should be {2 3} (4 ranks, tp=2)". */
+static void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
+{
+    char is[64], right[64];
+    const char *group = group_names[want->label.index];
+    if (want->label.what == MEMBERS_OF) {
+        write_ranks(got, is, sizeof is);
+        write_ranks(want, right, sizeof right);
+        snprintf(text, size, _("mesh->%s of rank %d is the group %s, but should be %s (%s)"), group,
+                 t->rank, is, right, t->sizes);
+        return;
+    }
+    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, but should be %.0f (%s)"), group,
+             want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
+             numbers_of(want)[0], t->sizes);
 }
 
 /* The last line of a report: the wrong group, shape or worst number. */
@@ -187,6 +213,4 @@ void compare_values(Trial *t, const Entry *got, const Entry *want)
     }
     if (!(largest <= tolerance))
         fail_values(t, got, want, want->check == GROUPS ? 0 : tolerance, worst);
-    else if (t->result->lab->backward_first)
-        compare_bits(t, got, want);
 }

@@ -3,6 +3,7 @@
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/replicas.h"
+#include "grader/labs/shared/wrong_metrics.h"
 
 /* A few wrong numbers say nothing about a bucket, and a small bucket may be right by chance. */
 bool other_bucket_is_right(const Evidence *e)
@@ -81,3 +82,4 @@ static bool divided_by_bucket_count(const Evidence *e)
 }
 
 Finder *const replicas_reasons[] = {divided_by_bucket_count, NULL};
+Finder *const replicas_more_reasons[] = {metrics_are_wrong, NULL};

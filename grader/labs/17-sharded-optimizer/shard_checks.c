@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "grader/labs/shared/wrong_metrics.h"
+
 /* ---- parts ------------------------------------------------------------------------------------------------------ */
 
 /* Writes what is wrong with n parts of `count` numbers. @return whether anything is */
@@ -289,3 +291,4 @@ static bool shards_in_other_group(const Evidence *e)
 Finder *const shards_reasons[] = {squares_are_wrong,      weights_are_stale,
                                   shards_in_other_group,  gradients_are_elsewhere,
                                   only_own_part_is_right, NULL};
+Finder *const shards_more_reasons[] = {metrics_are_wrong, NULL};

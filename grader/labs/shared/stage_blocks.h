@@ -15,3 +15,5 @@ static inline int width_of(const Case *c)
 
 /** The first block of this rank's stage, or -1 if the stage has none or is the first one. */
 int first_block_of(const Trial *t);
+/** Explains wrong numbers in a stage, or between two. */
+Finder stages_are_wrong;

@@ -1,7 +1,8 @@
 /* Labs 11 and 14: explains a wrong sum of metrics. */
+#include "grader/labs/shared/wrong_metrics.h"
+
 #include <math.h>
 
-#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/grid.h"
 #include "grader/labs/replicas.h"
 

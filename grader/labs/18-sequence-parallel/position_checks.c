@@ -104,7 +104,7 @@ static bool are_positions(const Trial *t, const Entry *got, const Entry *want)
 
 /* In the order in which the case writes its tensors, does the first wrong one hold another rank's
  * positions? */
-bool positions_of_another_rank(const Evidence *e)
+static bool positions_of_another_rank(const Evidence *e)
 {
     const Trial *t = e->trial;
     const Members group = tp_group(e->c, t->rank);
@@ -251,7 +251,7 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
     return false;
 }
 
-bool norms_summed_wrongly(const Evidence *e)
+static bool norms_summed_wrongly(const Evidence *e)
 {
     if (e->want->check != STEP || !(kind_of_case(e->c)->mistakes & IN_SEQUENCE_BLOCKS) ||
         !strstr(e->want->label.name, "norm"))
@@ -262,3 +262,6 @@ bool norms_summed_wrongly(const Evidence *e)
     free(room);
     return found;
 }
+
+Finder *const sequence_reasons[] = {input_altered, not_a_number, norms_summed_wrongly,
+                                    positions_of_another_rank, NULL};

@@ -7,7 +7,7 @@
 #include "grader/labs/groups.h"
 
 /** Are these the members, in this order? */
-bool are(const Entry *got, Members m);
+bool has_members(const Entry *got, Members m);
 /** Does the group have the right members, in any order? */
 bool same_set(const Entry *got, const Entry *want);
 
@@ -28,10 +28,3 @@ typedef enum Taken {
 bool all_are(const Trial *t, Label label, Taken what);
 /** The number that all ranks wrote, or -1 if they differ. */
 double on_all_ranks(const Trial *t, Label label);
-
-/** Lab 14: what a wrong group of the grid most likely is. */
-const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want);
-/** Lab 14: what a wrong degree of the grid most likely is. */
-const char *wrong_degree_of_grid(const Trial *t, Label label);
-/** Lab 14: what a wrong rank in the grid most likely is. */
-const char *wrong_rank_of_grid(const Trial *t, Label label);

@@ -1,7 +1,7 @@
-/* Labs 8, 10 and 14: explains a wrong group. */
-#include "grader/judge/diagnose/wrong_groups.h"
+/* Labs 8 and 10: explains a wrong group. Lab 14 has the same sentences for some mistakes. */
+#include "grader/labs/shared/wrong_groups.h"
 
-bool are(const Entry *got, Members m)
+bool has_members(const Entry *got, Members m)
 {
     if (got->count != m.count)
         return false;
@@ -43,17 +43,17 @@ static const char *wrong_tp_members(const Trial *t, const Entry *got)
 {
     const Case *c = t->c;
     const int rank = t->rank, groups = c->world / c->tp;
-    if (are(got, (Members){0, 1, c->world}))
+    if (has_members(got, (Members){0, 1, c->world}))
         return _("the group contains ranks of another replica: it is the world");
     if (all_single(t, got->label))
         return _("the group has a single member: the color differs on every rank");
-    const bool by_tp = are(got, (Members){rank % c->tp, c->tp, groups});
-    if (by_tp || are(got, (Members){rank % groups, groups, c->tp}))
+    const bool by_tp = has_members(got, (Members){rank % c->tp, c->tp, groups});
+    if (by_tp || has_members(got, (Members){rank % groups, groups, c->tp}))
         return of_remainder(
             _("the ranks of a group are not neighbours: these have the same remainder rank %% %d, "
               "but the color of a group is the quotient rank / tp"),
             by_tp ? c->tp : groups);
-    if (are(got, (Members){rank / groups * groups, 1, groups}))
+    if (has_members(got, (Members){rank / groups * groups, 1, groups}))
         return _("each group has as many ranks as there should be groups, which is right only "
                  "where there are tp groups, as with 4 ranks and tp = 2: check what the rank is "
                  "divided by");
@@ -127,16 +127,16 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
         return split;
     if (!is_dp)
         return wrong_tp_members(t, got);
-    if (are(got, (Members){0, 1, c->world}))
+    if (has_members(got, (Members){0, 1, c->world}))
         return _("ranks holding different pieces of the weights are averaged together: the group "
                  "is the world");
     if (got->count == 1)
         return _("the averaging group has a single member: this rank exchanges nothing with other "
                  "replicas");
-    if (are(got, tp_group(c, t->rank)))
+    if (has_members(got, tp_group(c, t->rank)))
         return _("the ranks grouped for averaging hold different pieces of the weights: this is "
                  "the tp group again");
-    if (are(got, (Members){t->rank % replicas_of(c), replicas_of(c), c->tp}))
+    if (has_members(got, (Members){t->rank % replicas_of(c), replicas_of(c), c->tp}))
         return of_remainder(
             _("the ranks of this group have the same remainder rank %% dp, with dp = %d; "
               "those that hold the same piece of the weights have the same remainder rank %% tp"),
@@ -154,7 +154,7 @@ static const char *wrong_members(const Trial *t, bool is_dp, const Entry *got, c
     return text;
 }
 
-static int taken(const Case *c, int rank, Taken what)
+static int number_of(const Case *c, int rank, Taken what)
 {
     int groups = c->world / c->tp;
     const int values[TAKEN] = {rank,          rank % c->tp, rank / c->tp, rank % groups,
@@ -166,7 +166,7 @@ bool all_are(const Trial *t, Label label, Taken what)
 {
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, VALUES, label);
-        if (!got || got->count != 1 || numbers_of(got)[0] != taken(t->c, rank, what))
+        if (!got || got->count != 1 || numbers_of(got)[0] != number_of(t->c, rank, what))
             return false;
     }
     return true;
@@ -222,35 +222,6 @@ static const char *wrong_place(const Trial *t, bool is_dp, Label label)
 const char *wrong_group(const Trial *t, const Entry *got, const Entry *want)
 {
     const Label label = want->label;
-    if (t->result->lab->over_stages)
-        return label.what == MEMBERS_OF ? wrong_members_of_grid(t, got, want)
-               : label.what == RANK_IN  ? wrong_rank_of_grid(t, label)
-                                        : wrong_degree_of_grid(t, label);
     return label.what == MEMBERS_OF ? wrong_members(t, label.index == DP, got, want)
                                     : wrong_place(t, label.index == DP, label);
-}
-
-/* "{0 2}" */
-static void write_ranks(const Entry *entry, char *text, size_t size)
-{
-    strcpy(text, "{");
-    for (int64_t i = 0; i < entry->count; i++)
-        append(text, size, "%s%.0f", i ? " " : "", numbers_of(entry)[i]);
-    append(text, size, "}");
-}
-
-void tell_group(const Trial *t, const Entry *got, const Entry *want, char *text, size_t size)
-{
-    char is[64], right[64];
-    const char *group = group_names[want->label.index];
-    if (want->label.what == MEMBERS_OF) {
-        write_ranks(got, is, sizeof is);
-        write_ranks(want, right, sizeof right);
-        snprintf(text, size, _("mesh->%s of rank %d is the group %s, but should be %s (%s)"), group,
-                 t->rank, is, right, t->sizes);
-        return;
-    }
-    snprintf(text, size, _("mesh->%s_%s of rank %d is %.0f, but should be %.0f (%s)"), group,
-             want->label.what == RANK_IN ? "rank" : "degree", t->rank, numbers_of(got)[0],
-             numbers_of(want)[0], t->sizes);
 }

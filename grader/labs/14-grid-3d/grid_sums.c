@@ -4,7 +4,8 @@
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/grid.h"
-#include "grader/labs/groups.h"
+#include "grader/labs/shared/stage_blocks.h"
+#include "grader/labs/shared/wrong_metrics.h"
 
 /* ---- the norm ------------------------------------------------------------------------------------------------ */
 
@@ -127,7 +128,7 @@ static bool squares_count_otherwise(const Evidence *e)
     return false;
 }
 
-bool norm_is_wrong(const Evidence *e)
+static bool norm_is_wrong(const Evidence *e)
 {
     const double right = e->right[0], pp = e->c->pp;
     if (e->want->check != METRICS || e->want->label.of != THE_NORM || e->count != 1)
@@ -160,11 +161,10 @@ bool norm_is_wrong(const Evidence *e)
 
 static bool is_gradient_of_grid(const Evidence *e)
 {
-    return e->trial->result->lab->over_stages && e->want->check == GRADIENT &&
-           replicas_of(e->c) > 1;
+    return e->want->check == GRADIENT && replicas_of(e->c) > 1;
 }
 
-bool replicas_differ(const Evidence *e)
+static bool replicas_differ(const Evidence *e)
 {
     const Members replicas = group_members(e->c, DP, e->trial->rank);
     for (int i = 0; i < replicas.count && is_gradient_of_grid(e); i++) {
@@ -180,7 +180,7 @@ bool replicas_differ(const Evidence *e)
 
 /* Have the ranks sent clearly more than one sum over the replicas takes? replicas_differ() comes
  * first, so the replicas agree. */
-bool summed_in_each_pass(const Evidence *e)
+static bool summed_in_each_pass(const Evidence *e)
 {
     const Label step = label_of(ITSELF, THE_MODEL, 0, e->want->label.step);
     const Entry *want = find_entry(e->trial->expected.all, TRAFFIC, step);
@@ -194,4 +194,34 @@ bool summed_in_each_pass(const Evidence *e)
                 _("the ranks sent %.2g times what a single sum over the replicas after the last "
                   "pass takes: gradients that an earlier pass has summed are summed again"),
                 sent / numbers_of(want)[0]);
+}
+
+/* ---- what follows from wrong sums ----------------------------------------------------------------------------- */
+
+/* Are the sums over the stages wrong, but not because their groups are? */
+static bool metrics_come_first(const LabResult *result)
+{
+    return result->check[METRICS].failed && !result->check[GROUPS].failed;
+}
+
+static bool after_wrong_metrics(const Evidence *e)
+{
+    const bool sums = e->want->label.what == LOSS_OF || e->want->label.of == THE_NORM;
+    return e->want->check == LAYOUT && sums && metrics_come_first(e->trial->result) &&
+           says(e, _("what lab 14 sums over the ranks is already wrong, so look at the check "
+                     "'metrics' first"));
+}
+
+Finder *const grid_reasons[] = {after_wrong_metrics, after_wrong_gradients, metrics_are_wrong,
+                                norm_is_wrong,       stages_are_wrong,      NULL};
+Finder *const grid_more_reasons[] = {partial_match, last_ones_wrong, replicas_differ,
+                                     summed_in_each_pass, NULL};
+
+void grid_ending(const Trial *t, char *text, size_t size)
+{
+    if (t->c->micros && metrics_come_first(t->result))
+        append(text, size, "%s\n",
+               _("what lab 14 sums over the ranks is already wrong, so look at the check "
+                 "'metrics' first"));
+    stages_ending(t, text, size);
 }

@@ -1,8 +1,9 @@
 /* Labs 3 and 21: finds the ids that are looked up incorrectly. */
+#include "grader/labs/shared/looked_up_rows.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 #include "grader/labs/vocabulary.h"
 
@@ -234,7 +235,7 @@ static bool begins_at_multiple(const Evidence *e, const Lookup *l)
                      "shard_begin()"));
 }
 
-bool rows_of_ids(const Evidence *e)
+static bool rows_of_ids(const Evidence *e)
 {
     Lookup l;
     return find_lookup(e, &l) &&
@@ -302,7 +303,7 @@ static double sum_of_others(const Evidence *e, int64_t column)
 
 /* For the gradient of a table split by rows: did one row get the gradients of all ids that other
  * ranks hold? */
-bool row_of_other_ids(const Evidence *e)
+static bool row_of_other_ids(const Evidence *e)
 {
     const int64_t columns = shape_last(e->want->shape), at = e->first_wrong / columns * columns;
     if (!is_gradient_of_table(e) || !all_outputs_right(e) || e->got->placement_kind != SHARD ||
@@ -323,7 +324,7 @@ bool row_of_other_ids(const Evidence *e)
 }
 
 /* For the gradient of a table: are only the rows of repeated ids wrong? */
-bool rows_of_repeated_ids(const Evidence *e)
+static bool rows_of_repeated_ids(const Evidence *e)
 {
     const Label *label = &e->want->label;
     int64_t columns = shape_last(e->want->shape), repeated = -1;
@@ -347,3 +348,6 @@ bool rows_of_repeated_ids(const Evidence *e)
                   "a row's gradient is the sum over all positions of its id"),
                 (long long)repeated);
 }
+
+Finder *const table_reasons[] = {input_altered, not_a_number, lookup_was_wrong, NULL};
+Finder *const table_more_reasons[] = {rows_of_ids, row_of_other_ids, rows_of_repeated_ids, NULL};

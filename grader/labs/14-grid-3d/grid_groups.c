@@ -1,5 +1,6 @@
 /* Lab 14: explains a wrong group, rank or degree of the grid. */
-#include "grader/judge/diagnose/wrong_groups.h"
+#include "grader/labs/grid.h"
+#include "grader/labs/shared/wrong_groups.h"
 
 /* Orders of the axes, beginning with the one that changes fastest. The right order is first. */
 typedef GroupName AxisOrder[AXES];
@@ -29,7 +30,7 @@ static bool is_axis(const Trial *t, Label label, GroupName as, const AxisOrder o
         const Members m = members_in(t->c, order, as, rank);
         const Entry *got = entry_of_rank(t, rank, VALUES, label);
         if (!got || !(label.what == MEMBERS_OF
-                          ? are(got, m)
+                          ? has_members(got, m)
                           : got->count == 1 && numbers_of(got)[0] == place_in(m, rank)))
             return false;
     }
@@ -172,7 +173,7 @@ static const char *mixed_group(const Case *c, GroupName of, int rank, const Entr
     return text;
 }
 
-const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want)
+static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry *want)
 {
     static char text[100];
     if (same_set(got, want))
@@ -193,7 +194,7 @@ const char *wrong_members_of_grid(const Trial *t, const Entry *got, const Entry 
     return order ? order : mixed_group(t->c, (GroupName)want->label.index, t->rank, got);
 }
 
-const char *wrong_degree_of_grid(const Trial *t, Label label)
+static const char *wrong_degree_of_grid(const Trial *t, Label label)
 {
     static char text[100];
     const Case *c = t->c;
@@ -212,7 +213,7 @@ const char *wrong_degree_of_grid(const Trial *t, Label label)
                           : _("it is not the size of the group");
 }
 
-const char *wrong_rank_of_grid(const Trial *t, Label label)
+static const char *wrong_rank_of_grid(const Trial *t, Label label)
 {
     static char text[100];
     if (on_all_ranks(t, label) == 0)
@@ -230,4 +231,12 @@ const char *wrong_rank_of_grid(const Trial *t, Label label)
             "numbered from 0");
     const char *order = of_another_order(t, label, false);
     return order ? order : _("it is not this rank's place in the group");
+}
+
+const char *wrong_group_of_grid(const Trial *t, const Entry *got, const Entry *want)
+{
+    const Label label = want->label;
+    return label.what == MEMBERS_OF ? wrong_members_of_grid(t, got, want)
+           : label.what == RANK_IN  ? wrong_rank_of_grid(t, label)
+                                    : wrong_degree_of_grid(t, label);
 }

@@ -66,6 +66,8 @@ static uint64_t bits_of(double number)
 
 void compare_bits(Trial *t, const Entry *got, const Entry *want)
 {
+    if (want->kind != VALUES || !is_right_on_rank(t, want))
+        return;
     Label without = want->label;
     without.detail = 1;
     const Entry *plain = want->check == FORWARD || want->label.detail
@@ -92,11 +94,10 @@ void compare_bits(Trial *t, const Entry *got, const Entry *want)
 
 /* ---- what wrong gradients show --------------------------------------------------------------------------------- */
 
-bool no_backward_of_segment(const Evidence *e)
+static bool no_backward_of_segment(const Evidence *e)
 {
     const Check check = (Check)e->want->check;
-    if (!e->trial->result->lab->backward_first || check == FORWARD || e->count == 0 ||
-        e->zeros < e->count)
+    if (check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
     return says(
         e,
@@ -120,7 +121,7 @@ static int calls_passed(const Evidence *e)
 
 /* If each call scales the gradient wrongly, the factor grows with the number of calls that the
  * gradient has passed through. A wrong factor in one call alone is for multiple(). */
-bool multiplied_by_calls(const Evidence *e)
+static bool multiplied_by_calls(const Evidence *e)
 {
     const int tp = e->c->tp;
     const struct {
@@ -139,7 +140,7 @@ bool multiplied_by_calls(const Evidence *e)
         {1.0 / tp, N_("it is %g times the expected value, divided by tp = %d in each call that it "
                       "went through")},
     };
-    if (!e->trial->result->lab->backward_first || e->want->check == FORWARD)
+    if (e->want->check == FORWARD)
         return false;
     /* A parameter's gradient leaves its own call before that call scales the gradient of x. */
     const int last = calls_passed(e), first = e->want->label.of == A_SEGMENT ? last : last - 1;
@@ -151,3 +152,6 @@ bool multiplied_by_calls(const Evidence *e)
         }
     return false;
 }
+
+Finder *const segments_reasons[] = {input_altered, not_a_number, no_backward_of_segment,
+                                    multiplied_by_calls, NULL};
