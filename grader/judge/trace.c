@@ -10,8 +10,8 @@
 #include "grader/judge/report/tape.h"
 #include "grader/judge/report/verdict.h"
 
-/* Is this case worth showing? In lab 13, it must run 1F1B on more than two stages, with more
- * micro-batches than stages. In a lab with a LAYOUT check, it must train several replicas and,
+/* Is this case worth showing? A schedule of stages must be 1F1B on more than two of them,
+ * with more micro-batches than stages. In a lab with a LAYOUT check, it must train several replicas and,
  * depending on the lab, have several stages or (for a page) split matrices. In other labs, several
  * ranks must split a layer, or more than two form a ring. */
 static bool is_worth_a_look(const Case *c, bool drawn)

@@ -53,6 +53,8 @@ static inline bool is_operation(const Entry *entry, int part)
     return entry->label.of == AN_OPERATION && entry->label.index == part;
 }
 
+/** In the judge: why results are wrong, after the mistakes that it replays. */
+extern Finder *const operations_more_reasons[];
 /** In the judge: writes the key of the inputs whose sum this entry is; false if it is not a sum. */
 bool operation_inputs(const Entry *want, char key[KEY_SIZE]);
 /** What a rank does in a case of lab 1 or 9. */

@@ -1,53 +1,6 @@
-/* Explains a failed check by how the case ended; describes the case and its end. */
-#include <stdarg.h>
-
+/* Explains a failed check by how the case ended. */
 #include "grader/judge/diagnose/trial.h"
 #include "grader/labs/groups.h"
-
-void fail(Trial *t, Check check, Cause cause, const char *format, ...)
-{
-    va_list args;
-    CheckResult *r = &t->result->check[check];
-    r->fails = true;
-    if (r->failed && (r->explained || cause == UNEXPLAINED))
-        return;
-    va_start(args, format);
-    vsnprintf(r->reason, sizeof r->reason, format, args);
-    va_end(args);
-    r->failed = true;
-    r->explained = cause != UNEXPLAINED;
-    r->only_factor = cause == BY_FACTOR;
-    r->case_index = t->index;
-    r->ending = cause == BY_ENDING ? t->outcome->ending : COMPLETE;
-    r->in_calls = cause == BY_ENDING || cause == IN_CALLS;
-    r->repeated = r->alone = false;
-}
-
-const char *case_text(const Case *c, char text[160])
-{
-    const Lab *lab = lab_of(c->lab);
-    const char *name = lab->kinds[c->kind].name;
-    int length = name ? snprintf(text, 160, "%s, ", _(name)) : 0;
-    length += snprintf(text + length, 160 - (size_t)length,
-                       c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
-    if (lab->has_replicas)
-        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d%s", c->tp,
-                           c->apart ? _(", the ranks of a group are not neighbours") : "");
-    if (c->pp > 1)
-        length += snprintf(text + length, 160 - (size_t)length, ", pp=%d", c->pp);
-    for (int i = 0; i < CASE_SIZES; i++) {
-        int value = case_size(c, i);
-        if (value)
-            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
-                               case_sizes[i].shown, value);
-        if (value && i == 0 && c->more_B)
-            length +=
-                snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
-    }
-    if (lab->sizes & SIZE_P)
-        snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
-    return text;
-}
 
 int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int))
 {

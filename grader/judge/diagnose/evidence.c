@@ -188,7 +188,7 @@ bool multiple(const Evidence *e)
     const bool output = e->want->label.what == OUTPUT_OF, copy = is_operation(e->want, F) && output,
                sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF) &&
                       (e->has_note || !alike_on_ranks(c) ||
-                       lab->has_replicas); /* f and g of labs 2 to 7 leave a note */
+                       lab->has_replicas); /* a layer's f and g leave a note */
     const struct {
         double factor;
         const char *says;

@@ -51,7 +51,7 @@ Finder input_altered, not_a_number, nan_is_hidden, nothing_flowed_back, multiple
     partial_match, dropout_differs, input_added, rest_is_not_shared, right_in_step_1,
     first_ones_right, brought_by_one, last_ones_wrong, not_on_tape, shared_by_layers,
     step_of_wrong_gradient, after_wrong_gradients, sent_beyond_group, layer_gradient_is_scaled,
-    after_wrong_forward, uses_another_parameter, gathered_in_other_group;
+    after_wrong_forward, uses_another_parameter;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);

@@ -168,7 +168,7 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
         snprintf(text, 240, _("%.0f of them are sent in the %s"), most->sent, place);
 }
 
-/* Lab 18: does this pass sum by an all-reduce? Writes where. */
+/* Does this pass, in which each rank needs its own positions, sum by an all-reduce? Writes where. */
 static bool sums_all_positions(const Trial *t, const Entry *want, char text[240])
 {
     const Call *call = kind_of_case(t->c)->mistakes & (IN_SEQUENCE | IN_SEQUENCE_BLOCKS)

@@ -193,9 +193,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     first_ones_right,
                                     NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {
-        sent_beyond_group,       own_reasons, suspected, more_own_reasons, made_of_contributions,
-        gathered_in_other_group, NULL};
+    static Finder *const of_sums[] = {sent_beyond_group, own_reasons,           suspected,
+                                      more_own_reasons,  made_of_contributions, NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));

@@ -1,5 +1,52 @@
 /* Judges one case: each entry that a rank must have written, and how the case ended. */
+#include <stdarg.h>
+
 #include "grader/judge/diagnose/evidence.h"
+
+void fail(Trial *t, Check check, Cause cause, const char *format, ...)
+{
+    va_list args;
+    CheckResult *r = &t->result->check[check];
+    r->fails = true;
+    if (r->failed && (r->explained || cause == UNEXPLAINED))
+        return;
+    va_start(args, format);
+    vsnprintf(r->reason, sizeof r->reason, format, args);
+    va_end(args);
+    r->failed = true;
+    r->explained = cause != UNEXPLAINED;
+    r->only_factor = cause == BY_FACTOR;
+    r->case_index = t->index;
+    r->ending = cause == BY_ENDING ? t->outcome->ending : COMPLETE;
+    r->in_calls = cause == BY_ENDING || cause == IN_CALLS;
+    r->repeated = r->alone = false;
+}
+
+const char *case_text(const Case *c, char text[160])
+{
+    const Lab *lab = lab_of(c->lab);
+    const char *name = lab->kinds[c->kind].name;
+    int length = name ? snprintf(text, 160, "%s, ", _(name)) : 0;
+    length += snprintf(text + length, 160 - (size_t)length,
+                       c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
+    if (lab->has_replicas)
+        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d%s", c->tp,
+                           c->apart ? _(", the ranks of a group are not neighbours") : "");
+    if (c->pp > 1)
+        length += snprintf(text + length, 160 - (size_t)length, ", pp=%d", c->pp);
+    for (int i = 0; i < CASE_SIZES; i++) {
+        int value = case_size(c, i);
+        if (value)
+            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
+                               case_sizes[i].shown, value);
+        if (value && i == 0 && c->more_B)
+            length +=
+                snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
+    }
+    if (lab->sizes & SIZE_P)
+        snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
+    return text;
+}
 
 const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 {
@@ -80,7 +127,7 @@ int layer_of(const Label *label)
                : !strncmp(label->name, layer_names[1], strlen(layer_names[1]));
 }
 
-/* The two tables of labs 3 and 21 have different numbers of rows. */
+/* The two tables of a case have different numbers of rows. */
 static void name_sizes(Trial *t, int layer)
 {
     Case c = *t->c;

@@ -155,7 +155,8 @@ void look_at_split(Trial *t);
 /** Checks the calls of a complete case. What MPI forbids fails the communication check, and
  *  explains wrong numbers. */
 void compare_calls(Trial *t);
-/** Lab 11: fails if bucket_ready() waits in a complete case with several replicas. */
+/** Fails if the function that must return at once waits in a complete case in which others take
+ *  part. */
 void compare_overlap(Trial *t);
 /** Describes where ranks diverge in a way that MPI allows, as evidence for a wrong number that
  *  nothing else explains. With `lines`, also where calls on different lines met. */
