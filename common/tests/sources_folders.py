@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A file includes only headers of its own folder, or of one above it in the map of CONTRIBUTING.md.
-One file knows the versions of Open MPI. sources_folders.py map prints the map."""
+The judge names no lab. One file knows the versions of Open MPI. sources_folders.py map prints the
+map."""
 import glob
 import os
 import re
@@ -94,6 +95,45 @@ def of_open_mpi():
                     yield f"{path}:{number}: {line.strip()}"
 
 
+# A lab, or what only one lab or a family of labs has: its header, what its labels are about, the kinds of its cases.
+A_LAB = re.compile(r"\b[Ll]abs? \d|\blab_\d\d|\bLAB=\d|\b(?:A_RING|OF_SHARDS|THE_WEIGHTS|A_SEQUENCE|A_SEGMENT|OF_VOCABULARY|A_DEAL|"
+                   r"A_BUCKET|A_ROUND|METRICS_OF|METRICS_OF_STAGES|THE_NORM|A_BLOCK|SIZE_N|BY_ONE_F_ONE_B|BY_GPIPE|TRAINING_LAB)\b|"
+                   r"labs/(?:\d\d-|ring|sharded|averages|sequence|segments|vocabulary|grid|replicas)")
+# The mistakes that the judge replays are those of labs.
+OF_MISTAKES = re.compile(r"/(?:wrong_\w+|suspect\w+)\.[ch]$")
+# Files of the judge that still name one, and why. No other may, and what no longer does leaves the list.
+STILL_NAMES_A_LAB = {
+    "grader/judge/commands.h": "make board times the training of lab 11's cases",
+    "grader/judge/diagnose/evidence.c": "altered inputs of functions of the vocabulary",
+    "grader/judge/diagnose/expenses.c": "sums of weights where no average is due",
+    "grader/judge/diagnose/other_calls.c": "tensors that have steps",
+    "grader/judge/diagnose/refusals.c": "the rank in a group that the lab has made itself",
+    "grader/judge/diagnose/traffic.c": "sums of a few doubles",
+    "grader/judge/diagnose/trial.c": "entries that the second step repeats",
+    "grader/judge/diagnose/values.c": "weights that follow from those of the step before",
+    "grader/judge/handed_out.c": "lab 9 starts from lab 1",
+    "grader/judge/local.c": "an example of a layout",
+    "grader/judge/main.c": "the numbers of the labs of a part",
+    "grader/judge/report/formats/formats.h": "an example of a title",
+    "grader/judge/report/on_cluster.c": "the steps of replicas",
+    "grader/judge/throughput.c": "make board times the training of lab 11's cases",
+    "grader/judge/trace.c": "which case make trace shows",
+}
+
+
+def naming_labs():
+    """What is wrong with that list."""
+    paths = [path for path in glob.glob("grader/judge/**/*.[ch]", recursive=True) if not OF_MISTAKES.search(path)]
+    for path in sorted(paths):
+        with open(path, encoding="utf-8") as file:
+            named = A_LAB.search(file.read())
+        if named and path not in STILL_NAMES_A_LAB:
+            yield f"{path}: {named[0]}"
+        elif not named and path in STILL_NAMES_A_LAB:
+            yield f"{path} names no lab any more: remove it from the list"
+    yield from (f"{path} is in the list, but is not there" for path in sorted(STILL_NAMES_A_LAB.keys() - set(paths)))
+
+
 def check(sentence, wrong):
     print(f"{'not ok' if wrong else 'ok'} - {sentence}")
     for line in wrong:
@@ -113,6 +153,7 @@ def main():
         drawn = drawn_map() in file.read()
     failed = [check("every source is in a folder of the map", homeless), check("no folder includes one below it in the map", downwards),
               check("no file includes a header of another lab's folder", between_labs),
+              check("no file of the judge names a lab, except those that are listed", list(naming_labs())),
               check("only common/comm/open_mpi.sh knows the versions of Open MPI", list(of_open_mpi())),
               check("CONTRIBUTING has the map of the folders", [] if drawn else ["common/tests/sources_folders.py map prints it"])]
     return any(failed)
