@@ -106,7 +106,7 @@ static json_t *new_alias(json_t *aliases)
     uint32_t drawn;
     do {
         if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
-            give_up(NULL, "", N_("no random numbers could be drawn"));
+            give_up_at(NULL, "", N_("no random numbers could be drawn"));
         drawn = LEAST_ALIAS + drawn % (uint32_t)among;
     } while (is_taken(aliases, drawn));
     return json_integer(drawn);

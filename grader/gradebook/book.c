@@ -17,14 +17,7 @@
 #include "grader/judge/report/output.h"
 #include "grader/judge/report/verdict.h"
 
-void give_up_on(const Problem *problem)
-{
-    fflush(stdout);
-    problem_print(stderr, problem);
-    exit(2);
-}
-
-void give_up(const char *where, const char *hint, const char *format, ...)
+void give_up_at(const char *where, const char *hint, const char *format, ...)
 {
     char what[sizeof(Problem)];
     Problem problem;
@@ -33,7 +26,7 @@ void give_up(const char *where, const char *hint, const char *format, ...)
     vsnprintf(what, sizeof what, _(format), args);
     va_end(args);
     problem_set(&problem, where, hint, "%s", what);
-    give_up_on(&problem);
+    give_up(&problem);
 }
 
 void add_remark(Submission *submission, const char *format, ...)
@@ -59,8 +52,8 @@ void make_line(char *text)
 static void make_folder(const char *path)
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        give_up(path, N_("name a file in an existing, writable folder"),
-                N_("the folder cannot be created: %s"), strerror(errno));
+        give_up_at(path, N_("name a file in an existing, writable folder"),
+                   N_("the folder cannot be created: %s"), strerror(errno));
 }
 
 void place_in(const char *folder, char place[PLACE_SIZE], const char *format, ...)
@@ -96,7 +89,7 @@ void write_or_give_up(const char *path, const OutputKind *kind, const char *text
 {
     Problem problem;
     if (!write_file(path, kind, text, &problem))
-        give_up_on(&problem);
+        give_up(&problem);
 }
 
 static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *at)
@@ -117,11 +110,11 @@ static void take_lock(const Book *book)
     place_in(book->state, place, "lock");
     int lock = open(place, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
-        give_up(book->reports,
-                book->board ? N_("wait for it") : N_("wait for it, or choose another OUT"), "%s",
-                errno != EWOULDBLOCK ? strerror(errno)
-                : book->board        ? _("another make board is running")
-                                     : _("another make gradebook is using this OUT"));
+        give_up_at(book->reports,
+                   book->board ? N_("wait for it") : N_("wait for it, or choose another OUT"), "%s",
+                   errno != EWOULDBLOCK ? strerror(errno)
+                   : book->board        ? _("another make board is running")
+                                        : _("another make gradebook is using this OUT"));
 }
 
 static void settle_seed(Book *book)
@@ -158,7 +151,7 @@ void name_reports(Book *book)
     const char *ending = book->board ? ".json" : ".csv";
     size_t length = strlen(book->out);
     if (length > PLACE_SIZE / 4)
-        give_up(NULL, N_("choose a shorter one"), N_("the name of OUT is too long"));
+        give_up_at(NULL, N_("choose a shorter one"), N_("the name of OUT is too long"));
     if (length > strlen(ending) && !strcmp(book->out + length - strlen(ending), ending))
         length -= strlen(ending);
     snprintf(book->reports, sizeof book->reports, "%.*s-reports", (int)length, book->out);
@@ -170,11 +163,11 @@ void open_book(Book *book)
     char place[PLACE_SIZE];
     struct stat found;
     if (stat(book->out, &found) == 0 && !S_ISREG(found.st_mode))
-        give_up(book->out, N_("OUT is the name of a CSV file"),
-                N_("the table cannot be written there"));
+        give_up_at(book->out, N_("OUT is the name of a CSV file"),
+                   N_("the table cannot be written there"));
     Problem problem;
     if (!output_may_replace(book->out, book->board ? NULL : &table_kind, &problem))
-        give_up_on(&problem);
+        give_up(&problem);
     make_folder(book->reports);
     name_work_folder(book);
     make_folder(book->state);

@@ -15,6 +15,7 @@
 #include "balise.h"
 #include "base/replacement.h"
 #include "grader/gradebook/manifest.h"
+#include "grader/judge/compare/expected.h"
 
 enum {
     MOST_SUBMISSIONS = 10000,  /**< per folder */
@@ -82,10 +83,8 @@ typedef struct Book {
     int count, unit_count;        /**< lengths of these arrays */
 } Book;
 
-/** Prints the problem and exits with 2. */
-_Noreturn void give_up_on(const Problem *problem);
-/** Like give_up_on(), for a problem given as in problem_set(), with N_() around both strings. */
-_Noreturn void give_up(const char *where, const char *hint, const char *format, ...)
+/** Like give_up(), for a problem given as in problem_set(), with N_() around both strings. */
+_Noreturn void give_up_at(const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /** Adds a sentence to a submission's remark. */

@@ -18,12 +18,12 @@ static bool for_board;
 
 static _Noreturn void usage(const char *what)
 {
-    give_up(NULL,
-            for_board
-                ? N_("make board DIR=submissions [NAMES=1] [JOBS=2] [SEED=7] [SANDBOX=on|off]")
-                : N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] "
-                     "[SANDBOX=on|off]"),
-            "%s", what);
+    give_up_at(NULL,
+               for_board
+                   ? N_("make board DIR=submissions [NAMES=1] [JOBS=2] [SEED=7] [SANDBOX=on|off]")
+                   : N_("make gradebook DIR=submissions OUT=grades.csv [JOBS=2] [SEED=7] "
+                        "[SANDBOX=on|off]"),
+               "%s", what);
 }
 
 static uint64_t number(const char *text, const char *name, uint64_t least, uint64_t most)
@@ -56,7 +56,7 @@ static void read_kit(Book *book)
     snprintf(path, sizeof path, "%.3000s/generated/kit.txt", book->build);
     FILE *file = fopen(path, "r");
     if (!file || fscanf(file, "%65s", book->kit) != 1)
-        give_up(path, N_("make gradebook writes it"), N_("the version of the kit is unknown"));
+        give_up_at(path, N_("make gradebook writes it"), N_("the version of the kit is unknown"));
     fclose(file);
 }
 
@@ -67,7 +67,7 @@ static void read_cases(const Book *book)
     static Local local;
     Problem problem;
     if (book->cases && !local_read(book->cases, &local, &problem))
-        give_up_on(&problem);
+        give_up(&problem);
 }
 
 static Book options_of(int argc, char **argv)
@@ -127,7 +127,7 @@ static void look_for_sandbox(const Book *book)
     if (!strcmp(book->sandbox, "off") || sandbox_works(why, sizeof why))
         return;
     if (!strcmp(book->sandbox, "on"))
-        give_up(
+        give_up_at(
             NULL,
             N_("make doctor shows what is missing; without SANDBOX=on, only the resource limits apply"),
             N_("there is no sandbox here (%s)"), why);

@@ -23,7 +23,7 @@ typedef struct HandIn {
     json_t *files, *not_started, *missing;
 } HandIn;
 
-static _Noreturn void give_up(const HandIn *h, const Problem *problem)
+static _Noreturn void stop_packing(const HandIn *h, const Problem *problem)
 {
     fflush(stdout);
     if (h->file)
@@ -63,14 +63,14 @@ static HandIn options_of(int argc, char **argv)
     h.name = without_blanks_around(h.name);
     if (!*h.name) {
         problem_set(&problem, NULL, "make hand-in NAME=\"Ada Lovelace\"", "NAME is missing");
-        give_up(&h, &problem);
+        stop_packing(&h, &problem);
     }
     if (!is_name(h.name)) {
         problem_set(&problem, NULL,
                     "letters, digits, spaces and - _ . ' between them, at most 64: make hand-in "
                     "NAME=\"Ada Lovelace\"",
                     "this is not a valid NAME");
-        give_up(&h, &problem);
+        stop_packing(&h, &problem);
     }
     return h;
 }
@@ -88,7 +88,7 @@ static void put_file(HandIn *h, const char *path, const char *bytes, size_t size
         archive_write_data(h->archive, bytes, size) != (la_ssize_t)size) {
         const char *why = archive_error_string(h->archive);
         problem_set(&problem, h->out, where_to, not_written, why ? why : _("unknown reason"));
-        give_up(h, &problem);
+        stop_packing(h, &problem);
     }
     archive_entry_free(entry);
 }
@@ -105,7 +105,7 @@ static char *read_source(const HandIn *h, const char *path, size_t *size)
     if (fd < 0) {
         problem_set(&problem, path, "a lab must be a file that you can read",
                     "it cannot be read: %s", reason);
-        give_up(h, &problem);
+        stop_packing(h, &problem);
     }
     FILE *file = fdopen(fd, "r");
     char *bytes = malloc(MOST_SOURCE + 1);
@@ -114,7 +114,7 @@ static char *read_source(const HandIn *h, const char *path, size_t *size)
     if (*size > MOST_SOURCE) {
         problem_set(&problem, path, "a lab is a few lines", "the file is larger than %d KB",
                     MOST_SOURCE >> 10);
-        give_up(h, &problem);
+        stop_packing(h, &problem);
     }
     return bytes;
 }
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     h.missing = json_array();
     h.file = replacement_begin(h.out, &kind, where_to, not_written, &problem);
     if (!h.file)
-        give_up(&h, &problem);
+        stop_packing(&h, &problem);
     h.archive = archive_write_new();
     archive_write_add_filter_gzip(h.archive);
     archive_write_set_format_pax_restricted(h.archive);
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     const bool good = replacement_end(h.file, where_to, not_written, &problem);
     h.file = NULL;
     if (!good)
-        give_up(&h, &problem);
+        stop_packing(&h, &problem);
     archive_write_free(h.archive);
     printf("%s\n", h.out);
     return 0;

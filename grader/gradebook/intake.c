@@ -50,17 +50,17 @@ void list_submissions(Book *book)
     struct dirent **entries;
     int count = scandir(book->folder, &entries, is_shown, alphasort);
     if (count <= 0 || count > MOST_SUBMISSIONS)
-        give_up(book->folder, submissions_hint,
-                count < 0   ? N_("the submissions cannot be read: %s")
-                : count > 0 ? N_("there are too many submissions%s")
-                            : N_("there are no submissions%s"),
-                count < 0 ? strerror(errno) : "");
+        give_up_at(book->folder, submissions_hint,
+                   count < 0   ? N_("the submissions cannot be read: %s")
+                   : count > 0 ? N_("there are too many submissions%s")
+                               : N_("there are no submissions%s"),
+                   count < 0 ? strerror(errno) : "");
     book->submissions = calloc((size_t)count, sizeof *book->submissions);
     for (int i = 0; i < count; i++)
         if (!is_written_here(book, entries[i]->d_name))
             book->submissions[book->count++].entry = strdup(entries[i]->d_name);
     if (book->count == 0)
-        give_up(book->folder, submissions_hint, N_("there are no submissions%s"), "");
+        give_up_at(book->folder, submissions_hint, N_("there are no submissions%s"), "");
 }
 
 /* ---- in the separate process */

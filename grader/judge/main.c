@@ -14,13 +14,6 @@
 #include "grader/judge/report/formats/formats.h"
 #include "grader/judge/report/output.h"
 
-void give_up(const Problem *problem)
-{
-    fflush(stdout);
-    problem_print(stderr, problem);
-    exit(CANNOT_GRADE);
-}
-
 static _Noreturn void usage(const char *what)
 {
     give_up_with(N_("make grade [LAB=n] [SEED=n] [CASE=n] [STACK=mine] [FORMAT=name OUT=file]"),

@@ -5,11 +5,6 @@
 
 Suite *suite(void);
 
-_Noreturn void give_up(const Problem *problem)
-{
-    abort();
-}
-
 /* ---- values --------------------------------------------------------------------------------------------------------- */
 
 static void hold(int rank, const char *operation, double number)

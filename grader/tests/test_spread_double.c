@@ -11,11 +11,6 @@
 
 Suite *suite(void);
 
-_Noreturn void give_up(const Problem *problem)
-{
-    abort();
-}
-
 static pid_t test;
 static bool second_dies;
 

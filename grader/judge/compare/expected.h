@@ -7,8 +7,7 @@
 #include "grader/judge/compare/stream.h"
 #include "grader/labs/lab.h"
 
-/** Prints `problem` on stderr and exits. Each program that contains the judge defines this
- *  function. */
+/** Prints `problem` on stderr and exits with 2. */
 _Noreturn void give_up(const Problem *problem);
 /** Like give_up(), for a problem given as text; `format` is already translated, `hint` is not. */
 _Noreturn void give_up_with(const char *hint, const char *format, ...)
