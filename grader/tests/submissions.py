@@ -125,8 +125,8 @@ kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT +
 
 kind(True, "prints", lambda p: folder(p, labs(8, lab8=lambda text: "#include <stdio.h>\n" + replaced(SPLIT, SPLIT + "\n    puts(\"here\");")(text))), full(8))
 
-kind(False, "ring", lambda p: folder(p, labs(1, 8, lab1=answer("01-ring"))), None)
-kind(False, "disguised ring", lambda p: folder(p, labs(1, 8, lab1=lambda _: disguised(answer("01-ring")(_)))), None)
+kind(True, "ring", lambda p: folder(p, labs(1, lab1=answer("01-ring"))), full(1))
+kind(True, "disguised ring", lambda p: folder(p, labs(1, lab1=lambda _: disguised(answer("01-ring")(_)))), full(1))
 kind(False, "other ring", lambda p: folder(p, labs(1, 8, lab1=answer("01-recursive_doubling"))), None)
 kind(False, "right otherwise", lambda p: folder(p, labs(1, 8, lab1=answer("01-direct_mpi"))), None)
 kind(False, "disguised right", lambda p: folder(p, labs(1, 8, lab8=disguised)), None)
