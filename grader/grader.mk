@@ -113,9 +113,10 @@ wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 # In gdb, a student can call tensor_print, even if the lab does not.
 # relro and now: a lab cannot redirect functions of the runner. noexecstack: no executable stack,
-# which some objects request. Ttext-segment: there is room for the record below the program, where a
-# lab's system calls cannot replace it (grader/runner/filter.h).
-RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack,-Ttext-segment=0x40000000 \
+# which some objects request. The record is below the program: there, a lab's system calls cannot
+# replace it (grader/runner/filter.h).
+RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
+                 -Wl,--defsym=the_record=0x20000000,-Ttext-segment=0x40000000 \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
 # A runner reads no texts, so the linker need not read the tokenizers' libraries.
