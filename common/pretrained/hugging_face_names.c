@@ -154,17 +154,19 @@ static const HuggingFaceName llama_in_blocks[] = {
 
 static const char *const llama_unused[] = {"lm_head.weight", "*.rotary_emb.inv_freq", NULL};
 
-/* The kit's LLaMA, under one of the names that it has in the library. */
-#define LLAMA(name, in_library, ...)                                                               \
-    {                                                                                              \
-        .type = (name), .architecture = "LLaMA", .library_class = (in_library),                    \
-        .prefix = "model.", .embedding = "embed_tokens.weight", .block = "layers.",                \
-        .once = llama_once, .in_blocks = llama_in_blocks, .unused = llama_unused, ##__VA_ARGS__    \
-    }
+/* What the library's models with the kit's LLaMA have in common. */
+#define LLAMA                                                                                      \
+    .architecture = "LLaMA", .prefix = "model.", .embedding = "embed_tokens.weight",               \
+    .block = "layers.", .once = llama_once, .in_blocks = llama_in_blocks, .unused = llama_unused
 
-static const HuggingFaceModel llama = LLAMA("llama", "LlamaForCausalLM"),
-                              mistral = LLAMA("mistral", "MistralForCausalLM"),
-                              qwen2 = LLAMA("qwen2", "Qwen2ForCausalLM", .has_qkv_bias = true);
+static const HuggingFaceModel llama = {.type = "llama", .library_class = "LlamaForCausalLM", LLAMA},
+                              mistral = {.type = "mistral",
+                                         .library_class = "MistralForCausalLM",
+                                         LLAMA},
+                              qwen2 = {.type = "qwen2",
+                                       .library_class = "Qwen2ForCausalLM",
+                                       .has_qkv_bias = true,
+                                       LLAMA};
 
 const HuggingFaceModel *const hugging_face_models[] = {&bert,    &masked_bert, &gpt2, &llama,
                                                        &mistral, &qwen2,       NULL};
