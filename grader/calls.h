@@ -18,6 +18,7 @@ enum {
     RING_VALUES = 4096,    /**< capacity of its ring of values */
     RING_OPERATIONS = 512, /**< capacity of its ring of operations */
     MOST_INPUTS = 4,       /**< recorded of an operation */
+    MOST_ATTRIBUTES = 3,   /**< recorded of an operation */
 };
 
 /** The basic elements that some elements of a datatype consist of. Two sides of an exchange match
@@ -133,6 +134,13 @@ typedef struct TapeTensor {
     char parameter[44];     /**< its name if it is a parameter; otherwise empty */
 } TapeTensor;
 
+/** An argument of an operation that is not a tensor. */
+typedef struct TapeAttribute {
+    char name[16]; /**< "factor"; empty if there is none */
+    double number; /**< its value */
+    char text[44]; /**< if not empty, its value in place of `number` */
+} TapeAttribute;
+
 /** An operation on a tape, forward or backward, that a line of the lab called, directly or not. */
 typedef struct TapeOperation {
     char name[32];     /**< "linear" */
@@ -142,7 +150,8 @@ typedef struct TapeOperation {
     int32_t back;      /**< the gradient of `output` is complete, and goes to the inputs */
     int32_t inputs;    /**< how many */
     TapeTensor output; /**< its result */
-    TapeTensor input[MOST_INPUTS]; /**< its arguments */
+    TapeTensor input[MOST_INPUTS];            /**< its arguments */
+    TapeAttribute attribute[MOST_ATTRIBUTES]; /**< its other arguments, without gaps */
 } TapeOperation;
 
 /** A rank's rings: entry i is at [i % RING_...]. */

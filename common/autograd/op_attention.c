@@ -102,7 +102,10 @@ static Tensor *attention_of(const char *function, const AttentionShape *shape, T
         kernel_attention_forward(shape, reals(x[0]), reals(x[1]), reals(x[2]), shown, reals(y),
                                  highest, sums, reals(work));
     tape_release_value(work);
-    Node *node = tape_operation(tape, function, attention_gradient, y, 3, (Tensor *[]){q, k, v});
+    tape->next = (Attributes){
+        {{N_("heads"), .number = shape->heads}, {N_("factor"), .number = shape->factor}}};
+    Node *node =
+        tape_operation(tape, function, attention_gradient, y, 4, (Tensor *[]){q, k, v, mask});
     if (!node)
         return y;
     if (shape->past)

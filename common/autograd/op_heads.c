@@ -3,6 +3,7 @@
 
 #include "autograd/operations.h"
 #include "autograd/placement.h"
+#include "base/language.h"
 #include "base/run.h"
 
 static void rotary_gradient(Node *node, Tensor *dy)
@@ -28,6 +29,9 @@ Tensor *rotary(Tensor *x, int heads, int64_t first, RotaryAngles angles)
         x->shape.size[0], x->shape.size[1], heads, x->shape.size[2] / heads, first, angles};
     Tensor *y = tape_tensor(tape, REAL, x->shape, place_heads(tape, "rotary", x));
     kernel_rotary(&turn, false, reals(ready(x)), reals(y));
+    tape->next = (Attributes){{{N_("heads"), .number = heads},
+                               {N_("first position"), .number = (double)first},
+                               {"theta", .number = angles.theta}}};
     Node *node = tape_operation(tape, "rotary", rotary_gradient, y, 1, &x);
     if (node)
         node->with.rotary = turn;
@@ -68,6 +72,7 @@ Tensor *repeat_heads(Tensor *x, int heads, int times)
     for (int64_t t = 0; size && t < times; t++)
         kernel_copy_rows(count / size, size, reals(ready(x)), size, reals(y) + t * size,
                          times * size);
+    tape->next = (Attributes){{{N_("heads"), .number = heads}, {N_("times"), .number = times}}};
     Node *node = tape_operation(tape, "repeat_heads", repeat_heads_gradient, y, 1, &x);
     if (node) {
         node->with.repeat.heads = heads;

@@ -52,6 +52,7 @@ Tensor *layer_norm_with(Tensor *x, Tensor *weight, Tensor *bias, double epsilon)
     kernel_layer_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)),
                               reals(ready(bias)), epsilon, reals(y), reals(moments),
                               reals(moments) + rows);
+    tape->next.of[0] = (Attribute){"epsilon", .number = epsilon};
     Node *node = tape_operation(tape, "layer_norm", layer_norm_gradient, y, 3,
                                 (Tensor *[]){x, weight, bias});
     if (node) {
@@ -94,6 +95,7 @@ Tensor *rms_norm(Tensor *x, Tensor *weight, double epsilon)
     Tensor *rstd = tape_tensor(tape, REAL, SHAPE(rows), whole());
     kernel_rms_norm_forward(rows, columns, reals(ready(x)), reals(ready(weight)), epsilon, reals(y),
                             reals(rstd));
+    tape->next.of[0] = (Attribute){"epsilon", .number = epsilon};
     Node *node = tape_operation(tape, "rms_norm", rms_norm_gradient, y, 2, (Tensor *[]){x, weight});
     if (node) {
         node_keep(node, 0, x);

@@ -104,6 +104,10 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
     if (!value)
         misuse("return a tensor", "%s, forward: it returned NULL", call.op.name);
     Tensor *y = tape_view(tape, ready(value), placement);
+    if (call.is_own)
+        tape->next.of[0] = (Attribute){N_("through"), .text = "apply"};
+    else if (call.along[0])
+        tape->next.of[0] = (Attribute){N_("dimension"), .number = call.dim};
     Node *node = tape_operation(tape, call.op.name, pair_gradient, y, 1, &x);
     if (!node)
         return y;

@@ -59,6 +59,9 @@ static Tensor *taken(const char *function, Tensor *x, int dim, int64_t k, int64_
     const PartOf part = {rows, stride, stride / n * k, stride / n};
     Tensor *y = tape_tensor(x->tape, REAL, shape, placement);
     kernel_copy_rows(rows, part.width, reals(ready(x)) + part.begin, stride, reals(y), part.width);
+    x->tape->next = (Attributes){{{N_("dimension"), .number = dim},
+                                  {N_("index"), .number = (double)k},
+                                  {N_("of"), .number = (double)n}}};
     Node *node = tape_operation(x->tape, function, part_gradient, y, 1, &x);
     if (node)
         node->with.part = part;

@@ -106,6 +106,8 @@ Tensor *dropout_with(Tensor *x, const char *name, double probability)
     Tensor *from = fused ? x->producer->input[0] : x;
     kernel_dropout(fused ? GELU_DROPOUT : DROPOUT, rows, columns, probability, bits, NULL,
                    reals(fused ? x->producer->saved[0] : ready(x)), reals(y));
+    tape->next =
+        (Attributes){{{N_("name"), .text = name}, {N_("probability"), .number = probability}}};
     Node *node = tape_operation(tape, fused ? N_("gelu and dropout") : "dropout", dropout_gradient,
                                 y, 1, &from);
     if (node) {

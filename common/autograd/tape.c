@@ -228,9 +228,10 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     release_rounded(tape, inputs, input);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
+    void *address = tape->recording ? shown(name, output, inputs, input) : NULL;
+    tape->next = (Attributes){0};
     if (!tape->recording)
         return NULL;
-    void *address = shown(name, output, inputs, input);
     if (!wanted)
         return NULL;
     Node *node = new_node(tape);

@@ -40,6 +40,7 @@ typedef struct PairCall {
     Tensor *(*along[2])(Tensor *x, int dim, const Mesh *mesh);
     int dim;         /**< that dimension */
     bool resizes;    /**< the result of op's forward differs in shape from its argument */
+    bool is_own;     /**< a lab's own pair, by apply() */
     bool runs_again; /**< the backward pass calls forward again; its result is not kept */
 } PairCall;
 
@@ -75,8 +76,21 @@ typedef struct PartOf {
 
 enum {
     NODE_INPUTS = 4, /**< the most tensor arguments that an operation has */
-    SAVED = 5        /**< the most tensors that an operation saves */
+    SAVED = 5,       /**< the most tensors that an operation saves */
+    ATTRIBUTES = 3   /**< the most other arguments that an operation tells */
 };
+
+/** An argument of an operation that is not a tensor. */
+typedef struct Attribute {
+    const char *name; /**< "factor"; NULL if there is none */
+    double number;    /**< its value */
+    const char *text; /**< if not NULL, its value in place of `number` */
+} Attribute;
+
+/** The attributes of an operation, without gaps. */
+typedef struct Attributes {
+    Attribute of[ATTRIBUTES]; /**< in the order of a report */
+} Attributes;
 
 /** One recorded operation. */
 struct Node {
@@ -146,8 +160,8 @@ typedef struct Observer {
     void (*see)(void *context, const Tensor *x, const Tensor *gradient, const char *function,
                 void *address);
     /** If not NULL, called before `see`. `function`, which a lab called at `address`, has computed
-     *  `output` from `input`, whose elements may be NULL. If `back`, it is about to add to the
-     *  gradients of the inputs that need one. */
+     *  `output` from `input`, whose elements may be NULL, with the attributes that its tape's
+     *  `next` has. If `back`, it is about to add to the gradients of the inputs that need one. */
     void (*operation)(void *context, const char *function, void *address, const Tensor *output,
                       int inputs, Tensor *const *input, bool back);
     void *context; /**< passed to both */
@@ -177,6 +191,7 @@ struct Tape {
     bool went_back;            /**< recompute_backward() has called segment_backward() */
     int64_t first_rounded;     /**< index of the first tensor that release_rounded() must check */
     bool recomputes_attention; /**< blocks recompute their attention: see attention_segment() */
+    Attributes next;           /**< set it before tape_operation(), which clears it */
     GradientWatch watch;       /**< observes backward passes, if not zero */
 };
 

@@ -8,12 +8,14 @@ def operation_of(row):
     return _("%s of %s") % (row["name"], row["of"]) if row["of"] else row["name"]
 
 
-def inputs_of(row):
-    return "; ".join(" ".join(filter(None, (one["name"], one["shape"], one["placement"]))) for one in row["inputs"])
+def arguments_of(row):
+    """What an operation takes, except results of others."""
+    tensors = [" ".join(filter(None, (one["name"], one["shape"], one["placement"]))) for one in row["inputs"]]
+    return "; ".join(filter(None, [*tensors, row["with"]]))
 
 
 def tape_text(tape):
-    forward = [[str(row["number"]), row["line"], operation_of(row), inputs_of(row), row["shape"], row["placement"]] for row in tape["forward"]]
+    forward = [[str(row["number"]), row["line"], operation_of(row), arguments_of(row), row["shape"], row["placement"]] for row in tape["forward"]]
     backward = [[str(row["number"]), row["line"], row["name"], row["shape"], row["placement"], row["to"]] for row in tape["backward"]]
     parts = [table(tape["where"][0], [_("number"), _("line"), _("operation"), _("from outside"), _("shape"), _("placement")], forward, (2, 3, 4, 5))]
     if backward:

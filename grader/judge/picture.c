@@ -149,9 +149,10 @@ static json_t *tape_row_json(const TapeRow *row)
         json_array_append_new(inputs,
                               json_pack("{s:s, s:s, s:s}", "name", row->input[k].name, "shape",
                                         row->input[k].shape, "placement", row->input[k].placement));
-    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "number", row->number, "line",
+    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "number", row->number, "line",
                      picture_text(row->line), "name", row->name, "of", row->of, "shape", row->shape,
-                     "placement", row->placement, "to", row->to, "inputs", inputs);
+                     "placement", row->placement, "to", row->to, "with", row->with, "inputs",
+                     inputs);
 }
 
 static json_t *rows_json(const TapeRow *rows, int count)

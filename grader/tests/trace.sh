@@ -200,6 +200,7 @@ tape LAB=6 SOLUTION=1
 down='[0-9]+ +[0-9]+  linear of 3 +\[2,3,48\]  partial sum'
 check "make tape lists what each operation returns, with its line, shape and placement" eval "succeeds && has '$down'"
 check "make tape lists what each operation takes" has '^ +down.weight +\[48,18\] +shard\(1\)$'
+check "make tape lists what an operation is called with" has '^ +name first.dropout, probability 0\.[0-9]+$'
 check "the gradient of a copy is a partial sum, and goes to x" has '^ +1 +[0-9]+  duplication +\[2,3,24\] +partial sum +→ x$'
 check "the backward pass is in its own order" [ "$(sed -n '/^-- backward/,$p' out | grep -oE '^ +[0-9]+' | xargs)" = "5 4 3 2 1" ]
 check "GELU is listed once, with the dropout that it is computed with" [ "$(sed '/^-- backward/,$d' out | grep -c gelu)" = 1 ]
@@ -207,6 +208,8 @@ LANG=fr_FR.UTF-8 tape LAB=6 SOLUTION=1
 check "in French, make tape names placements in French" has '^ +4 +[0-9]+ +linear de 3 +\[2,3,48\] +somme partielle$'
 tape LAB=6 SOLUTION=1 RANK=1
 check "RANK selects the rank" says "this is rank 1; RANK=0 shows another"
+tape LAB=4 SOLUTION=1
+check "make tape shows attention's heads and factor, and that it takes the mask" eval "has '^ +heads [0-9]+, factor 0\.[0-9]+$' && has '^ +mask +\[[0-9]+,[0-9]+\]'"
 tape LAB=12 SOLUTION=1 RANK=2
 check "lab 12: a stage has a tape, too, in 80 columns" eval "has 'all_reduce of [0-9]+' && has '^-- .*gradient of each' && [ \"\$(LC_ALL=C.UTF-8 wc -L < out)\" -le 80 ]"
 tape LAB=12 SOLUTION=1 RANK=7

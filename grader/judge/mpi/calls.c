@@ -66,6 +66,10 @@ static void copy_operations(RankCalls *into, const Rings *rings, bool begun)
         make_argument_sound(&o->output);
         for (int k = 0; k < MOST_INPUTS; k++)
             make_argument_sound(&o->input[k]);
+        for (int k = 0; k < MOST_ATTRIBUTES; k++) {
+            make_name(o->attribute[k].name, sizeof o->attribute[k].name);
+            make_name(o->attribute[k].text, sizeof o->attribute[k].text);
+        }
     }
 }
 

@@ -47,9 +47,10 @@ static int number_of(const Shown *shown, const void *tensor, int before)
     return 0;
 }
 
-/* Names a tensor from outside the pass: "x", then "x2". A parameter keeps the last two parts of its
- * name. */
-static void name_outside(Shown *shown, const TapeTensor *a, char name[TAPE_TEXT])
+/* Names a tensor that the operation takes from outside the pass: "x", then "x2". A parameter keeps
+ * the last two parts of its name. */
+static void name_outside(Shown *shown, const TapeOperation *o, const TapeTensor *a,
+                         char name[TAPE_TEXT])
 {
     const char *at = a->parameter + strlen(a->parameter);
     for (int dots = 0; at > a->parameter && (at[-1] != '.' || ++dots < 2); at--)
@@ -63,8 +64,11 @@ static void name_outside(Shown *shown, const TapeTensor *a, char name[TAPE_TEXT]
         i++;
     if (i == shown->outsiders && i < RING_OPERATIONS)
         shown->outside[shown->outsiders++] = a->tensor;
-    snprintf(name, TAPE_TEXT, "%s", a->integers ? _("ids") : "x");
-    if (i > 0)
+    snprintf(name, TAPE_TEXT, "%s",
+             !a->integers                        ? "x"
+             : !strncmp(o->name, "attention", 9) ? _("mask")
+                                                 : _("ids"));
+    if (i > 0 && !a->integers)
         append(name, TAPE_TEXT, "%d", i + 1);
 }
 
@@ -91,6 +95,19 @@ static int kind_of_gradient(int kind)
     return kind == COPIED ? PARTIAL : kind == PARTIAL ? WHOLE : kind;
 }
 
+/* "heads 2, factor 0.25" */
+static void tell_attributes(const TapeOperation *o, char *text, size_t size)
+{
+    for (int i = 0; i < MOST_ATTRIBUTES && o->attribute[i].name[0]; i++) {
+        const TapeAttribute *a = &o->attribute[i];
+        append(text, size, "%s%s ", i ? ", " : "", _(a->name));
+        if (a->text[0])
+            append(text, size, "%s", a->text);
+        else
+            append(text, size, "%.6g", a->number);
+    }
+}
+
 static void forward_row(Shown *shown, int i, const char *file, TapeRow *row)
 {
     const TapeOperation *o = shown->op[i];
@@ -98,6 +115,7 @@ static void forward_row(Shown *shown, int i, const char *file, TapeRow *row)
     snprintf(row->name, sizeof row->name, "%s", _(o->name));
     tell_line(o, file, row->line);
     tell_tensor(&o->output, row->shape, row->placement);
+    tell_attributes(o, row->with, sizeof row->with);
     for (int k = 0; k < o->inputs; k++) {
         const int number = number_of(shown, o->input[k].tensor, i);
         TapeInput *input = &row->input[row->inputs];
@@ -105,7 +123,7 @@ static void forward_row(Shown *shown, int i, const char *file, TapeRow *row)
             append(row->of, sizeof row->of, "%s%d", row->of[0] ? ", " : "", number);
             continue;
         }
-        name_outside(shown, &o->input[k], input->name);
+        name_outside(shown, o, &o->input[k], input->name);
         tell_tensor(&o->input[k], input->shape, input->placement);
         row->inputs++;
     }
@@ -128,7 +146,7 @@ static void backward_row(Shown *shown, const TapeOperation *o, int number, const
         if (from)
             snprintf(name, sizeof name, "%d", from);
         else
-            name_outside(shown, &o->input[k], name);
+            name_outside(shown, o, &o->input[k], name);
         append(row->to, sizeof row->to, "%s%s", row->to[0] ? ", " : "", name);
     }
 }

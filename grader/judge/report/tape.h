@@ -24,6 +24,7 @@ typedef struct TapeRow {
     char shape[TAPE_TEXT],
         placement[32];            /**< of its result or, backward, of the result's gradient */
     char to[2 * TAPE_TEXT];       /**< backward: where the gradient goes, "3, down.weight" */
+    char with[2 * TAPE_TEXT];     /**< forward: its other arguments, "heads 2, factor 0.25" */
     int inputs;                   /**< forward: number of inputs */
     TapeInput input[MOST_INPUTS]; /**< what comes from outside the pass */
 } TapeRow;

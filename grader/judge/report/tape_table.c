@@ -56,6 +56,8 @@ static void print_forward(FILE *out, Page page, const Widths *w, const TapeRow *
     operation_text(row, text);
     fprintf(out, "%4d %*s  %-*s  %-*s  %s\n", row->number, w->line, row->line,
             padded_to(text, w->name), text, w->shape, row->shape, row->placement);
+    if (row->with[0])
+        fprintf(out, "%s     %*s    %s%s\n", paint.quiet, w->line, "", row->with, paint.off);
     for (int k = 0; k < row->inputs; k++) {
         const TapeInput *in = &row->input[k];
         fprintf(out, "%s     %*s    %-*s  %-*s  %s%s\n", paint.quiet, w->line, "",
