@@ -157,8 +157,7 @@ $(RUNNERS)/idle: $(call float,grader/runner/idle.c) $(call start_objects,float,8
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
 # Operations of which grader/judge/compare has wrong versions.
-REPLACED = attention gelu linear dropout_with add first_token layer_norm layer_norm_new parameter \
-           attention_new attention_forward feed_forward_new feed_forward_forward
+REPLACED = attention gelu linear dropout_with first_token layer_norm
 JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
 link_judge = $(CC) $(JUDGE_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@

@@ -43,6 +43,7 @@ FOLDERS = (
     ("grader/judge/mpi", "recorded calls: matching, mismatches, deadlocks"),
     ("grader/judge/compare", "expected values and their tolerances"),
     ("grader/judge/launch", "the sandbox, the ranks, how they end"),
+    ("grader/judge/reason", "the difference between a rank's program and the plain layer's"),
     ("grader/judge/diagnose", "comparing the values, and diagnosing mistakes"),
     ("grader/judge/report", "verdicts, for people"),
     ("grader/judge/report/formats", "verdicts, for machines"),

@@ -340,7 +340,7 @@ Lab lab_11 = {
               [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
               [WHOLE_MODEL] = {.scenario = run_whole_model,
-                               .mistakes = IN_ATTENTION | IN_INNER_LAYERS | IN_RESIDUALS}},
+                               .mistakes = IN_ATTENTION | IN_INNER_LAYERS}},
     .forward = sent_forward_11,
     .backward = sent_backward_11,
     .usual = usual_11,

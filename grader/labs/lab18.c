@@ -153,8 +153,7 @@ Lab lab_18 = {
                                   .mistakes = IN_SEQUENCE_PAIRS,
                                   .name = N_("the pairs")},
               [SEQUENCE_BLOCKS] = {.scenario = scenario_18,
-                                   .mistakes =
-                                       IN_SEQUENCE_BLOCKS | IN_RESIDUALS | IN_NORMS_AND_TOKENS,
+                                   .mistakes = IN_SEQUENCE_BLOCKS,
                                    .name = N_("blocks")}},
     .forward = sent_forward_18,
     .backward = sent_backward_18,

@@ -7,6 +7,7 @@
 
 /** The mistakes, each with its sentence in judge/diagnose/suspects*.c. */
 typedef enum Mistake {
+    THE_PROGRAM = -2, /* none; the operations are recorded */
     NO_MISTAKE = -1,
     OWN_ONLY,
     OWN_FOR_ALL,
@@ -25,86 +26,24 @@ typedef enum Mistake {
     OVER_THE_WORLD_BY_DP,
     ONE_REPLICA,
     GRADIENT_MISSING,
-    FACTOR_HIDDEN,
-    FACTOR_SHARE, /* first: may equal the next one, which also fails on one rank */
-    FACTOR_MISSING,
-    FACTOR_ROUNDED,
-    FACTOR_NO_ROOT,
-    FACTOR_INVERSE,
-    FACTOR_LOCAL_HEADS, /* may equal the next one; comes first, because the text asks about it */
-    FACTOR_WIDTH,
-    FACTOR_HEADS,
     KEY_VALUE_SWAPPED,
     QUERY_KEY_SWAPPED,
     QUERY_VALUE_SWAPPED,
     QUERY_LAST,
     VALUE_FIRST,
-    QUERY_BY_KEY,
-    QUERY_BY_VALUE,
-    KEY_BY_QUERY,
-    KEY_BY_VALUE,
-    VALUE_BY_QUERY,
-    VALUE_BY_KEY,
-    KEY_VALUE_BY_QUERY,
-    OUTPUT_MISSING,
     MASK_IGNORED,
-    HEADS_TOTAL,
-    HEADS_ONE,
-    GELU_MISSING,
-    GELU_TWICE,
-    GELU_AFTER,
-    GELU_ALSO_BEFORE,
-    GELU_ALSO_AFTER,
-    GELU_AROUND_DROPOUT,
-    GELU_DROPOUT_AFTER,
-    DROPOUT_FIRST,
-    DROPOUT_LAST,
-    DROPOUT_MISSING,
-    DROPOUT_TWICE,
-    DROPOUT_COMPLEMENT,
     DROPOUT_REPEATED,
-    RESIDUAL_1_MISSING,
-    RESIDUAL_2_MISSING,
-    RESIDUALS_MISSING,
-    NORM_1_MISSING,
-    NORM_2_MISSING,
-    NORMS_MISSING,
-    NORM_1_BY_2,
-    NORM_2_BY_1,
-    RESIDUAL_1_OF_NORM,
-    RESIDUAL_2_OF_NORM,
-    RESIDUALS_OF_NORM,
-    RESIDUAL_2_OF_INPUT,
-    NORMS_SWAPPED,
-    NORM_2_OF_INPUT,
-    NORM_2_OF_ATTENTION,
-    FEED_FORWARD_OF_NORM_1,
-    NORM_AFTER,
-    NORM_1_AFTER,
-    NORM_2_AFTER,
-    NORM_1_OF_TERM,
-    NORM_2_OF_TERM,
-    NORMS_OF_TERMS,
-    NORM_OF_RESULT,
-    NORM_2_ALSO_OF_TERM,
-    HALVES_SWAPPED,
-    HALVES_SWAPPED_BUT_NORMS,
     TOKEN_LAST,
     TOKEN_MEAN,
     ACTIVATION_RELU,
     ACTIVATION_TANH,
     ACTIVATION_SILU,
     ACTIVATION_APPROXIMATE,
-    DROPOUT_HALVED,
-    DROPOUT_FIXED_HALF,
-    DROPOUT_FIXED_TENTH,
     HEADS_DEALT,
     KEY_OF_FIRST,
     VALUE_OF_FIRST,
     KEY_VALUE_OF_FIRST,
     MASK_AS_LENGTH,
-    FIRST_WEIGHT_SHARED,
-    ALL_WEIGHTS_SHARED,
     GRADIENT_OF_FIRST_PART,
     OWN_MAXIMUM,
     OWN_MAXIMUM_IN_SUM,
@@ -188,24 +127,6 @@ typedef enum Mistake {
     TERM_GRADIENT_OVER_RANKS,
     TERM_OFF_TAPE,
     BLOCK_NOT_RUN,
-    RESIDUAL_DROPOUT_1_MISSING,
-    RESIDUAL_DROPOUT_2_MISSING,
-    RESIDUAL_DROPOUTS_MISSING,
-    RESIDUAL_DROPOUT_1_TWICE,
-    RESIDUAL_DROPOUT_2_TWICE,
-    RESIDUAL_DROPOUTS_TWICE,
-    RESIDUAL_DROPOUT_1_BY_2,
-    RESIDUAL_DROPOUT_2_BY_1,
-    RESIDUAL_DROPOUTS_SWAPPED,
-    RESIDUAL_DROPOUT_1_OF_SUM,
-    RESIDUAL_DROPOUT_2_OF_SUM,
-    RESIDUAL_DROPOUTS_OF_SUM,
-    RESIDUAL_DROPOUT_1_OF_RESIDUAL,
-    RESIDUAL_DROPOUT_2_OF_RESIDUAL,
-    RESIDUAL_DROPOUTS_OF_RESIDUAL,
-    RESIDUAL_DROPOUT_1_OF_ARGUMENT,
-    RESIDUAL_DROPOUT_2_OF_ARGUMENT,
-    RESIDUAL_DROPOUTS_OF_ARGUMENT,
     NORM_GRADIENTS_OF_FIRST,
     MASKS_OF_FIRST_POSITIONS,
     MASK_1_OF_FIRST_POSITIONS,
@@ -219,24 +140,21 @@ typedef enum Mistake {
 
 /** Sets of mistakes; a kind of case lists those that its numbers can reveal. */
 typedef enum MistakeFamily {
-    IN_SUMS = 1,              /**< over the ranks of a group */
-    IN_AVERAGES = 2,          /**< over replicas */
-    IN_ATTENTION = 4,         /**< its factor, mask and heads */
-    IN_INNER_LAYERS = 8,      /**< activation and dropout between two linears */
-    IN_RESIDUALS = 16,        /**< of a block */
-    IN_INPUT_GRADIENTS = 32,  /**< of a layer */
-    IN_NORMS_AND_TOKENS = 64, /**< of a block and a classifier */
-    IN_KEPT_QUERIES = 128,    /**< a weight of attention kept in a static variable */
-    IN_KEPT_WEIGHTS = 256,    /**< all weights of a layer kept in static variables */
-    IN_GATHERED_PARTS = 512,  /**< the backward pass of a gather */
-    IN_TABLE_ROWS = 1024,     /**< which rows a lookup takes */
-    IN_VOCABULARY = 2048,     /**< of a loss over the vocabulary */
-    IN_WEIGHTS = 4096,        /**< averaged over replicas, every few steps */
-    IN_BIASES = 8192,         /**< of a linear layer */
-    IN_PROJECTIONS = 16384,   /**< the order of q, k and v */
-    IN_SCATTERS = 32768,      /**< which part a rank takes, and its gradient */
-    IN_SEGMENTS = 1 << 18,    /**< their second run */
-    IN_SHARDS = 1 << 19,      /**< of gradients, reduced over replicas */
+    IN_SUMS = 1,             /**< over the ranks of a group */
+    IN_AVERAGES = 2,         /**< over replicas */
+    IN_ATTENTION = 4,        /**< its factor, mask and heads */
+    IN_INNER_LAYERS = 8,     /**< activation and dropout between two linears */
+    IN_INPUT_GRADIENTS = 32, /**< of a layer */
+    IN_TOKENS = 64,          /**< of a classifier */
+    IN_GATHERED_PARTS = 512, /**< the backward pass of a gather */
+    IN_TABLE_ROWS = 1024,    /**< which rows a lookup takes */
+    IN_VOCABULARY = 2048,    /**< of a loss over the vocabulary */
+    IN_WEIGHTS = 4096,       /**< averaged over replicas, every few steps */
+    IN_BIASES = 8192,        /**< of a linear layer */
+    IN_PROJECTIONS = 16384,  /**< the order of q, k and v */
+    IN_SCATTERS = 32768,     /**< which part a rank takes, and its gradient */
+    IN_SEGMENTS = 1 << 18,   /**< their second run */
+    IN_SHARDS = 1 << 19,     /**< of gradients, reduced over replicas */
     /** the gather and the reduce-scatter along the positions */
     IN_SEQUENCE_PAIRS = 1 << 20,
     /** a block on a shard of the positions, and its norms' gradients */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/run.h"
+#include "grader/labs/operations.h"
 #include "grader/labs/work.h"
 #include "grader/judge/compare/wrong_operations.h"
 
@@ -24,8 +25,42 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
+/* The operations of the forward pass that the scenario runs, if they are recorded. */
+static struct {
+    bool wanted;
+    Label pass;
+    int count;
+    TapeOperation operation[RING_OPERATIONS];
+} program;
+
+static void note_operation(void *context, const char *function, void *address, const Tensor *output,
+                           int inputs, Tensor *const *input, bool back)
+{
+    if (!back && program.count < RING_OPERATIONS)
+        program.operation[program.count++] =
+            operation_record(function, address, output, inputs, input, back);
+}
+
+/* Ends the pass that is recorded. */
+static void write_program(Scenario *run)
+{
+    double *numbers;
+    const size_t bytes = (size_t)program.count * sizeof *program.operation;
+    *tape_observer() = (Observer){0};
+    if (program.count == 0)
+        return;
+    stream_entry(&run->stream, PROGRAM, FORWARD, program.pass, (int64_t)(bytes / sizeof *numbers),
+                 &numbers);
+    memcpy(numbers, program.operation, bytes);
+    program.count = 0;
+}
+
 void at(Scenario *run, Label label)
 {
+    write_program(run);
+    program.pass = label;
+    if (program.wanted && label.what == FORWARD_PASS_OF)
+        tape_observer()->operation = note_operation;
 }
 
 void traffic_begin(Scenario *run)
@@ -45,6 +80,7 @@ void traffic_end(Scenario *run, Label label, Budget budget, const Sizes *sizes)
     AllowanceFunction *sent = budget == FORWARD_BUDGET ? lab->forward : lab->backward;
     Sizes by_rows = *sizes;
     double *numbers;
+    write_program(run);
     by_rows.vocabulary = 1;
     stream_entry(&run->stream, TRAFFIC, COMMUNICATION, label, 3, &numbers);
     int n = exchanging_ranks(&run->c), groups = run->c.world / n; /* the budget covers all groups */
@@ -78,10 +114,12 @@ static void run_serially(const Case *c, Stream stream)
 
 void write_expected(const Case *c, int rank, int suspect, Stream stream)
 {
-    suspect_begin(suspect, c);
+    program.wanted = suspect == THE_PROGRAM;
+    suspect_begin(program.wanted ? NO_MISTAKE : suspect, c);
     if (alike_on_ranks(c))
         run_serially(c, stream);
     else
         kind_of_case(c)->expect(c, rank, suspect, stream);
+    program.wanted = false;
     suspect_end();
 }

@@ -127,8 +127,7 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("this is one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
-    else if (kind_of_case(c)->mistakes & IN_NORMS_AND_TOKENS && want->shape.rank == 2 &&
-             is == right * c->S)
+    else if (kind_of_case(c)->mistakes & IN_TOKENS && want->shape.rank == 2 && is == right * c->S)
         says = _("there is a result for each position: the classifier uses only the first token, "
                  "which first_token() selects");
     else if (as_other)
@@ -163,6 +162,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      after_wrong_gradients,
                                      input_altered,
                                      not_a_number,
+                                     program_is_another,
                                      nothing_flowed_back,
                                      multiple,
                                      layer_gradient_is_scaled,

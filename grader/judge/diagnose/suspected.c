@@ -16,6 +16,9 @@ void forget_suspects(Trial *t)
         if (t->suspected[i].all.base)
             expected_free(&t->suspected[i]);
     memset(t->suspected, 0, sizeof t->suspected);
+    if (t->program.all.base)
+        expected_free(&t->program);
+    t->program = (Expected){0};
 }
 
 /* How many of the rank's tensors equal those of the mistake. */

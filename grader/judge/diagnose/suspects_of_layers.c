@@ -2,32 +2,6 @@
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_layers[MISTAKES] = {
-    [FACTOR_HIDDEN] =
-        {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) has the hidden size in place of the head size")},
-    [FACTOR_MISSING] = {IN_ATTENTION, N_("attention scores are not scaled: the factor 1/sqrt(head "
-                                         "size) is missing")},
-    [FACTOR_ROUNDED] =
-        {IN_ATTENTION,
-         N_("attention scores are divided by the square root of the head size rounded down to an integer: keep the root in a float")},
-    [FACTOR_NO_ROOT] =
-        {IN_ATTENTION,
-         N_("attention scores are divided by the head size; divide by its square root")},
-    [FACTOR_INVERSE] =
-        {IN_ATTENTION,
-         N_("attention scores are multiplied by the square root of the head size; divide by it")},
-    [FACTOR_LOCAL_HEADS] =
-        {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) takes the hidden size divided by the heads on this rank, but the head size is the same on every rank: hidden / heads of the whole layer")},
-    [FACTOR_WIDTH] =
-        {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) has the width that this rank holds in place of the head size")},
-    [FACTOR_SHARE] =
-        {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) takes the head size divided by the number of ranks, but the head size is the same on every rank: hidden / heads of the whole layer")},
-    [FACTOR_HEADS] =
-        {IN_ATTENTION,
-         N_("the factor 1/sqrt(head size) has the number of heads in place of the head size")},
     [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
     [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
     [QUERY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and values are swapped")},
@@ -37,45 +11,7 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [VALUE_FIRST] =
         {IN_ATTENTION | IN_PROJECTIONS,
          N_("queries, keys and values are in the order v, q, k: the order must be q, k, v")},
-    [QUERY_BY_KEY] = {IN_ATTENTION, N_("q is computed with the weight of k: use `query`")},
-    [QUERY_BY_VALUE] = {IN_ATTENTION, N_("q is computed with the weight of v: use `query`")},
-    [KEY_BY_QUERY] = {IN_ATTENTION, N_("k is computed with the weight of q: use `key`")},
-    [KEY_BY_VALUE] = {IN_ATTENTION, N_("k is computed with the weight of v: use `key`")},
-    [VALUE_BY_QUERY] = {IN_ATTENTION, N_("v is computed with the weight of q: use `value`")},
-    [VALUE_BY_KEY] = {IN_ATTENTION, N_("v is computed with the weight of k: use `value`")},
-    [KEY_VALUE_BY_QUERY] = {IN_ATTENTION, N_("k and v are computed with the weight of q: use `key` "
-                                             "and `value`")},
-    [OUTPUT_MISSING] = {IN_ATTENTION, N_("the last product, with the weight `output`, is missing")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
-    [HEADS_TOTAL] = {IN_ATTENTION, N_("the size of a head changed with the number of ranks: count "
-                                      "the heads on this rank")},
-    [HEADS_ONE] = {IN_ATTENTION,
-                   N_("everything on a rank is treated as one head: count the heads on this rank")},
-    [GELU_MISSING] = {IN_INNER_LAYERS,
-                      N_("the activation (GELU) between the two linear layers is missing")},
-    [GELU_TWICE] = {IN_INNER_LAYERS, N_("GELU is applied twice")},
-    [GELU_AFTER] = {IN_INNER_LAYERS, N_("the activation is in the wrong place: GELU belongs "
-                                        "between the two linear layers, not after the second")},
-    [GELU_ALSO_BEFORE] = {IN_INNER_LAYERS, N_("GELU is also applied to x: it belongs only between "
-                                              "the two linear layers")},
-    [GELU_ALSO_AFTER] = {IN_INNER_LAYERS, N_("GELU is also applied after the second linear layer: "
-                                             "it belongs only between the two")},
-    [GELU_AROUND_DROPOUT] = {IN_INNER_LAYERS,
-                             N_("GELU is applied twice: before dropout and after it")},
-    [GELU_DROPOUT_AFTER] = {IN_INNER_LAYERS, N_("GELU and dropout come after the second linear "
-                                                "layer: they belong between the two")},
-    [DROPOUT_FIRST] =
-        {IN_INNER_LAYERS,
-         N_("dropout is in the wrong place: it belongs after the activation, not before it")},
-    [DROPOUT_LAST] =
-        {IN_INNER_LAYERS,
-         N_("dropout is in the wrong place: it belongs before the second linear layer, not after it")},
-    [DROPOUT_MISSING] = {IN_INNER_LAYERS,
-                         N_("nothing is dropped: dropout is missing, or its probability is 0")},
-    [DROPOUT_TWICE] = {IN_INNER_LAYERS, N_("dropout is applied twice")},
-    [DROPOUT_COMPLEMENT] =
-        {IN_INNER_LAYERS,
-         N_("dropout takes the probability of dropping an element, not of keeping it")},
     [DROPOUT_REPEATED] =
         {IN_INNER_LAYERS,
          N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
@@ -92,14 +28,6 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [ACTIVATION_APPROXIMATE] =
         {IN_INNER_LAYERS, N_("GELU is computed with its tanh approximation; the reference uses the "
                              "exact GELU, with the error function")},
-    [DROPOUT_HALVED] = {IN_INNER_LAYERS,
-                        N_("dropout acts with half the probability that the layer was given")},
-    [DROPOUT_FIXED_HALF] =
-        {IN_INNER_LAYERS,
-         N_("dropout acts with a probability of 0.5 instead of the p that the layer was given")},
-    [DROPOUT_FIXED_TENTH] =
-        {IN_INNER_LAYERS,
-         N_("dropout acts with a probability of 0.1 instead of the p that the layer was given")},
     [HEADS_DEALT] =
         {IN_ATTENTION,
          N_("the columns of queries, keys and values are distributed round-robin: each rank must have consecutive columns, because those of a head are neighbours")},
@@ -115,12 +43,6 @@ const Suspect suspects_of_layers[MISTAKES] = {
                         N_("each sample attends to its first n positions, where n is the number of "
                            "ones in its mask; it must attend to the positions where the mask is "
                            "one")},
-    [FIRST_WEIGHT_SHARED] =
-        {IN_KEPT_QUERIES, N_("the first layer uses the queries' weight of the layer made after it: "
-                             "keep a layer's weights in its own struct, not in a static variable")},
-    [ALL_WEIGHTS_SHARED] = {IN_KEPT_WEIGHTS,
-                            N_("the first layer uses the weights of the layer made after it: keep "
-                               "a layer's weights in its own struct, not in a static variable")},
     [GRADIENT_OF_FIRST_PART] =
         {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
                                "of all_gather, each rank takes the part for its own columns")},

@@ -16,6 +16,7 @@ typedef struct Trial {
     char sizes[160];              /**< its case_text(), with the V of the table in question */
     const Outcome *outcome;       /**< the ranks' entries and calls */
     Expected expected;            /**< the entries expected of this rank */
+    Expected program;             /**< with the plain layer's operations; computed when needed */
     Expected suspected[MISTAKES]; /**< the entries that each mistake gives; computed when needed */
     int rank;                     /**< the rank whose stream is being judged */
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */

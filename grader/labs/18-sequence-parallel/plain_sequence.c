@@ -141,49 +141,17 @@ Tensor *reduce_scatter_sequence(Tensor *x, const Mesh *mesh)
                                TERM_OFF_TAPE);
 }
 
-/* The dropout of a half, or of the other half under the mistake other_dropout. */
-static const Dropout *dropout_of(const SequenceBlock *layer, int half)
-{
-    return (half == ATTENTION) != half_now(half)->other_dropout ? layer->dropout1 : layer->dropout2;
-}
-
-/* The result of a half's layers, or of the other half's layers under the mistake other_layers. */
-static Tensor *partial(const SequenceBlock *layer, Tensor *all, Tensor *mask, int half)
-{
-    if (half_now(half)->drops == ARGUMENT)
-        all = dropout(dropout_of(layer, half), all);
-    return (half == ATTENTION) != half_now(half)->other_layers
-               ? attention_partial(layer->attention, all, mask)
-               : feed_forward_partial(layer->feed_forward, all);
-}
-
-static Tensor *residual(Tensor *x, Tensor *y, const SequenceBlock *layer, int half)
-{
-    const Half *change = half_now(half);
-    const Dropout *drop = dropout_of(layer, half);
-    y = block_normed(y, change);
-    if (change->drops == RESIDUAL)
-        x = dropout(drop, x);
-    Tensor *dropped = change->drops != RESULT || change->dropout == NEVER ? y : dropout(drop, y);
-    if (change->dropout == TWICE)
-        dropped = dropout(drop, dropped);
-    Tensor *sum = add(x, dropped);
-    if (half == ATTENTION)
-        block_has_attended(y);
-    return change->drops == SUM ? dropout(drop, sum) : sum;
-}
-
 Tensor *sequence_block_forward(const SequenceBlock *layer, Tensor *x, Tensor *mask,
                                const Mesh *mesh)
 {
     if (mistake() == BLOCK_NOT_RUN)
         return x;
     Tensor *all = gather_sequence(layer_norm(layer->norm1, x), mesh);
-    Tensor *sum = reduce_scatter_sequence(partial(layer, all, mask, ATTENTION), mesh);
-    x = residual(x, sum, layer, ATTENTION);
+    Tensor *sum = reduce_scatter_sequence(attention_partial(layer->attention, all, mask), mesh);
+    x = add(x, dropout(layer->dropout1, sum));
     all = gather_sequence(layer_norm(layer->norm2, x), mesh);
-    sum = reduce_scatter_sequence(partial(layer, all, mask, FEED_FORWARD), mesh);
-    return residual(x, sum, layer, FEED_FORWARD);
+    sum = reduce_scatter_sequence(feed_forward_partial(layer->feed_forward, all), mesh);
+    return add(x, dropout(layer->dropout2, sum));
 }
 
 /* ---- the norms ------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,198 @@
+/* The first difference between a rank's program and the plain layer's, as a sentence. Both are walked
+ * forwards: the first operation of the rank whose result the plain layer does not compute takes only
+ * values that both compute. If another operation in its place makes the programs equal, that one
+ * was meant. */
+#include <stdlib.h>
+
+#include "grader/judge/mpi/recorded.h"
+#include "grader/judge/reason/comparison.h"
+
+/* The first operation of the rank whose result the plain program does not compute, or NO_FORM. */
+static int first_other(const Comparison *c)
+{
+    for (int i = 0; i < c->f.program[RANK].count; i++)
+        if (is_other(c, i))
+            return i;
+    return NO_FORM;
+}
+
+static int last_form(const Comparison *c, Side side)
+{
+    return c->f.made[side][c->f.program[side].count - 1];
+}
+
+/* The number of results in which the rank's program differs; 0 if the programs are equal. */
+static int differences(const Comparison *c)
+{
+    int count = last_form(c, RANK) != last_form(c, PLAIN);
+    for (int i = 0; i < c->f.program[RANK].count; i++)
+        count += is_other(c, i);
+    return count;
+}
+
+/* The same if operation i of the rank computed this. */
+static int differences_with(const Comparison *c, int i, int form)
+{
+    Comparison *other = malloc(sizeof *other);
+    *other = *c;
+    other->f.forced[i] = form;
+    forms_make(&other->f);
+    const int count = differences(other);
+    free(other);
+    return count;
+}
+
+/* Marks the operations on which the last one depends. */
+static void mark_what_matters(Comparison *c)
+{
+    const TapeOperation *o = c->f.program[RANK].operation;
+    const int count = (int)c->f.program[RANK].count;
+    c->matters[count - 1] = true;
+    for (int i = count - 1; i >= 0; i--)
+        for (int k = 0; k < o[i].inputs && c->matters[i]; k++)
+            for (int j = 0; j < i; j++)
+                c->matters[j] |=
+                    o[j].output.tensor == o[i].input[k].tensor ||
+                    (!strcmp(o[i].name, "gelu and dropout") && !strcmp(o[j].name, "gelu") &&
+                     o[j].input[0].tensor == o[i].input[0].tensor);
+}
+
+bool same_attributes(const Form *a, const Form *b)
+{
+    for (int i = 0; i < MOST_ATTRIBUTES; i++)
+        if (!same_attribute(&a->attribute[i], &b->attribute[i]))
+            return false;
+    return true;
+}
+
+/* How alike two operations are. Parameters count more than values: they say which operation is
+ * meant. */
+static int likeness(const Comparison *c, const Form *a, const Form *b)
+{
+    int alike = strcmp(a->name, b->name) ? 0 : 8;
+    for (int k = 0; k < a->takes && k < b->takes; k++)
+        if (a->taken[k] == b->taken[k])
+            alike += form_at(c, a->taken[k])->is_parameter ? 3 : 2;
+    return alike + same_attributes(a, b);
+}
+
+int only_in(const Form *a, const Form *b, int other[MOST_INPUTS])
+{
+    bool used[MOST_INPUTS] = {0};
+    int count = 0;
+    for (int k = 0; k < a->takes; k++) {
+        int n = is_sum(a) ? 0 : k;
+        while (is_sum(a) && n < b->takes && (used[n] || b->taken[n] != a->taken[k]))
+            n++;
+        if (n < b->takes && b->taken[n] == a->taken[k])
+            used[n] = true;
+        else
+            other[count++] = a->taken[k];
+    }
+    return count;
+}
+
+bool same_operation(const Comparison *c, const Form *a, const Form *b)
+{
+    if (strcmp(a->name, b->name) != 0 || !same_attributes(a, b) || a->takes != b->takes)
+        return false;
+    for (int k = 0; k < a->takes; k++)
+        if (a->taken[k] != b->taken[k] &&
+            (form_at(c, a->taken[k])->is_parameter || form_at(c, b->taken[k])->is_parameter))
+            return false;
+    return true;
+}
+
+/* The form that operation i of the rank should compute: the one, of those that only the plain
+ * program computes, with which the programs differ least. NO_FORM if there is none with the same
+ * name, or that takes the same and makes the programs equal. Sets *left to how many results then still differ. */
+static int meant_by(const Comparison *c, int i, int *left)
+{
+    const Form *is = form_by(c, i);
+    int best = NO_FORM, most = 0, other[MOST_INPUTS];
+    *left = MOST_FORMS;
+    for (int p = 0; p < c->f.plain; p++) {
+        const Form *form = form_at(c, p);
+        if (form->is_outside || form->by[RANK])
+            continue;
+        const int count = differences_with(c, i, p), alike = likeness(c, is, form);
+        const bool same_name = !strcmp(form->name, is->name),
+                   replaces = count == 0 && !only_in(is, form, other) && !only_in(form, is, other);
+        if (!(same_name || replaces) || count > *left || (count == *left && alike <= most))
+            continue;
+        best = p;
+        most = alike;
+        *left = count;
+    }
+    return best;
+}
+
+/* Tells of the first difference, and makes the rank's operation compute what was meant.
+ * @return whether it was told; *left says how many results then still differ */
+static bool next_difference(Comparison *c, int *left)
+{
+    const int i = first_other(c);
+    int first;
+    *left = 0;
+    if (i == NO_FORM)
+        return leads_to(c, last_form(c, RANK), last_form(c, PLAIN), &first) &&
+               tell_missing(c, NO_FORM, last_form(c, RANK), first);
+    const int data = data_of(c, form_by(c, i)), meant = meant_by(c, i, left);
+    const bool extra = data != NO_FORM && data < c->f.plain &&
+                       (meant == NO_FORM || differences_with(c, i, data) < *left);
+    if (!extra && meant == NO_FORM)
+        return false;
+    const bool told = extra ? tell_extra(c, i) : tell_difference(c, i, meant);
+    c->f.forced[i] = extra ? data : meant;
+    forms_make(&c->f);
+    *left = differences(c);
+    return told;
+}
+
+/* The length of what the names of all parameters of the plain program begin with, "first.": their
+ * layer. */
+static int length_of_layer(const Comparison *c)
+{
+    const char *name = NULL;
+    int length = 0;
+    for (int i = 0; i < c->f.plain; i++) {
+        const Form *form = form_at(c, i);
+        int common = 0;
+        if (!form->is_parameter)
+            continue;
+        for (int at = 0; form->name[at] && (!name || (at < length && form->name[at] == name[at]));
+             at++)
+            if (form->name[at] == '.')
+                common = at + 1;
+        length = common;
+        name = form->name;
+    }
+    return length;
+}
+
+bool program_difference(Program rank, Program plain, char *text, size_t size)
+{
+    enum { MOST_STEPS = 6 };
+    if (!rank.count || !plain.count || rank.count > RING_OPERATIONS ||
+        plain.count > RING_OPERATIONS)
+        return false;
+    Comparison *c = calloc(1, sizeof *c);
+    c->f.program[RANK] = rank;
+    c->f.program[PLAIN] = plain;
+    for (int i = 0; i < RING_OPERATIONS; i++)
+        c->f.forced[i] = NO_FORM;
+    forms_make(&c->f);
+    c->layer = length_of_layer(c);
+    mark_what_matters(c);
+    const bool traced = !c->f.is_full && c->f.outside[RANK] <= c->f.outside[PLAIN];
+    int left = traced ? differences(c) : 0;
+    for (int steps = 0; left > 0 && steps < MOST_STEPS; steps++)
+        if (!next_difference(c, &left))
+            break;
+    text[0] = '\0';
+    for (int i = 0; i < c->count && (i == 0 || (left == 0 && c->count == 2)); i++)
+        append(text, size, "%s%s", i ? "\n" : "", c->told[i]);
+    const bool found = c->count > 0;
+    free(c);
+    return found;
+}
