@@ -100,7 +100,7 @@ typedef enum EntryKind {
     FINISHED,  /**< the case is complete */
     WORK,      /**< what a layer's pass multiplied and held: see grader/labs/work.h */
     PASS,      /**< a stage has run a micro-batch, forward or backward: see labs/stages.h */
-    PROGRAM, /**< of the judge: the TapeOperations of the plain layer's pass */
+    PROGRAM,   /**< of the judge: the TapeOperations of the plain layer's pass */
     DEALT, /**< the rows that a sampler dealt: returned length, capacity, what was written; see labs/replicas.h */
 } EntryKind;
 
