@@ -57,7 +57,7 @@ LAYERS_FLOAT = $(call float,$(filter-out %/serial_collectives.c %/serial_positio
                $(call start_objects,float,$(FROM_START_FILES))
 LAYERS_DOUBLE = $(call double,$(SERIAL)) $(call start_objects,double,$(FROM_START_FILES))
 # The judge's files about calls and streams, which need no other file of the judge.
-CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c) \
+CALLS = grader/labs/labels.c $(wildcard grader/judge/mpi/*.c grader/judge/reason/*.c) \
         $(patsubst %,grader/judge/%.c,compare/spread compare/stream launch/sandbox launch/sandbox_files \
         report/call_table report/silent_passes report/paint)
 REFERENCES = $(filter-out common/backend/reference/backend.c,$(wildcard common/backend/reference/*.c))

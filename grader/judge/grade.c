@@ -244,16 +244,17 @@ int lab_worth(const Lab *lab)
     return worth;
 }
 
-/* If the numbers reveal no cause, or only a factor, a pattern that separates failing from passing
- * cases may. It follows the first line of the reason, so that checks that fail alike share that
+/* If the numbers reveal no cause, or one that may depend on the case, a pattern may separate failing
+ * from passing cases. It follows the first line of the reason, so that checks that fail alike share that
  * line. */
 static void tell_patterns(LabResult *result)
 {
     char line[800], rest[sizeof result->check->reason];
     for (int check = 0; check < CHECKS; check++) {
         CheckResult *r = &result->check[check];
-        if (!r->failed || (r->explained && (!r->only_factor || result->not_run > 0)) ||
-            !pattern_text(&r->pattern, line, sizeof line))
+        const bool in_most = 2 * r->pattern.failed > r->pattern.failed + r->pattern.passed;
+        if (!r->failed || (r->explained && (!r->may_have_pattern || result->not_run > 0)) ||
+            (r->if_in_few && in_most) || !pattern_text(&r->pattern, line, sizeof line))
             continue;
         const size_t first = strcspn(r->reason, "\n");
         snprintf(rest, sizeof rest, "%s", r->reason + first);

@@ -111,18 +111,8 @@ typedef struct Training {
     Tensor *weights, *m, *v;
 } Training;
 
-static Members summed_with(const Training *t)
-{
-    const Case *c = &t->run->c;
-    const int mistake = t->mistake;
-    const bool all = mistake == SHARDS_OVER_WORLD || mistake == SHARDS_SUMMED_OVER_WORLD;
-    return all                         ? (Members){0, 1, c->world}
-           : mistake == SHARDS_OVER_TP ? tp_group(c, t->rank)
-                                       : group_members(c, DP, t->rank);
-}
-
 /* The factor of `other`'s gradient in the mean. */
-static double factor_of(const Training *t, Members with, int other)
+static double factor_of(const Training *t, int other)
 {
     const Case *c = &t->run->c;
     const double dp = replicas_of(c);
@@ -141,24 +131,22 @@ static double factor_of(const Training *t, Members with, int other)
         return 1.0 / c->world;
     case SHARDS_BY_WORLD_OVER_TP:
         return (double)c->tp / c->world;
-    case SHARDS_SUMMED_OVER_WORLD:
-        return 1 / dp;
     case SHARDS_DIVIDED_TWICE:
         return 1 / dp / dp;
     default:
-        return 1.0 / with.count;
+        return 1 / dp;
     }
 }
 
 static Tensor *reduced(const Training *t, int step)
 {
-    const Members with = summed_with(t);
+    const Members with = group_members(&t->run->c, DP, t->rank);
     const Order order = reference_order(with.count); /* replicas may add in any order */
     Tensor *sum = NULL;
     for (int64_t n = 0, i = order.first; n < with.count; n++, i = order_next(order, i)) {
         const int other = with.first + (int)i * with.stride;
         Tensor *term = sharded_gradient(t->run, other, t->which, step);
-        kernel_vector_scale(tensor_count(term), factor_of(t, with, other), reals(term));
+        kernel_vector_scale(tensor_count(term), factor_of(t, other), reals(term));
         sum = sum ? add(sum, term) : term;
     }
     return sum;

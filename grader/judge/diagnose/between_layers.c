@@ -5,40 +5,6 @@
 
 #include "grader/judge/diagnose/evidence.h"
 
-/* Are all outputs of this layer right? */
-static bool layer_is_right(const Trial *t, int layer)
-{
-    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));)
-        if (want->kind == VALUES && want->check == FORWARD && want->label.of == A_LAYER &&
-            want->label.what == OUTPUT_OF && want->label.index == layer &&
-            !is_right_on_rank(t, want))
-            return false;
-    return true;
-}
-
-/* Is one of two layers right and the other wrong, while the lab has variables that both share? */
-bool shared_by_layers(const Evidence *e)
-{
-    const Trial *t = e->trial;
-    const int of = e->want->label.of;
-    if (!t->result->variables[0] || (of != A_LAYER && of != A_PARAMETER))
-        return false;
-    const bool first = layer_is_right(t, 0), second = layer_is_right(t, 1);
-    const Entry *step_1 =
-        find_entry(t->expected.all, VALUES, label_of(OUTPUT_OF, A_LAYER, first, 0));
-    if (first == second ||
-        is_right_on_rank(t, step_1)) /* right in step 1: something may be kept between steps */
-        return false;
-    return says(e,
-                first ? _("the first layer is right and the second, made after it, is wrong: both "
-                          "use %s, a static or file-scope variable. Keep what belongs to a layer "
-                          "in its struct")
-                      : _("the first layer is wrong and the second, made after it, is right: both "
-                          "use %s, a static or file-scope variable. Keep what belongs to a layer "
-                          "in its struct"),
-                t->result->variables);
-}
-
 bool follows_wrong_gradient(const Trial *t, const Entry *want)
 {
     Label label = want->label;

@@ -206,25 +206,6 @@ bool renamed_parameter(const Trial *t, char *text, size_t size)
     return false;
 }
 
-/* Does the layer compute with a parameter that the reference does not have? */
-bool uses_another_parameter(const Evidence *e)
-{
-    for (const Entry *p = NULL; (p = strange_parameter(e->trial, p));) {
-        Label label = p->label;
-        label.what = GRADIENT_OF;
-        label.of = A_PARAMETER;
-        label.step = 0;
-        const Entry *gradient = entry_of_rank(e->trial, e->trial->rank, VALUES, label);
-        for (int64_t i = 0; gradient && i < gradient->count; i++)
-            if (numbers_of(gradient)[i] != 0)
-                return says(e,
-                            _("the result depends on the parameter %.63s, which the layer does not "
-                              "need: remove what uses it"),
-                            p->label.name);
-    }
-    return false;
-}
-
 void look_for_more(Trial *t)
 {
     char renamed[700];

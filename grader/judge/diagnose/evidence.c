@@ -234,7 +234,7 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        e->trial->only_factor = i >= FACTORS - WITHOUT_CAUSE;
+        e->trial->explained_as = i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
         return says(e, _(factors[i].says), factor);
     }
     return false;
@@ -244,14 +244,12 @@ bool multiple(const Evidence *e)
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (dropout_differs(e)) /* if dropout keeps few numbers, some factor fits them by chance */
-        return false;
     if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))
         return false;
     if (factor == 0)
         return says(e, _("it is zero everywhere"));
-    e->trial->only_factor = true;
+    e->trial->explained_as = WITH_PATTERN;
     return says(
         e,
         _("every number is %.4g times its expected value: a constant factor is wrong or missing"),

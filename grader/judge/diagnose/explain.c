@@ -171,27 +171,18 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      rest_is_not_shared,
                                      right_on_first_rank,
                                      of_another_call,
-                                     shared_by_layers,
-                                     input_added,
                                      more_own_reasons,
                                      of_another_rank,
                                      partial_match,
                                      last_ones_wrong,
-                                     uses_another_parameter,
                                      scaled,
                                      step_of_wrong_gradient,
                                      NULL};
-    static Finder *const signs[] = {step_of_wrong_gradient,
-                                    after_wrong_forward,
-                                    same_numbers_elsewhere,
-                                    right_in_step_1,
-                                    nearly_right,
-                                    not_on_tape,
-                                    ranks_differ,
-                                    parts_of_some_ranks,
-                                    dropout_differs,
-                                    first_ones_right,
-                                    NULL};
+    static Finder *const signs[] = {step_of_wrong_gradient, after_wrong_forward,
+                                    same_numbers_elsewhere, right_in_step_1,
+                                    nearly_right,           not_on_tape,
+                                    ranks_differ,           parts_of_some_ranks,
+                                    first_ones_right,       NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
     static Finder *const of_sums[] = {sent_beyond_group, own_reasons,           suspected,
                                       more_own_reasons,  made_of_contributions, NULL};
@@ -222,7 +213,7 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
 {
     char note[1200];
     bool found, proven = false, has_note = noted(t, want, note, sizeof note);
-    t->only_factor = false;
+    t->explained_as = EXPLAINED;
     if (!search) {
         if (has_note)
             snprintf(text, size, "%s", note);

@@ -17,18 +17,6 @@ const Entry *input_of(const Evidence *e)
     return find_entry(e->trial->expected.all, VALUES, input);
 }
 
-/* Is the result the expected one plus x? */
-bool input_added(const Evidence *e)
-{
-    const Entry *x = input_of(e);
-    if (!x || x->label.of != A_LAYER || x->count != e->count || e->got->placement_kind == SHARD)
-        return false;
-    for (int64_t i = 0; i < e->count; i++)
-        if (!(fabs(e->is[i] - e->right[i] - numbers_of(x)[i]) <= 4 * e->tolerance))
-            return false;
-    return says(e, _("it is the expected result with x added once too often: remove the residual"));
-}
-
 /* Does the result begin with a shorter or longer result of another call, and continue correctly? */
 static bool begins_with(const Evidence *e, const Entry *entry)
 {
@@ -65,33 +53,6 @@ bool of_another_call(const Evidence *e)
             return true;
         }
     return false;
-}
-
-/* Is this layer right in evaluation, where nothing is dropped, but wrong in both steps? */
-bool dropout_differs(const Evidence *e)
-{
-    const Case *c = e->c;
-    const Label *label = &e->want->label;
-    int right = 0, wrong = 0;
-    if (!alike_on_ranks(c) || !c->training || c->p == 0 || label->of != A_LAYER ||
-        label->what != OUTPUT_OF)
-        return false;
-    for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));) {
-        if (want->kind != VALUES || want->label.of != A_LAYER || want->label.what != OUTPUT_OF ||
-            want->label.index != label->index)
-            continue;
-        const Entry *got = entry_of_rank(e->trial, e->trial->rank, VALUES, want->label);
-        bool close = got && got->count == want->count && got->placement_kind != SHARD &&
-                     close_to(numbers_of(got), numbers_of(want), 1, want->count, e->tolerance);
-        if (close != (want->label.step >= STEPS))
-            return false;
-        ++*(close ? &right : &wrong);
-    }
-    if (right < 2 || wrong < 2)
-        return false;
-    return says(
-        e, _("the layer is right in evaluation, where nothing is dropped, but wrong in training: "
-             "look at dropout. Its name, its probability and its place decide what is dropped"));
 }
 
 static bool has_steps(const Label *label)

@@ -3,6 +3,8 @@
 #include "grader/judge/reason/program.h"
 #include "grader/labs/scenario.h"
 
+enum { ANY_LAYER = -1 };
+
 /* The operations of this forward pass that the rank has recorded. They are consecutive. */
 static Program program_of_rank(const RankCalls *mine, Label pass)
 {
@@ -19,28 +21,54 @@ static Program program_of_rank(const RankCalls *mine, Label pass)
     return is_cut ? (Program){0} : p;
 }
 
-/* If the forward pass is right, another program is an equivalent one, or a part of it is not on the
- * tape. The passes of the layer that the wrong numbers are about, up to the first whose program differs.
- * An evaluation records nothing, but runs what a training pass runs. */
-bool program_is_another(const Evidence *e)
+/* The first difference of the case's programs; only of this layer, unless it is ANY_LAYER. */
+static bool differs_from_plain(Trial *t, int layer, ProgramDifference *difference)
 {
-    Trial *t = e->trial;
     const Calls *calls = t->outcome->calls;
-    if (!calls || !alike_on_ranks(e->c) || all_outputs_right(e))
-        return false;
     if (!t->program.all.base)
-        t->program = expect(e->c, t->rank, THE_PROGRAM, 0);
+        t->program = expect(t->c, t->rank, THE_PROGRAM, 0);
     for (const Entry *entry = NULL; (entry = next_entry(t->program.all, entry));) {
-        if (entry->kind != PROGRAM || layer_of(&entry->label) != layer_of(&e->want->label))
+        if (entry->kind != PROGRAM || (layer != ANY_LAYER && layer_of(&entry->label) != layer))
             continue;
         const Program plain = {(const TapeOperation *)numbers_of(entry),
                                entry->count * (int64_t)sizeof(double) /
                                    (int64_t)sizeof(TapeOperation)};
-        if (program_difference(program_of_rank(&calls->rank[t->rank], entry->label), plain, e->text,
-                               e->size)) {
-            append_variables(t, e->text, e->size);
+        if (program_difference(program_of_rank(&calls->rank[t->rank], entry->label), plain,
+                               difference))
             return true;
-        }
     }
     return false;
+}
+
+/* Nothing is exchanged on one rank. So if its results are right, its other program is an equivalent
+ * one. */
+void note_equivalent(Trial *t)
+{
+    const CheckResult *forward = &t->result->check[FORWARD];
+    ProgramDifference difference;
+    if (t->c->world == 1 && alike_on_ranks(t->c) && forward->looks && !forward->fails &&
+        t->outcome->calls && !t->result->equivalent &&
+        differs_from_plain(t, ANY_LAYER, &difference))
+        t->result->equivalent = difference.address;
+}
+
+/* If the forward pass is right, another program is an equivalent one, or a part of it is not on the
+ * tape. An evaluation records nothing, but runs what a training pass runs. What an operation of the
+ * lab's own computes, its numbers may say. In which cases it differs tells nothing if it is in most:
+ * some results do not depend on it. */
+bool program_is_another(const Evidence *e)
+{
+    Trial *t = e->trial;
+    ProgramDifference difference;
+    if (!t->outcome->calls || !alike_on_ranks(e->c) || all_outputs_right(e) ||
+        !differs_from_plain(t, layer_of(&e->want->label), &difference) ||
+        (difference.address && difference.address == t->result->equivalent))
+        return false;
+    if (difference.is_own && suspected(e))
+        append(e->text, e->size, "\n%s", difference.text);
+    else
+        says(e, "%s", difference.text);
+    append_variables(t, e->text, e->size);
+    t->explained_as = IF_IN_FEW;
+    return true;
 }

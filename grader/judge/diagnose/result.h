@@ -27,7 +27,8 @@ typedef struct CheckResult {
     bool to_do;             /**< a TODO prevented some entry that it needs */
     bool compared;          /**< some of its numbers were available */
     bool explained;         /**< the reason names a cause */
-    bool only_factor;       /**< all that is known of this cause is a factor */
+    bool may_have_pattern;  /**< in which cases this cause holds may show its origin */
+    bool if_in_few;         /**< the same, unless it fails in most cases */
     int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
@@ -78,13 +79,15 @@ typedef struct LabResult {
     Bytes sent;            /**< by all ranks, in the passes of all cases together */
     Bytes kept;            /**< after a pass of any case, on the rank that kept the most */
     char printed[8192];    /**< its ranks' output: how much, where it is kept, the first lines */
-    int points, of;        /**< points earned; the most that it can earn */
-    uint64_t seed;         /**< of its cases */
-    int cases;             /**< number of cases, run or not */
-    bool one_case;         /**< only one case was asked for: it has results, but no points */
-    int kit_cases;         /**< the kit's own cases, which come first, before the instructor's */
-    double seconds;        /**< that grading took */
-    Times times;           /**< where these seconds went */
+    const void
+        *equivalent; /**< where its program differs on one rank, with right results; or NULL */
+    int points, of;  /**< points earned; the most that it can earn */
+    uint64_t seed;   /**< of its cases */
+    int cases;       /**< number of cases, run or not */
+    bool one_case;   /**< only one case was asked for: it has results, but no points */
+    int kit_cases;   /**< the kit's own cases, which come first, before the instructor's */
+    double seconds;  /**< that grading took */
+    Times times;     /**< where these seconds went */
 } LabResult;
 
 /** Compares an outcome with the expected entries, and records in `result` which checks it concerns,

@@ -93,13 +93,6 @@ const Suspect suspects_of_groups[MISTAKES] = {
         {IN_SHARDS,
          N_("the divisor is (number of ranks) / tp, but with pp stages a replica has tp times pp "
             "ranks: divide by the number of replicas, mesh->dp_degree")},
-    [SHARDS_OVER_WORLD] = {IN_SHARDS, N_("the mean is taken over the world, which mixes the "
-                                         "gradients of different weights: take it over mesh->dp")},
-    [SHARDS_SUMMED_OVER_WORLD] =
-        {IN_SHARDS, N_("the gradients are summed over the world, which mixes those of different "
-                       "weights: sum over mesh->dp")},
-    [SHARDS_OVER_TP] = {IN_SHARDS, N_("the mean is taken over the tp group, whose ranks hold the "
-                                      "gradients of different weights: take it over mesh->dp")},
     [SHARDS_OWN_DIVIDED] = {IN_SHARDS, N_("before the sum, each replica divides its own part only: "
                                           "divide all of `gradients` before the sum, or this part "
                                           "after it")},

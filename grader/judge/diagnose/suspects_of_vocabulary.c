@@ -54,7 +54,6 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
     [MAXIMUM_ONLY_IN_TARGET] =
         {IN_VOCABULARY,
          N_("the maximum is subtracted from the logit of the target, but not in the sum of exp")},
-    [LOGARITHM_MISSING] = {IN_VOCABULARY, N_("the logarithm of the sum of exp is missing")},
     [MEAN_OVER_POSITIONS] =
         {IN_VOCABULARY, N_("the sum is divided by the number of all positions: mean_over_tokens "
                            "divides by the number of those that have a target")},

@@ -15,7 +15,8 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
     va_end(args);
     r->failed = true;
     r->explained = cause != UNEXPLAINED;
-    r->only_factor = cause == BY_FACTOR;
+    r->may_have_pattern = cause == WITH_PATTERN || cause == IF_IN_FEW;
+    r->if_in_few = cause == IF_IN_FEW;
     r->case_index = t->index;
     r->ending = cause == BY_ENDING ? t->outcome->ending : COMPLETE;
     r->in_calls = cause == BY_ENDING || cause == IN_CALLS;
@@ -291,6 +292,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
             result->lab->examine.the_case(&t);
         look_for_more(&t); /* first, because a request without a wait explains wrong numbers */
         compare_expected(&t);
+        note_equivalent(&t);
     }
     fail_unfinished(&t);
     fail_refused(&t);

@@ -8,6 +8,16 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/labs/labels.h"
 
+/** How much is known about why a check fails. */
+typedef enum Cause {
+    UNEXPLAINED,  /**< numbers are wrong; a reason that names a cause replaces this one */
+    EXPLAINED,    /**< the reason names the cause and is kept */
+    WITH_PATTERN, /**< the same, but in which cases it fails may show more */
+    IF_IN_FEW,    /**< the same, unless it fails in most cases */
+    IN_CALLS,     /**< the cause is in the ranks' calls */
+    BY_ENDING,    /**< the cause is how the case ended, which the calls show too */
+} Cause;
+
 /** A case while it is judged. */
 typedef struct Trial {
     LabResult *result;            /**< the lab's result, to be filled */
@@ -22,7 +32,7 @@ typedef struct Trial {
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
     bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
     bool todo;                    /**< a TODO prevented some entry */
-    bool only_factor;             /**< all that is known of the cause found last is a factor */
+    Cause explained_as;           /**< how much the cause found last says */
     char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
@@ -42,15 +52,6 @@ bool has_refused(const Trial *t);
 
 /** Appends a line if the case shows why a function rejected its arguments. */
 void append_cause_of_refusal(const Trial *t, char *text, size_t size);
-
-/** How much is known about why a check fails. */
-typedef enum Cause {
-    UNEXPLAINED, /**< numbers are wrong; a reason that names a cause replaces this one */
-    EXPLAINED,   /**< the reason names the cause and is kept */
-    BY_FACTOR,   /**< the reason names only a factor; where it occurs may show its origin */
-    IN_CALLS,    /**< the cause is in the ranks' calls */
-    BY_ENDING,   /**< the cause is how the case ended, which the calls show too */
-} Cause;
 
 /** Fails a check. Keeps the first reason that names a cause, or else the first reason. */
 void fail(Trial *t, Check check, Cause cause, const char *format, ...)
@@ -152,6 +153,9 @@ void compare_products_of_share(Trial *t, const Entry *want, const char *sentence
 void compare_most(Trial *t, const Entry *want, int number, double enough, const char *sentence);
 /** Notes in the result whether the work of this case was split. */
 void look_at_split(Trial *t);
+/** Remembers where the program differs from the plain layer's in a case of one rank whose results
+ *  are right. */
+void note_equivalent(Trial *t);
 
 /** Checks the calls of a complete case. What MPI forbids fails the communication check, and
  *  explains wrong numbers. */

@@ -153,11 +153,7 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     bool sure = !(r->failed && r->explained) && !was_wrong_a_step_ago(t, want) &&
                 explain(t, r->explanations++ < EXPLANATIONS, why, sizeof why, got, want, tolerance);
     tell_difference(t, got, want, tolerance, worst, where);
-    fail(t, (Check)want->check,
-         !sure            ? UNEXPLAINED
-         : t->only_factor ? BY_FACTOR
-                          : EXPLAINED,
-         "%s\n%s", why, where);
+    fail(t, (Check)want->check, sure ? t->explained_as : UNEXPLAINED, "%s\n%s", why, where);
 }
 
 /* Records the largest error relative to the tolerance. Solutions stay well below 1; wrong answers

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "grader/judge/reason/forms.h"
+#include "grader/judge/reason/numbering.h"
 
 enum {
     MOST_TOLD = 3, /**< differences that are told */
@@ -18,8 +18,10 @@ typedef struct Comparison {
     int layer;                     /**< length of what the names of its parameters begin with */
     bool matters[RING_OPERATIONS]; /**< the rank's last result depends on this operation */
     char told[MOST_TOLD][LINE];    /**< the sentences */
-    int of[MOST_TOLD]; /**< the form of the plain program that each is about; or NO_FORM */
-    int count;         /**< how many */
+    int of[MOST_TOLD];   /**< the form of the plain program that each is about; or NO_FORM */
+    int count;           /**< how many */
+    const void *address; /**< of the first operation that differs, or NULL */
+    bool is_own;         /**< the first one is about an operation of the lab's own */
     Form extra; /**< the last operation that the layer does not have there, if its `by` is set */
 } Comparison;
 
@@ -41,12 +43,9 @@ static inline bool is_sum(const Form *form)
     return !form->is_outside && !strcmp(form->name, "add");
 }
 
-/** Does the plain program not compute what operation i of the rank computes? */
-static inline bool is_other(const Comparison *c, int i)
-{
-    return c->matters[i] && !form_by(c, i)->is_outside && !form_by(c, i)->by[PLAIN];
-}
-
+/** Does the plain program not compute what operation i of the rank computes? A sum that only sums
+ *  take does not count: their terms may come in any order. */
+bool is_other(const Comparison *c, int i);
 /** Have two operations the same other arguments? */
 bool same_attributes(const Form *a, const Form *b);
 /** Do two operations have the same name, parameters and other arguments? */
@@ -60,15 +59,23 @@ int data_of(const Comparison *c, const Form *form);
 
 /** Appends "linear(up)", "dropout(dropout1)", "gelu". */
 void append_operation(const Comparison *c, const Form *form, char *text);
-/** Appends "x", "up", "layer_norm(norm1) of x", "x + linear(up)". A parameter is called in full if
- *  its short name does not tell it from another one. */
-void append_value(const Comparison *c, int number, bool in_full, char *text);
+/** How much of the name "first.up.weight" is said. */
+typedef enum Naming {
+    SHORT,      /**< "up" */
+    WITH_KIND,  /**< "up.weight" */
+    WITH_LAYER, /**< "first.up.weight" */
+} Naming;
+
+/** Is this parameter one of another layer? */
+bool is_of_another_layer(const Comparison *c, int number);
+/** Appends "x", "up", "layer_norm(norm1) of x", "x + linear(up)". */
+void append_value(const Comparison *c, int number, Naming naming, char *text);
 /** The same with the rank's line, "linear(up) at colrow-pair.c:22", if an operation has made it. */
 void append_placed(const Comparison *c, int number, char *text);
 /** Appends values in a row. Weight and bias of a norm have one short name. */
-void append_values(const Comparison *c, const int *form, int count, bool in_full, char *text);
-/** Appends "gelu"; "add of x", for a sum with a value that is not `from`. */
-void append_missing(const Comparison *c, int missing, int from, char *text);
+void append_values(const Comparison *c, const int *form, int count, Naming naming, char *text);
+/** The value that a sum adds to `from`. */
+int added_to(const Form *sum, int from);
 
 /* ---- sentences ------------------------------------------------------------------------------------------- */
 

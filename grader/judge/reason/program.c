@@ -7,6 +7,27 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/reason/comparison.h"
 
+/* Is this a sum that only sums take? */
+static bool is_part_of_sum(const Comparison *c, int i)
+{
+    const TapeOperation *o = c->f.program[RANK].operation;
+    bool taken = false;
+    for (int j = i + 1; j < c->f.program[RANK].count && is_sum(form_by(c, i)); j++)
+        for (int k = 0; k < o[j].inputs; k++)
+            if (o[j].input[k].tensor == o[i].output.tensor) {
+                taken = true;
+                if (!is_sum(form_by(c, j)))
+                    return false;
+            }
+    return taken;
+}
+
+bool is_other(const Comparison *c, int i)
+{
+    return c->matters[i] && !form_by(c, i)->is_outside && !form_by(c, i)->by[PLAIN] &&
+           !is_part_of_sum(c, i);
+}
+
 /* The first operation of the rank whose result the plain program does not compute, or NO_FORM. */
 static int first_other(const Comparison *c)
 {
@@ -105,7 +126,8 @@ bool same_operation(const Comparison *c, const Form *a, const Form *b)
 
 /* The form that operation i of the rank should compute: the one, of those that only the plain
  * program computes, with which the programs differ least. NO_FORM if there is none with the same
- * name, or that takes the same and makes the programs equal. Sets *left to how many results then still differ. */
+ * name, or that takes the same and makes the programs equal. Sets *left to how many results then
+ * still differ. */
 static int meant_by(const Comparison *c, int i, int *left)
 {
     const Form *is = form_by(c, i);
@@ -127,25 +149,62 @@ static int meant_by(const Comparison *c, int i, int *left)
     return best;
 }
 
+/* Lets operation i of the rank compute this. @return how many results then still differ */
+static int correct(Comparison *c, int i, int form)
+{
+    if (!c->address)
+        c->address = c->f.program[RANK].operation[i].address;
+    c->f.forced[i] = form;
+    forms_make(&c->f);
+    return differences(c);
+}
+
+/* The operation of the rank that computes again what another one has computed, although the plain
+ * program computes something else with the same operation, from the same value, with another
+ * weight. Sets *meant to that. */
+static int computed_again(const Comparison *c, int *meant)
+{
+    for (int i = 1; i < c->f.program[RANK].count; i++) {
+        const int made = c->f.made[RANK][i];
+        const Form *is = form_at(c, made);
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again = again || c->f.made[RANK][j] == made;
+        for (*meant = 0; again && c->matters[i] && !is->is_outside && *meant < c->f.plain;
+             ++*meant) {
+            const Form *plain = form_at(c, *meant);
+            if (!plain->is_outside && !plain->by[RANK] && !strcmp(plain->name, is->name) &&
+                same_attributes(plain, is) && data_of(c, plain) == data_of(c, is) &&
+                !is_move(&c->f, &c->f.program[RANK].operation[i]))
+                return i;
+        }
+    }
+    return NO_FORM;
+}
+
 /* Tells of the first difference, and makes the rank's operation compute what was meant.
  * @return whether it was told; *left says how many results then still differ */
 static bool next_difference(Comparison *c, int *left)
 {
-    const int i = first_other(c);
-    int first;
+    int first, again, i = computed_again(c, &again);
+    if (i != NO_FORM && differences_with(c, i, again) < differences(c)) {
+        const bool told = tell_difference(c, i, again);
+        *left = correct(c, i, again);
+        return told;
+    }
+    i = first_other(c);
     *left = 0;
     if (i == NO_FORM)
         return leads_to(c, last_form(c, RANK), last_form(c, PLAIN), &first) &&
                tell_missing(c, NO_FORM, last_form(c, RANK), first);
     const int data = data_of(c, form_by(c, i)), meant = meant_by(c, i, left);
     const bool extra = data != NO_FORM && data < c->f.plain &&
-                       (meant == NO_FORM || differences_with(c, i, data) < *left);
+                       (meant == NO_FORM || (strcmp(form_by(c, i)->name, "linear") != 0 &&
+                                             differences_with(c, i, data) < *left));
     if (!extra && meant == NO_FORM)
         return false;
     const bool told = extra ? tell_extra(c, i) : tell_difference(c, i, meant);
-    c->f.forced[i] = extra ? data : meant;
-    forms_make(&c->f);
-    *left = differences(c);
+    *left = correct(c, i, extra ? data : meant);
     return told;
 }
 
@@ -170,7 +229,7 @@ static int length_of_layer(const Comparison *c)
     return length;
 }
 
-bool program_difference(Program rank, Program plain, char *text, size_t size)
+bool program_difference(Program rank, Program plain, ProgramDifference *difference)
 {
     enum { MOST_STEPS = 6 };
     if (!rank.count || !plain.count || rank.count > RING_OPERATIONS ||
@@ -189,9 +248,9 @@ bool program_difference(Program rank, Program plain, char *text, size_t size)
     for (int steps = 0; left > 0 && steps < MOST_STEPS; steps++)
         if (!next_difference(c, &left))
             break;
-    text[0] = '\0';
+    *difference = (ProgramDifference){.address = c->address, .is_own = c->is_own};
     for (int i = 0; i < c->count && (i == 0 || (left == 0 && c->count == 2)); i++)
-        append(text, size, "%s%s", i ? "\n" : "", c->told[i]);
+        append(difference->text, sizeof difference->text, "%s%s", i ? "\n" : "", c->told[i]);
     const bool found = c->count > 0;
     free(c);
     return found;

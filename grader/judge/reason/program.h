@@ -12,8 +12,14 @@ typedef struct Program {
     int64_t count;                  /**< how many */
 } Program;
 
-/** Writes how the rank's program first differs from the plain one, with the line of the lab. If
- *  two differences make up all of it, writes both.
- *  @return false if they compute the same, up to the order of a sum's terms, or if the rank's
- *  program has a part that is not on its tape */
-bool program_difference(Program rank, Program plain, char *text, size_t size);
+/** How a rank's program first differs from the plain one. */
+typedef struct ProgramDifference {
+    char text[1200];     /**< a sentence with the line of the lab; both, if two are all */
+    const void *address; /**< of the rank's operation that the first one is about, or NULL */
+    bool is_own;         /**< an operation of the lab's own is in the place of one of the layer's:
+                              what it computes is not on the tape */
+} ProgramDifference;
+
+/** Compares two programs. @return false if they compute the same, up to the order of a sum's terms,
+ *  or if the rank's program has a part that is not on its tape */
+bool program_difference(Program rank, Program plain, ProgramDifference *difference);

@@ -6,8 +6,10 @@
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/reason/comparison.h"
 
-static bool __attribute__((format(printf, 3, 4)))
-tell(Comparison *c, int of, const char *format, ...)
+static bool tell(Comparison *c, int of, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool tell(Comparison *c, int of, const char *format, ...)
 {
     va_list args;
     for (int i = 0; i < c->count; i++)
@@ -17,9 +19,16 @@ tell(Comparison *c, int of, const char *format, ...)
         return false;
     c->of[c->count] = of;
     va_start(args, format);
-    vsnprintf(c->told[c->count++], LINE, format, args);
+    vsnprintf(c->told[c->count], LINE, format, args);
     va_end(args);
+    if (c->count == 0 || strcmp(c->told[c->count], c->told[c->count - 1]) != 0)
+        c->count++;
     return true;
+}
+
+static const char *line_at(const Comparison *c, int i)
+{
+    return line_of(c->f.program[RANK].operation[i].address);
 }
 
 /* What a factor of attention's scores is, if it is one of the usual mistakes. */
@@ -43,11 +52,12 @@ static const char *reading_of_factor(double factor, double head, double width, d
     return "";
 }
 
-static bool tell_attribute(Comparison *c, const Form *is, int meant)
+static bool tell_attribute(Comparison *c, int i, int meant)
 {
+    const Form *is = form_by(c, i);
     const Form *plain = form_at(c, meant);
-    const TapeOperation *o = is->by[RANK], *p = plain->by[PLAIN];
-    const char *line = line_of(o->address);
+    const TapeOperation *o = &c->f.program[RANK].operation[i], *p = plain->by[PLAIN];
+    const char *line = line_at(c, i);
     const double width = (double)o->output.shape.size[2], hidden = (double)p->output.shape.size[2];
     int k = 0;
     while (k < MOST_ATTRIBUTES - 1 && same_attribute(&is->attribute[k], &plain->attribute[k]))
@@ -109,11 +119,12 @@ bool tell_missing(Comparison *c, int i, int from, int missing)
     char name[LINE] = "", after[LINE] = "", before[LINE] = "";
     const Form *late = i == NO_FORM ? NULL : like_after(c, i, form_at(c, missing));
     const TapeOperation *own = own_operation(c, from);
-    append_missing(c, missing, from, name);
+    const int added = is_sum(form_at(c, missing)) ? added_to(form_at(c, missing), from) : NO_FORM;
+    append_operation(c, form_at(c, missing), name);
     append_placed(c, from, after);
+    c->is_own = own && c->count == 0;
     if (own)
-        return tell(c, missing,
-                    _("%s at %s, an operation of the lab's own, is where the layer has %s"),
+        return tell(c, missing, _("%s at %s, an operation of your own, is where the layer has %s"),
                     own->name, line_of(own->address), name);
     if (c->count > 0 && c->of[c->count - 1] == NO_FORM && !is_sum(&c->extra) &&
         same_operation(c, &c->extra, form_at(c, missing))) {
@@ -121,34 +132,62 @@ bool tell_missing(Comparison *c, int i, int from, int missing)
         return tell(c, missing, _("%s at %s comes too early: the layer applies it after %s"), name,
                     line_of(c->extra.by[RANK]->address), after);
     }
+    if (added != NO_FORM) {
+        append_placed(c, added, before);
+        return tell(c, missing, _("%s is not added to %s"), before, after);
+    }
     if (i == NO_FORM)
         return tell(c, missing, _("%s is missing after %s"), name, after);
     append_operation(c, form_by(c, i), before);
-    const char *line = line_of(form_by(c, i)->by[RANK]->address);
+    const char *line = line_at(c, i);
     if (late)
         return tell(c, missing, _("%s at %s comes too late: the layer applies it before %s at %s"),
                     name, line_of(late->by[RANK]->address), before, line);
     return tell(c, missing, _("%s is missing between %s and %s at %s"), name, after, before, line);
 }
 
+static bool any_of_another_layer(const Comparison *c, const int *form, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (is_of_another_layer(c, form[k]))
+            return true;
+    return false;
+}
+
+/* If several arguments differ, their places matter: tells all. */
 static bool tell_arguments(Comparison *c, int i, int meant, const int mine[], int count,
                            const int others[], int missing)
 {
-    const Form *is = form_by(c, i);
+    const Form *is = form_by(c, i), *plain = form_at(c, meant);
+    const bool all = count > 1 && !is_sum(is) && !form_at(c, mine[0])->is_parameter;
     char name[LINE] = "", takes[LINE] = "", right[LINE] = "";
-    append_values(c, mine, count, false, takes);
-    append_values(c, others, missing, false, right);
-    if (!strcmp(takes, right)) {
+    Naming naming = any_of_another_layer(c, mine, count) ? WITH_LAYER : SHORT;
+    for (bool same = true; same && naming <= WITH_LAYER; naming++) {
         takes[0] = right[0] = '\0';
-        append_values(c, mine, count, true, takes);
-        append_values(c, others, missing, true, right);
+        append_values(c, all ? is->taken : mine, all ? is->takes : count, naming, takes);
+        append_values(c, all ? plain->taken : others, all ? plain->takes : missing, naming, right);
+        same = !strcmp(takes, right);
     }
     if (count && form_at(c, mine[0])->is_parameter)
         append(name, LINE, "%s", is->name);
     else
         append_operation(c, is, name);
-    return tell(c, meant, _("%s at %s takes %s, where the layer takes %s"), name,
-                line_of(is->by[RANK]->address), takes, right);
+    return tell(c, meant, _("%s at %s takes %s, where the layer takes %s"), name, line_at(c, i),
+                takes, right);
+}
+
+/* An operation with weights, in what only the plain program computes, that the rank runs after
+ * operation i; or NULL. */
+static const Form *needed_before(const Comparison *c, int i, int number)
+{
+    const Form *form = form_at(c, number), *late = NULL;
+    if (form->is_outside || form->by[RANK])
+        return NULL;
+    for (int k = 0; k < form->takes && !late; k++)
+        late = form_at(c, form->taken[k])->is_parameter ? like_after(c, i, form) : NULL;
+    for (int k = 0; k < form->takes && !late; k++)
+        late = needed_before(c, i, form->taken[k]);
+    return late;
 }
 
 bool tell_difference(Comparison *c, int i, int meant)
@@ -159,14 +198,20 @@ bool tell_difference(Comparison *c, int i, int meant)
     char name[LINE] = "", right[LINE] = "";
     if (strcmp(is->name, plain->name) != 0) {
         append_operation(c, is, name);
-        append_value(c, meant, false, right);
-        return tell(c, meant, _("%s at %s is where the layer has %s"), name,
-                    line_of(is->by[RANK]->address), right);
+        append_value(c, meant, SHORT, right);
+        return tell(c, meant, _("%s at %s is where the layer has %s"), name, line_at(c, i), right);
     }
     if (count == 0 && missing == 0)
-        return tell_attribute(c, is, meant);
+        return tell_attribute(c, i, meant);
     if (count == 1 && missing == 1 && leads_to(c, mine[0], others[0], &first))
         return tell_missing(c, i, mine[0], first);
+    const Form *late = count == 1 && missing == 1 ? needed_before(c, i, others[0]) : NULL;
+    if (late) {
+        append_operation(c, is, name);
+        append_operation(c, late, right);
+        return tell(c, meant, _("%s at %s comes too early: the layer applies it after %s at %s"),
+                    name, line_at(c, i), right, line_of(late->by[RANK]->address));
+    }
     return tell_arguments(c, i, meant, mine, count, others, missing);
 }
 
@@ -179,7 +224,13 @@ bool tell_extra(Comparison *c, int i)
             return true;
     c->extra = *is;
     append_operation(c, is, name);
-    append_value(c, data_of(c, is), false, of);
-    return tell(c, NO_FORM, _("%s at %s takes %s: the layer has no such operation there"), name,
-                line_of(is->by[RANK]->address), of);
+    const char *line = line_at(c, i);
+    if (!is_sum(is) && same_operation(c, form_at(c, data_of(c, is)), is))
+        return tell(c, NO_FORM,
+                    _("%s at %s is applied to its own result: the layer applies it once"), name,
+                    line);
+    append_values(c, is->taken, is_sum(is) ? is->takes : 1, SHORT, of);
+    return tell(c, NO_FORM,
+                _("%s at %s takes %s and is one too many: the layer has no such operation there"),
+                name, line, of);
 }

@@ -117,8 +117,7 @@ static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake,
         sum = values_of(sum);
     if (mistake == TARGETS_OFF_TAPE && right)
         right = values_of(right);
-    return mean_over_tokens(subtract(mistake == LOGARITHM_MISSING ? sum : logarithm(sum), right),
-                            counted);
+    return mean_over_tokens(subtract(logarithm(sum), right), counted);
 }
 
 Tensor *vocabulary_embedding(Tensor *table, Tensor *ids, const Mesh *mesh)

@@ -1,5 +1,5 @@
 /* Numbers the values of two programs: value numbering, after a normal form of each operation. */
-#include "grader/judge/reason/forms.h"
+#include "grader/judge/reason/numbering.h"
 
 #include <math.h>
 #include <string.h>

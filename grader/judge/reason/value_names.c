@@ -12,14 +12,24 @@ static const char *name_in_layer(const Comparison *c)
     return NULL;
 }
 
-/* "first.up.weight" of the first layer is "up" and, in full, "up.weight". */
-static void append_name(const Comparison *c, const char *name, bool in_full, char *text)
+static bool is_in_layer(const Comparison *c, const char *name)
 {
     const char *layer = name_in_layer(c);
-    const size_t begin = (size_t)c->layer, length = strlen(name);
-    const char *short_name = layer && strncmp(name, layer, begin) == 0 ? name + begin : name,
+    return layer && strncmp(name, layer, (size_t)c->layer) == 0;
+}
+
+bool is_of_another_layer(const Comparison *c, int number)
+{
+    return form_at(c, number)->is_parameter && !is_in_layer(c, form_at(c, number)->name);
+}
+
+static void append_name(const Comparison *c, const char *name, Naming naming, char *text)
+{
+    const size_t length = strlen(name);
+    const bool is_here = is_in_layer(c, name);
+    const char *short_name = is_here && naming != WITH_LAYER ? name + c->layer : name,
                *end = name + length;
-    for (int i = 0; i < 2 && !in_full; i++) {
+    for (int i = 0; i < 2 && naming == SHORT && is_here; i++) {
         const char *ending = i ? ".bias" : ".weight";
         const size_t of_ending = strlen(ending);
         if (length > of_ending && !strcmp(name + length - of_ending, ending))
@@ -42,12 +52,12 @@ void append_operation(const Comparison *c, const Form *form, char *text)
         if (!taken->is_parameter)
             continue;
         append(text, LINE, "(");
-        append_name(c, taken->name, false, text);
+        append_name(c, taken->name, SHORT, text);
         append(text, LINE, ")");
         return;
     }
     if (!strcmp(form->attribute[0].name, "name"))
-        append_name(c, form->attribute[0].text, true, called);
+        append_name(c, form->attribute[0].text, WITH_KIND, called);
     if (called[0] && strcmp(called, form->name) != 0)
         append(text, LINE, "(%s)", called);
 }
@@ -60,13 +70,13 @@ int data_of(const Comparison *c, const Form *form)
     return NO_FORM;
 }
 
-void append_value(const Comparison *c, int number, bool in_full, char *text)
+void append_value(const Comparison *c, int number, Naming naming, char *text)
 {
     const Form *form = form_at(c, number);
     const int data = form->is_outside ? NO_FORM : data_of(c, form);
     char operation[LINE] = "";
     if (form->is_parameter)
-        append_name(c, form->name, in_full, text);
+        append_name(c, form->name, naming, text);
     else if (form->is_outside)
         append(text, LINE, "%s", _(form->name));
     if (form->is_outside)
@@ -80,7 +90,7 @@ void append_value(const Comparison *c, int number, bool in_full, char *text)
         const Form *term = form_at(c, form->taken[k]);
         append(text, LINE, k > 0 ? " + " : "");
         if (term->is_outside || is_sum(term))
-            append_value(c, form->taken[k], in_full, text);
+            append_value(c, form->taken[k], naming, text);
         else
             append_operation(c, term, text);
     }
@@ -90,12 +100,12 @@ void append_placed(const Comparison *c, int number, char *text)
 {
     const Form *form = form_at(c, number);
     char value[LINE] = "";
-    append_value(c, number, false, value);
+    append_value(c, number, SHORT, value);
     append(text, LINE, form->by[RANK] ? _("%s at %s") : "%s", value,
            form->by[RANK] ? line_of(form->by[RANK]->address) : "");
 }
 
-void append_values(const Comparison *c, const int *form, int count, bool in_full, char *text)
+void append_values(const Comparison *c, const int *form, int count, Naming naming, char *text)
 {
     char last[LINE] = "", next[LINE];
     for (int k = 0; k < count; k++) {
@@ -104,20 +114,18 @@ void append_values(const Comparison *c, const int *form, int count, bool in_full
         if (count > 1 && !value->is_outside && !is_sum(value))
             append_operation(c, value, next);
         else
-            append_value(c, form[k], in_full, next);
+            append_value(c, form[k], naming, next);
         if (strcmp(last, next) != 0 || !value->is_parameter)
             append(text, LINE, "%s%s", k > 0 ? ", " : "", next);
         snprintf(last, sizeof last, "%s", next);
     }
 }
 
-void append_missing(const Comparison *c, int missing, int from, char *text)
+int added_to(const Form *sum, int from)
 {
-    const Form *form = form_at(c, missing);
-    char of[LINE] = "", operation[LINE] = "";
-    append_operation(c, form, operation);
-    for (int k = 0; is_sum(form) && k < form->takes; k++)
-        if (form->taken[k] != from)
-            append_value(c, form->taken[k], false, of);
-    append(text, LINE, of[0] ? _("%s of %s") : "%s", operation, of);
+    int other = NO_FORM;
+    for (int k = 0; k < sum->takes; k++)
+        if (sum->taken[k] != from)
+            other = sum->taken[k];
+    return other;
 }
