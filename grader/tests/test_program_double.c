@@ -78,8 +78,8 @@ static void with(TapeOperation *o, const char *name, double number, const char *
 
 static bool they_differ(void)
 {
-    return program_difference((Program){rank_has.operation, rank_has.count},
-                              (Program){plain_has.operation, plain_has.count}, &difference);
+    return program_difference((OperationList){rank_has.operation, rank_has.count},
+                              (OperationList){plain_has.operation, plain_has.count}, &difference);
 }
 
 static void differ_by(const char *words)

@@ -6,9 +6,9 @@
 enum { ANY_LAYER = -1 };
 
 /* The operations of this forward pass that the rank has recorded. They are consecutive. */
-static Program program_of_rank(const RankCalls *mine, Label pass)
+static OperationList program_of_rank(const RankCalls *mine, Label pass)
 {
-    Program p = {0};
+    OperationList p = {0};
     for (int64_t i = 0; i < mine->operations_count; i++) {
         const TapeOperation *o = &mine->operation[i];
         if (o->back || !label_equal(&o->where, &pass))
@@ -18,7 +18,7 @@ static Program program_of_rank(const RankCalls *mine, Label pass)
     }
     const bool is_cut = mine->operations_count == RING_OPERATIONS &&
                         p.operation + p.count == mine->operation + RING_OPERATIONS;
-    return is_cut ? (Program){0} : p;
+    return is_cut ? (OperationList){0} : p;
 }
 
 /* The first difference of the case's programs; only of this layer, unless it is ANY_LAYER. */
@@ -30,9 +30,9 @@ static bool differs_from_plain(Trial *t, int layer, ProgramDifference *differenc
     for (const Entry *entry = NULL; (entry = next_entry(t->program.all, entry));) {
         if (entry->kind != PROGRAM || (layer != ANY_LAYER && layer_of(&entry->label) != layer))
             continue;
-        const Program plain = {(const TapeOperation *)numbers_of(entry),
-                               entry->count * (int64_t)sizeof(double) /
-                                   (int64_t)sizeof(TapeOperation)};
+        const OperationList plain = {(const TapeOperation *)numbers_of(entry),
+                                     entry->count * (int64_t)sizeof(double) /
+                                         (int64_t)sizeof(TapeOperation)};
         if (program_difference(program_of_rank(&calls->rank[t->rank], entry->label), plain,
                                difference))
             return true;

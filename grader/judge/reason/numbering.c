@@ -6,7 +6,7 @@
 
 #include "base/language.h"
 
-static bool has_operation(const Program *p, const char *name)
+static bool has_operation(const OperationList *p, const char *name)
 {
     for (int i = 0; i < p->count; i++)
         if (!strcmp(p->operation[i].name, name))
@@ -58,7 +58,7 @@ static int numbered(Forms *f, const Form *form)
 }
 
 /* Has an operation before this one, or this one already, taken the same tensor? */
-static bool was_taken(const Program *p, int i, int k)
+static bool was_taken(const OperationList *p, int i, int k)
 {
     const void *tensor = p->operation[i].input[k].tensor;
     for (int j = 0; j <= i; j++)

@@ -14,9 +14,9 @@ typedef enum Side {
 } Side;
 
 enum {
-    MOST_FORMS = 512,
-    MOST_TERMS = 8, /**< of a sum of sums */
-    NO_FORM = -1,   /**< no form; no operation */
+    MOST_FORMS = 512, /**< of both programs together */
+    MOST_TERMS = 8,   /**< of a sum of sums */
+    NO_FORM = -1,     /**< no form; no operation */
 };
 
 /** How a value is computed, whatever the layout. */
@@ -32,7 +32,7 @@ typedef struct Form {
 
 /** Both programs and their forms. */
 typedef struct Forms {
-    Program program[SIDES];           /**< the operations */
+    OperationList program[SIDES];     /**< the operations */
     Form form[MOST_FORMS];            /**< all forms */
     int count, plain;                 /**< how many; how many of them the plain program has */
     int made[SIDES][RING_OPERATIONS]; /**< of each operation's result */

@@ -229,7 +229,7 @@ static int length_of_layer(const Comparison *c)
     return length;
 }
 
-bool program_difference(Program rank, Program plain, ProgramDifference *difference)
+bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference)
 {
     enum { MOST_STEPS = 6 };
     if (!rank.count || !plain.count || rank.count > RING_OPERATIONS ||

@@ -7,10 +7,10 @@
 #include "grader/calls.h"
 
 /** The forward operations of a pass, in order. */
-typedef struct Program {
+typedef struct OperationList {
     const TapeOperation *operation; /**< [count] */
     int64_t count;                  /**< how many */
-} Program;
+} OperationList;
 
 /** How a rank's program first differs from the plain one. */
 typedef struct ProgramDifference {
@@ -22,4 +22,4 @@ typedef struct ProgramDifference {
 
 /** Compares two programs. @return false if they compute the same, up to the order of a sum's terms,
  *  or if the rank's program has a part that is not on its tape */
-bool program_difference(Program rank, Program plain, ProgramDifference *difference);
+bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference);

@@ -107,7 +107,7 @@ static const Form *like_after(const Comparison *c, int i, const Form *missing)
 /* An operation of the lab's own that takes this value, or NULL. */
 static const TapeOperation *own_operation(const Comparison *c, int form)
 {
-    const Program *p = &c->f.program[RANK];
+    const OperationList *p = &c->f.program[RANK];
     for (int i = 0; i < p->count; i++)
         if (!strcmp(p->operation[i].attribute[0].name, "through") && c->f.made[RANK][i] == form)
             return &p->operation[i];
