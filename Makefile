@@ -36,7 +36,7 @@ FATAL_WARNINGS = $(if $(WERROR),$(if $(SANITIZE),,-Werror))
 # -Wno-pass-failed: clang with -O1 (SAN=1) does not vectorise loops, and warns about it.
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
            -Wno-unused-parameter $(if $(IS_CLANG),-Wno-pass-failed) $(FATAL_WARNINGS)
-OPTIMISE ?= $(if $(filter $(COMPUTING),$<),-O3,-O1) -fno-math-errno -fno-trapping-math -ffp-contract=fast
+OPTIMISE ?= -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
 CFLAGS = -std=gnu17 -g $(OPTIMISE) -fopenmp $(WARNINGS) $(SANITIZE)
 CPPFLAGS = -D_GNU_SOURCE -Icommon -I. -I$(BUILD)/generated $(MPI_CFLAGS) $(BLAS_CFLAGS)
 LDFLAGS = -no-pie -fopenmp $(SANITIZE)

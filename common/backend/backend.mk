@@ -3,10 +3,6 @@
 # (common/backend/tests/emulated_gpu). TRANSPORT=mpi (the default) or, on GPUs, nccl. Everything
 # else is compiled once: the linker selects the kernels (libbalise-*.a). Included by the Makefile.
 
-# What computes with many numbers is compiled with -O3. The rest, most of the code, would only
-# compile more slowly.
-COMPUTING = $(addprefix common/,$(addsuffix /%,backend base comm data optim pretrained tensor))
-
 HASH := \#
 ON_GPU = $(filter-out cpu,$(BACKEND))
 CUDA := $(or $(CUDA),$(patsubst %/bin/nvcc,%,$(or $(call in_path,nvcc),$(wildcard /usr/local/cuda/bin/nvcc))))
