@@ -113,71 +113,32 @@ void averages_write_weights(Scenario *run, int which, int step, Tensor *weights)
 
 typedef struct Training {
     Scenario *run;
-    int which, mistake;
+    int which;
     Tensor *weights[MAX_RANKS]; /* by rank of the world */
     double rows[MAX_RANKS];     /* since the last average */
 } Training;
 
-static Members averaged_with(const Training *t, int rank)
+/* The share of a rank's replica in the mean. */
+static double share_of(const Training *t, int rank)
 {
-    const Case *c = &t->run->c;
-    const bool all = t->mistake == WEIGHTS_OVER_WORLD || t->mistake == WEIGHTS_SUMMED_OVER_WORLD;
-    return all                             ? (Members){0, 1, c->world}
-           : t->mistake == WEIGHTS_OVER_TP ? tp_group(c, rank)
-                                           : group_members(c, DP, rank);
-}
-
-/* The number of rows by which `other` is weighted in the mean. */
-static double rows_of(const Training *t, int other)
-{
-    return t->mistake == ROWS_AT_LEAST_ONE && t->rows[other] < 1 ? 1 : t->rows[other];
-}
-
-/* The weight that rank `other` has in the mean over `with`, as `rank` computes it. */
-static double factor_of(const Training *t, Members with, int other, int rank)
-{
-    const Case *c = &t->run->c;
+    const Members with = group_members(&t->run->c, DP, rank);
     double all = 0;
     for (int i = 0; i < with.count; i++)
-        all += rows_of(t, with.first + i * with.stride);
-    const double share = rows_of(t, other) / all;
-    switch (t->mistake) {
-    case WEIGHTS_OWN:
-        return other == rank;
-    case WEIGHTS_NOT_SUMMED:
-        return other == rank ? share : 0;
-    case WEIGHTS_HALF_WAY:
-        return (share + (other == rank)) / 2;
-    case WEIGHTS_SUMMED:
-        return 1;
-    case WEIGHTS_SUMMED_OVER_WORLD:
-        return share * c->tp * c->pp;
-    case WEIGHTS_AS_EQUALS:
-        return 1.0 / with.count;
-    case WEIGHTS_BY_ROWS:
-        return 1 / rows_of(t, other);
-    case WEIGHTS_SCALED_LATE:
-        return t->rows[rank] / all;
-    case ROWS_OVER_WORLD:
-        return share / (c->tp * c->pp);
-    case ROWS_OVER_WORLD_BY_TP:
-        return share / c->pp;
-    default:
-        return share;
-    }
+        all += t->rows[with.first + i * with.stride];
+    return t->rows[rank] / all;
 }
 
-/* The sum of the tensors x (indexed by rank of the world), each times its factor. */
+/* The sum of the tensors x (indexed by rank of the world), each times its share. */
 static Tensor *mean(const Training *t, Tensor *const x[MAX_RANKS], int rank)
 {
-    const Members with = averaged_with(t, rank);
+    const Members with = group_members(&t->run->c, DP, rank);
     const Order order = reference_order(with.count); /* replicas may add in any order */
     Tensor *sum = NULL;
     for (int64_t n = 0, i = order.first; n < with.count; n++, i = order_next(order, i)) {
         const int other = with.first + (int)i * with.stride;
         Tensor *term = tape_host_tensor(t->run->tape, REAL, x[other]->shape, x[other]->placement);
         kernel_vector_copy(tensor_count(term), reals(x[other]), reals(term));
-        kernel_vector_scale(tensor_count(term), factor_of(t, with, other, rank), reals(term));
+        kernel_vector_scale(tensor_count(term), share_of(t, other), reals(term));
         sum = sum ? add(sum, term) : term;
     }
     return sum;
@@ -209,7 +170,7 @@ static void step_alone(Training *t, int step)
 static void step_together(Training *t, int step, int rank)
 {
     const Case *c = &t->run->c;
-    const Members with = averaged_with(t, rank);
+    const Members with = group_members(c, DP, rank);
     Tensor *gradients[MAX_RANKS], *w = t->weights[rank];
     double decay = 0;
     for (int other = 0; other < c->world; other++) {
@@ -218,8 +179,8 @@ static void step_together(Training *t, int step, int rank)
     }
     for (int i = 0; i < with.count; i++) {
         const int other = with.first + i * with.stride;
-        decay += factor_of(t, with, other, rank) *
-                 averages_decay(t->run, replica_of_rank(c, other), t->which, step);
+        decay +=
+            share_of(t, other) * averages_decay(t->run, replica_of_rank(c, other), t->which, step);
     }
     kernel_sgd_step(tensor_count(w), reals(w), reals(mean(t, gradients, rank)), AVERAGES_RATE,
                     decay);
@@ -230,14 +191,24 @@ static bool is_due(int64_t step, int64_t every, bool last)
     return step % every == 0 || last;
 }
 
+static void begin_training(Training *t)
+{
+    for (int rank = 0; rank < t->run->c.world; rank++)
+        t->weights[rank] = averages_first_weights(t->run, rank, t->which);
+}
+
+static bool is_due_in(const Training *t, int step)
+{
+    return is_due(step, t->run->c.every, averages_is_last(t->which, step));
+}
+
 static void expect_training(Training *t, int rank)
 {
     Scenario *run = t->run;
-    const bool plain = run->c.kind == EACH_STEP && t->mistake == NO_MISTAKE;
-    for (int other = 0; other < run->c.world; other++)
-        t->weights[other] = averages_first_weights(run, other, t->which);
+    const bool plain = run->c.kind == EACH_STEP;
+    begin_training(t);
     for (int step = averages_first_step(t->which); step <= AVERAGES_STEPS; step++) {
-        const bool due = is_due(step, run->c.every, averages_is_last(t->which, step));
+        const bool due = is_due_in(t, step);
         if (plain)
             step_together(t, step, rank);
         else
@@ -249,6 +220,24 @@ static void expect_training(Training *t, int rank)
     }
 }
 
+/* The weights before the mean that this entry has. */
+Summand averages_summand(Scenario *run, const Entry *want, int of, int on)
+{
+    Training t = {.run = run, .which = want->label.index};
+    const int last = want->label.step + 1;
+    if (want->label.of != THE_WEIGHTS || !is_due_in(&t, last))
+        return (Summand){0};
+    begin_training(&t);
+    for (int step = averages_first_step(t.which); step <= last; step++) {
+        if (step > averages_first_step(t.which) && is_due_in(&t, step - 1))
+            average(&t);
+        step_alone(&t, step);
+    }
+    return (Summand){t.weights[of],
+                     first_with_pieces(&run->c, of) == first_with_pieces(&run->c, on),
+                     share_of(&t, of)};
+}
+
 void expect_averages(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
@@ -256,7 +245,7 @@ void expect_averages(const Case *c, int rank, int mistake, Stream stream)
     run.pool = pool_new(0, false);
     run.tape = tape_new(run.pool, &mesh);
     for (int which = 0; which < AVERAGES_RUNS; which++)
-        expect_training(&(Training){.run = &run, .which = which, .mistake = mistake}, rank);
+        expect_training(&(Training){.run = &run, .which = which}, rank);
     if (c->kind == SOME_STEPS)
         averages_write_large(&run, is_due);
     tape_free(run.tape);

@@ -68,5 +68,7 @@ extern Finder *const averages_more_reasons[];
 /** In the judge: appends a line if others wait for a replica without rows, which took no part in an
  *  average. */
 void averages_ending(const struct Trial *t, char *text, size_t size);
+/** In the judge: a rank's weights before a mean, and its replica's share. */
+Summand averages_summand(Scenario *run, const Entry *want, int of, int on);
 /** In the judge: computes what a rank must have. */
 ExpectFunction expect_averages;

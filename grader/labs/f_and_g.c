@@ -155,26 +155,16 @@ static Tensor *input_of(World *world, const char *what, int part, int call, int 
     return random_input(&world->run, key, rank, shape, false);
 }
 
-/* Does a wrong sum leave out what the rank at this place contributes? */
-static bool left_out(const World *world, int place)
-{
-    return place != world->place && (world->mistake == OWN_ONLY ||
-                                     (world->mistake == PAIRS_ONLY && place != (world->place ^ 1)));
-}
-
 /* The sum over the ranks. In emulated single precision, each run adds in a different order, to measure
  * the rounding error. */
 static Tensor *sum_of_all(World *world, const char *what, int part, int call, Shape shape)
 {
     Tensor *sum = NULL;
-    const Members of =
-        world->mistake == OTHER_REPLICAS ? (Members){0, 1, world->run.c.world} : world->group;
+    const Members of = world->group;
     const Order order = reference_order(of.count);
     for (int64_t n = 0, k = order.first; n < of.count; n++, k = order_next(order, k)) {
-        const int rank =
-            world->mistake == OWN_FOR_ALL ? world->rank : of.first + (int)k * of.stride;
-        Tensor *x = left_out(world, (int)k) ? NULL : input_of(world, what, part, call, rank, shape);
-        sum = sum && x ? add(sum, x) : sum ? sum : x;
+        Tensor *x = input_of(world, what, part, call, of.first + (int)k * of.stride, shape);
+        sum = sum ? add(sum, x) : x;
     }
     return sum;
 }
@@ -240,12 +230,8 @@ static Tensor *gradient_of(World *world, int part, int call)
     Tensor *dy = input_of(world, "dy", part, call, operation_shared(&world->run.c, world->rank),
                           gathered(c, part, call, shape));
     Tape *tape = world->run.tape;
-    if (part == F) {
-        Tensor *sum = sum_of_all(world, "dy", part, call, shape);
-        return world->mistake == COUNTED_TWICE
-                   ? add(sum, input_of(world, "dy", part, call, world->rank, shape))
-                   : sum;
-    }
+    if (part == F)
+        return sum_of_all(world, "dy", part, call, shape);
     if (is_gather(part)) {
         Tensor *mine = tape_tensor(tape, REAL, shape, whole());
         block(dy, mine, operation_dimension(part, call, shape), world->place, false);
@@ -319,12 +305,14 @@ Allowance operations_send_backward(int64_t n, const Sizes *z)
     return (Allowance){z->part == F ? sent_by_all_reduce(n, z->N) : 0, 1};
 }
 
-bool operation_inputs(const Entry *want, char key[KEY_SIZE])
+Summand operation_summand(Scenario *run, const Entry *want, int of, int on)
 {
+    char key[KEY_SIZE];
     const bool forward = want->label.what == OUTPUT_OF && is_operation(want, G);
     if (!forward && !(want->label.what == GRADIENT_OF && is_operation(want, F)))
-        return false;
+        return (Summand){0};
     operation_key(key, forward ? "x" : "dy", want->label.index, want->label.step);
-    return true;
+    return (Summand){random_input(run, key, of, want->shape, false),
+                     tp_group(&run->c, of).first == tp_group(&run->c, on).first, 1};
 }
 #endif

@@ -55,8 +55,8 @@ static inline bool is_operation(const Entry *entry, int part)
 
 /** In the judge: why results are wrong, after the mistakes that it replays. */
 extern Finder *const operations_more_reasons[];
-/** In the judge: writes the key of the inputs whose sum this entry is; false if it is not a sum. */
-bool operation_inputs(const Entry *want, char key[KEY_SIZE]);
+/** In the judge: what a rank brings to a sum of f or g. */
+Summand operation_summand(Scenario *run, const Entry *want, int of, int on);
 /** What a rank does in a case of lab 1 or 9. */
 ScenarioFunction run_operations;
 /** Bytes that the ranks send in all in the first call of f and of g, forward and backward. */

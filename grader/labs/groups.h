@@ -48,6 +48,14 @@ static inline int first_with_pieces(const Case *c, int rank)
 {
     return group_members(c, DP, rank).first;
 }
+/** The members, a bit each. */
+static inline uint64_t ranks_of(Members m)
+{
+    uint64_t ranks = 0;
+    for (int i = 0; i < m.count; i++)
+        ranks |= (uint64_t)1 << (m.first + i * m.stride);
+    return ranks;
+}
 /** The place of a member in its group, from 0. */
 static inline int place_in(Members m, int rank)
 {

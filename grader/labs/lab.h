@@ -98,6 +98,13 @@ struct Evidence; /**< see judge/diagnose/evidence.h */
 /** Looks for one kind of mistake; describes it if found. */
 typedef bool Finder(const struct Evidence *e);
 
+/** What rank `of` brings to a result of rank `on` that is a sum or a mean over ranks. */
+typedef struct Summand {
+    Tensor *numbers; /**< NULL: the result is neither a sum nor a mean */
+    bool added;      /**< is `of` one of the ranks whose numbers are added? */
+    double weight;   /**< how often its numbers count in the results of its group */
+} Summand;
+
 /** What the judge examines in this lab besides what it examines in every lab. Each may be NULL. The
  *  functions are in grader/labs/NN-name or, if several labs need them, in grader/labs/shared. */
 typedef struct Examination {
@@ -112,9 +119,8 @@ typedef struct Examination {
     Finder *const *more_reasons; /**< a list that the judge asks after that */
     /** Writes how this result differs from others of its kind, before the reason. */
     Finder *preface;
-    /** Writes the key of the ranks' inputs whose sum or mean this result is.
-     *  @return false if it is neither */
-    bool (*inputs)(const Entry *want, char key[KEY_SIZE]);
+    /** What a rank brings to a sum or a mean; NULL: no result is one. */
+    Summand (*summand)(Scenario *run, const Entry *want, int of, int on);
     /** Compares an entry in ways of the lab's own, besides those of all labs. */
     void (*entry)(struct Trial *t, const Entry *got, const Entry *want);
     /** Compares what the ranks multiplied and held in a pass, in place of the rules of other labs. */

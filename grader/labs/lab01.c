@@ -44,7 +44,7 @@ Lab lab_01 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 8, .S = 16, .H = 96},
                 .count = bytes_of_f_and_g},
-    .examine = {.more_reasons = operations_more_reasons, .inputs = operation_inputs},
+    .examine = {.more_reasons = operations_more_reasons, .summand = operation_summand},
     .kinds = {[USUAL] = {.expect = expect_operations, .mistakes = IN_SUMS},
               [LARGE] = {.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,

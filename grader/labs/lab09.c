@@ -45,7 +45,7 @@ Lab lab_09 = {
                 .unit = N_("bytes"),
                 .at = {.world = 6, .tp = 2, .B = 4, .S = 8, .H = 50},
                 .count = bytes_of_f_and_g},
-    .examine = {.more_reasons = operations_more_reasons, .inputs = operation_inputs},
+    .examine = {.more_reasons = operations_more_reasons, .summand = operation_summand},
     .kinds = {{.expect = expect_operations, .mistakes = IN_SUMS}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,

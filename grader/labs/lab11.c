@@ -1,5 +1,6 @@
 /* Lab 11, Data parallelism: the rows that each replica reads, the mean of the gradients, the sums
  * of the metrics, and two steps of the whole model at any layout. */
+#include "grader/labs/groups.h"
 #include "grader/labs/replicas.h"
 
 #include <stdio.h>
@@ -149,38 +150,12 @@ void scenario_11(Scenario *run)
 #else
 #include "backend/reference/arithmetic.h"
 
-/* The ranks whose gradients are averaged: those with the same shard, or those that a mistake averages
- * instead. */
-typedef struct Averaged {
-    int first, stride, count;
-    double divisor;
-} Averaged;
-
-static Averaged averaged(const Case *c, int rank, int mistake)
-{
-    int dp = c->world / c->tp;
-    Averaged a = {rank % c->tp, c->tp, dp, dp};
-    if (mistake == NOT_DIVIDED)
-        a.divisor = 1;
-    if (mistake == DIVIDED_TWICE)
-        a.divisor = (double)dp * dp;
-    if (mistake == DIVIDED_BY_WORLD || mistake == DIVIDED_BY_TP)
-        a.divisor = mistake == DIVIDED_BY_TP ? c->tp : c->world;
-    if (mistake == OVER_TP || mistake == OVER_TP_BY_DP)
-        a = (Averaged){rank / c->tp * c->tp, 1, c->tp, mistake == OVER_TP ? c->tp : dp};
-    if (mistake == OVER_THE_WORLD || mistake == OVER_THE_WORLD_BY_DP)
-        a = (Averaged){0, 1, c->world, mistake == OVER_THE_WORLD ? c->world : dp};
-    if (mistake == ONE_REPLICA || mistake == DIVIDED_ALONE)
-        a = (Averaged){rank, 1, 1, mistake == ONE_REPLICA ? 1 : dp};
-    return a;
-}
-
-static void expect_buckets(Scenario *run, int rank, int mistake, int round)
+static void expect_buckets(Scenario *run, int rank, int round)
 {
     char key[KEY_SIZE];
     int count = replica_buckets(round);
     Sizes sizes = {.part = count};
-    Averaged a = averaged(&run->c, rank, mistake);
+    const Members dp = group_members(&run->c, DP, rank); /* those with the same shards */
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key});
     for (int i = 0; i < count; i++)
         sizes.N += replica_bucket_size(&run->c, i);
@@ -188,31 +163,26 @@ static void expect_buckets(Scenario *run, int rank, int mistake, int round)
     for (int i = 0; i < count; i++) {
         replica_bucket_key(key, i, round);
         Shape shape = SHAPE(replica_bucket_size(&run->c, i));
-        const Order order = reference_order(a.count); /* replicas may add in any order */
+        const Order order = reference_order(dp.count); /* replicas may add in any order */
         int64_t k = order.first;
-        Tensor *sum = random_input(run, key, a.first + (int)k * a.stride, shape, false);
-        for (int64_t n = 1; n < a.count; n++) {
+        Tensor *sum = random_input(run, key, dp.first + (int)k * dp.stride, shape, false);
+        for (int64_t n = 1; n < dp.count; n++) {
             k = order_next(order, k);
-            sum = add(sum, random_input(run, key, a.first + (int)k * a.stride, shape, false));
+            sum = add(sum, random_input(run, key, dp.first + (int)k * dp.stride, shape, false));
         }
-        kernel_vector_scale(tensor_count(sum), 1 / a.divisor, reals(sum));
+        kernel_vector_scale(tensor_count(sum), 1.0 / dp.count, reals(sum));
         write_values(run, GRADIENT, label_of(GRADIENT_OF, A_BUCKET, i, round), sum);
     }
 }
 
-static void expect_metrics(Scenario *run, int rank, int mistake, int evaluation)
+static void expect_metrics(Scenario *run, int evaluation)
 {
     Metrics sum = {0};
-    int dp = run->c.world / run->c.tp, mine = rank / run->c.tp;
-    for (int replica = 0; replica < dp; replica++) {
-        Metrics m = replica_metrics(run, replica, evaluation);
-        double times = mistake == OVER_THE_WORLD ? run->c.tp
-                       : mistake == OVER_TP      ? run->c.tp * (replica == mine)
-                       : mistake == ONE_REPLICA  ? replica == mine
-                                                 : 1;
-        sum.loss_sum += times * m.loss_sum;
-        sum.correct += times * m.correct;
-        sum.count += times * m.count;
+    for (int replica = 0; replica < replicas_of(&run->c); replica++) {
+        const Metrics m = replica_metrics(run, replica, evaluation);
+        sum.loss_sum += m.loss_sum;
+        sum.correct += m.correct;
+        sum.count += m.count;
     }
     write_metrics(run, &sum, evaluation);
 }
@@ -232,9 +202,9 @@ void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
         stream_entry(&run.stream, DEALT, ROWS, replica_deal_label(ITSELF, &deal), 0, &none);
     }
     for (int round = 0; c->kind == AVERAGING && round < ROUNDS; round++)
-        expect_buckets(&run, rank, mistake, round);
+        expect_buckets(&run, rank, round);
     for (int i = 0; c->kind == COUNTING && i < EVALUATIONS; i++)
-        expect_metrics(&run, rank, mistake, i);
+        expect_metrics(&run, i);
     tape_free(run.tape);
     pool_free(run.pool);
 }
@@ -265,10 +235,14 @@ static const char *suffices_11(const Case *c, const Label *pass)
     return pass->of == METRICS_OF ? _("three sums over the replicas, mesh->dp, suffice") : NULL;
 }
 
-static bool inputs_11(const Entry *want, char key[KEY_SIZE])
+static Summand summand_11(Scenario *run, const Entry *want, int of, int on)
 {
+    char key[KEY_SIZE];
+    if (want->check != GRADIENT)
+        return (Summand){0};
     replica_bucket_key(key, want->label.index, want->label.step);
-    return want->check == GRADIENT;
+    return (Summand){random_input(run, key, of, want->shape, false),
+                     of % run->c.tp == on % run->c.tp, 1.0 / replicas_of(&run->c)};
 }
 
 static Case usual_11(const Lab *lab, Draw *d, int world, int tp)
@@ -333,12 +307,12 @@ Lab lab_11 = {
     .examine = {.reasons = replicas_reasons,
                 .more_reasons = replicas_more_reasons,
                 .preface = other_bucket_is_right,
-                .inputs = inputs_11,
+                .summand = summand_11,
                 .entry = compare_rows,
                 .suffices = suffices_11},
-    .kinds = {[DEALING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
-              [AVERAGING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
-              [COUNTING] = {.expect = expect_replicas, .mistakes = IN_AVERAGES},
+    .kinds = {[DEALING] = {.expect = expect_replicas},
+              [AVERAGING] = {.expect = expect_replicas},
+              [COUNTING] = {.expect = expect_replicas},
               [WHOLE_MODEL] = {.scenario = run_whole_model,
                                .mistakes = IN_ATTENTION | IN_INNER_LAYERS}},
     .forward = sent_forward_11,

@@ -126,15 +126,12 @@ void scenario_15(Scenario *run)
 }
 #else
 /* The sum over a group; in emulated single precision, each run adds in a different order. */
-static Tensor *sum_over(Scenario *run, int call, Members of, int rank, int mistake)
+static Tensor *sum_over(Scenario *run, int call, Members of)
 {
     const Order order = reference_order(of.count);
     Tensor *sum = NULL;
     for (int64_t n = 0, k = order.first; n < of.count; n++, k = order_next(order, k)) {
-        const int other = of.first + (int)k * of.stride;
-        if (mistake == OWN_ONLY && other != rank)
-            continue;
-        Tensor *x = ring_input(run, RING_REDUCE_SCATTER, call, other);
+        Tensor *x = ring_input(run, RING_REDUCE_SCATTER, call, of.first + (int)k * of.stride);
         sum = sum ? add(sum, x) : x;
     }
     return sum;
@@ -144,20 +141,27 @@ static void expect_15(const Case *c, int rank, int mistake, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};
-    const Members of = mistake == OTHER_REPLICAS ? (Members){0, 1, c->world} : tp_group(c, rank);
     run.pool = pool_new(0, false);
     run.tape = tape_new(run.pool, &mesh);
     for (int part = 0; part < RING_PARTS; part++)
         for (int call = 0; call < RING_CALLS_OF_PART; call++) {
             const Sizes sizes = {.N = ring_count(c, call)};
             tape_reset(run.tape, (TapeBatch){.seed = c->key});
-            Tensor *y = part == RING_REDUCE_SCATTER ? sum_over(&run, call, of, rank, mistake)
+            Tensor *y = part == RING_REDUCE_SCATTER ? sum_over(&run, call, tp_group(c, rank))
                                                     : ring_input(&run, part, call, rank);
             traffic_end(&run, ring_label(FORWARD_OF, part, call), FORWARD_BUDGET, &sizes);
             write_values(&run, ring_check(part), ring_label(OUTPUT_OF, part, call), y);
         }
     tape_free(run.tape);
     pool_free(run.pool);
+}
+
+static Summand summand_15(Scenario *run, const Entry *want, int of, int on)
+{
+    if (want->check != RING_SUM || want->label.what != OUTPUT_OF)
+        return (Summand){0};
+    return (Summand){ring_input(run, RING_REDUCE_SCATTER, want->label.step, of),
+                     tp_group(&run->c, of).first == tp_group(&run->c, on).first, 1};
 }
 
 static Allowance sent_15(int64_t n, const Sizes *z)
@@ -224,8 +228,11 @@ Lab lab_15 = {
                 .unit = N_("bytes"),
                 .at = {.world = 5, .tp = 5, .N = 1000},
                 .count = bytes_of_ring},
-    .examine = {.the_case = compare_ring, .reasons = ring_reasons, .ending = ring_ending},
-    .kinds = {{.expect = expect_15, .mistakes = IN_SUMS}},
+    .examine = {.the_case = compare_ring,
+                .reasons = ring_reasons,
+                .summand = summand_15,
+                .ending = ring_ending},
+    .kinds = {{.expect = expect_15}},
     .forward = sent_15,
     .usual = usual_15,
     .cases = cases_15,

@@ -109,9 +109,10 @@ Lab lab_16 = {
          .count = bytes_of_two_averages},
     .examine = {.reasons = averages_reasons,
                 .more_reasons = averages_more_reasons,
+                .summand = averages_summand,
                 .ending = averages_ending},
-    .kinds = {[EACH_STEP] = {.expect = expect_averages, .mistakes = IN_WEIGHTS},
-              [SOME_STEPS] = {.expect = expect_averages, .mistakes = IN_WEIGHTS}},
+    .kinds =
+        {[EACH_STEP] = {.expect = expect_averages}, [SOME_STEPS] = {.expect = expect_averages}},
     .forward = sent_16,
     .backward = sent_16,
     .memory = memory_16,

@@ -163,10 +163,14 @@ static bool refusal_17(const Case *c, int rank, const Problem *problem, char *li
     return !strcmp(problem->what, wrong);
 }
 
-static bool inputs_17(const Entry *want, char key[KEY_SIZE])
+static Summand summand_17(Scenario *run, const Entry *want, int of, int on)
 {
-    sharded_gradient_key(key, want->label.detail, want->label.step);
-    return want->check == GRADIENT;
+    const Label l = want->label;
+    if (want->check != GRADIENT)
+        return (Summand){0};
+    return (Summand){sharded_gradient(run, of, l.detail, l.step),
+                     first_with_pieces(&run->c, of) == first_with_pieces(&run->c, on),
+                     1.0 / replicas_of(&run->c)};
 }
 
 static Case case_17(const Lab *lab, Draw *d, int world, int tp, int kind)
@@ -235,11 +239,11 @@ Lab lab_17 = {
     .examine = {.the_case = compare_sharded_parts,
                 .reasons = shards_reasons,
                 .more_reasons = shards_more_reasons,
-                .inputs = inputs_17,
+                .summand = summand_17,
                 .suffices = suffices_17,
                 .refusal = refusal_17},
-    .kinds = {[SHARDED_SGD] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "SGD"},
-              [SHARDED_ADAMW] = {.expect = expect_sharded, .mistakes = IN_SHARDS, .name = "AdamW"}},
+    .kinds = {[SHARDED_SGD] = {.expect = expect_sharded, .name = "SGD"},
+              [SHARDED_ADAMW] = {.expect = expect_sharded, .name = "AdamW"}},
     .forward = sent_17,
     .backward = sent_17,
     .memory = memory_17,

@@ -9,22 +9,8 @@
 typedef enum Mistake {
     THE_PROGRAM = -2, /* none; the operations are recorded */
     NO_MISTAKE = -1,
-    OWN_ONLY,
-    OWN_FOR_ALL,
-    COUNTED_TWICE,
-    PAIRS_ONLY,
     CHANGED_INPUT,
     OTHER_REPLICAS,
-    NOT_DIVIDED,
-    DIVIDED_TWICE,
-    DIVIDED_BY_WORLD,
-    DIVIDED_BY_TP,
-    DIVIDED_ALONE,
-    OVER_TP,
-    OVER_TP_BY_DP,
-    OVER_THE_WORLD,
-    OVER_THE_WORLD_BY_DP,
-    ONE_REPLICA,
     GRADIENT_MISSING,
     KEY_VALUE_SWAPPED,
     QUERY_KEY_SWAPPED,
@@ -65,27 +51,6 @@ typedef enum Mistake {
     SUM_OVER_TOKENS,
     POSITIONS_COUNTED,
     OWN_TOKENS,
-    WEIGHTS_OWN, /* without tp, several later ones equal one of the first three */
-    WEIGHTS_SUMMED,
-    WEIGHTS_AS_EQUALS,
-    WEIGHTS_BY_ROWS,
-    WEIGHTS_SCALED_LATE,
-    WEIGHTS_OVER_WORLD,
-    WEIGHTS_SUMMED_OVER_WORLD,
-    WEIGHTS_OVER_TP,
-    ROWS_OVER_WORLD,
-    ROWS_OVER_WORLD_BY_TP,
-    ROWS_AT_LEAST_ONE,
-    WEIGHTS_NOT_SUMMED,
-    WEIGHTS_HALF_WAY,
-    SHARDS_OWN, /* without tp, several later ones equal one of the first three */
-    SHARDS_SUMMED,
-    SHARDS_OWN_SCALED,
-    SHARDS_BY_TP,
-    SHARDS_BY_WORLD,
-    SHARDS_BY_WORLD_OVER_TP,
-    SHARDS_DIVIDED_TWICE,
-    SHARDS_OWN_DIVIDED,
     SUM_OFF_TAPE,
     TARGETS_OFF_TAPE,
     SUM_BY_MAXIMUM, /* has the gradients of SUM_OFF_TAPE, so it comes later; the next one likewise */
@@ -136,8 +101,7 @@ typedef enum Mistake {
 
 /** Sets of mistakes; a kind of case lists those that its numbers can reveal. */
 typedef enum MistakeFamily {
-    IN_SUMS = 1,             /**< over the ranks of a group */
-    IN_AVERAGES = 2,         /**< over replicas */
+    IN_SUMS = 1,             /**< their input, which something else reads, too */
     IN_ATTENTION = 4,        /**< its factor, mask and heads */
     IN_INNER_LAYERS = 8,     /**< activation and dropout between two linears */
     IN_INPUT_GRADIENTS = 32, /**< of a layer */
@@ -145,12 +109,10 @@ typedef enum MistakeFamily {
     IN_GATHERED_PARTS = 512, /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,    /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,    /**< of a loss over the vocabulary */
-    IN_WEIGHTS = 4096,       /**< averaged over replicas, every few steps */
     IN_BIASES = 8192,        /**< of a linear layer */
     IN_PROJECTIONS = 16384,  /**< the order of q, k and v */
     IN_SCATTERS = 32768,     /**< which part a rank takes, and its gradient */
     IN_SEGMENTS = 1 << 18,   /**< their second run */
-    IN_SHARDS = 1 << 19,     /**< of gradients, reduced over replicas */
     /** the gather and the reduce-scatter along the positions */
     IN_SEQUENCE_PAIRS = 1 << 20,
     /** a block on a shard of the positions, and its norms' gradients */

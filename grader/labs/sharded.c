@@ -18,11 +18,6 @@ static Tensor *input(Scenario *run, const char *what, int rank, int which, int s
     return random_input(run, key, rank, SHAPE(sharded_weights(&run->c)), false);
 }
 
-void sharded_gradient_key(char key[KEY_SIZE], int which, int step)
-{
-    snprintf(key, KEY_SIZE, "gradients, run %d, step %d", which, step);
-}
-
 /* Zeros in one step of the run that does not clip. Weight decay and AdamW's moments still move the
  * weights, and a replica whose gradients are zero still takes part in the sums. */
 static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
@@ -107,36 +102,9 @@ void sharded_write_squares(Scenario *run, int which, int step,
 
 typedef struct Training {
     Scenario *run;
-    int which, rank, mistake;
+    int which, rank;
     Tensor *weights, *m, *v;
 } Training;
-
-/* The factor of `other`'s gradient in the mean. */
-static double factor_of(const Training *t, int other)
-{
-    const Case *c = &t->run->c;
-    const double dp = replicas_of(c);
-    switch (t->mistake) {
-    case SHARDS_OWN:
-        return other == t->rank;
-    case SHARDS_OWN_SCALED:
-        return (other == t->rank) / dp;
-    case SHARDS_OWN_DIVIDED:
-        return other == t->rank ? 1 / dp : 1;
-    case SHARDS_SUMMED:
-        return 1;
-    case SHARDS_BY_TP:
-        return 1.0 / c->tp;
-    case SHARDS_BY_WORLD:
-        return 1.0 / c->world;
-    case SHARDS_BY_WORLD_OVER_TP:
-        return (double)c->tp / c->world;
-    case SHARDS_DIVIDED_TWICE:
-        return 1 / dp / dp;
-    default:
-        return 1 / dp;
-    }
-}
 
 static Tensor *reduced(const Training *t, int step)
 {
@@ -146,7 +114,7 @@ static Tensor *reduced(const Training *t, int step)
     for (int64_t n = 0, i = order.first; n < with.count; n++, i = order_next(order, i)) {
         const int other = with.first + (int)i * with.stride;
         Tensor *term = sharded_gradient(t->run, other, t->which, step);
-        kernel_vector_scale(tensor_count(term), factor_of(t, other), reals(term));
+        kernel_vector_scale(tensor_count(term), 1.0 / with.count, reals(term));
         sum = sum ? add(sum, term) : term;
     }
     return sum;
@@ -212,7 +180,7 @@ void expect_sharded(const Case *c, int rank, int mistake, Stream stream)
     run.pool = pool_new(0, false);
     run.tape = tape_new(run.pool, &mesh);
     for (int which = 0; which < SHARDED_RUNS; which++)
-        expect_training(&(Training){.run = &run, .which = which, .rank = rank, .mistake = mistake});
+        expect_training(&(Training){.run = &run, .which = which, .rank = rank});
     tape_free(run.tape);
     pool_free(run.pool);
 }

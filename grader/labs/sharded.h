@@ -62,8 +62,6 @@ static inline int sharded_parts(const Case *c, int cut)
     return cut == 0 ? replicas_of(c) : SHARDED_MANY;
 }
 
-/** The key of the gradients of each rank, before they are reduced. */
-void sharded_gradient_key(char key[KEY_SIZE], int which, int step);
 /** The gradients of a rank: [P]. */
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step);
 /** The mean gradients that sharded_step() gets in a replica's own part, the same for all replicas of a

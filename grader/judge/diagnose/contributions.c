@@ -5,33 +5,7 @@
 #include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/groups.h"
 
-static bool find_brought(const Evidence *e, Brought *b)
-{
-    const Case *c = e->c;
-    char key[KEY_SIZE];
-    Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
-    const Examination *own = &e->trial->result->lab->examine;
-    if (alike_on_ranks(c) || !own->inputs || !own->inputs(e->want, key))
-        return false;
-    bool averaged = e->want->check == GRADIENT;
-    Scenario run = {.c = *c, .mesh = &mesh, .pool = pool_new(0, false)};
-    run.tape = tape_new(run.pool, &mesh);
-    tape_reset(run.tape, (TapeBatch){.seed = c->key});
-    *b = (Brought){.ranks = c->world, .share = averaged ? 1.0 / replicas_of(c) : 1};
-    for (int r = 0; r < c->world; r++) {
-        b->member[r] = averaged ? r % c->tp == e->trial->rank % c->tp
-                                : tp_group(c, r).first == tp_group(c, e->trial->rank).first;
-        b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
-        memcpy(b->numbers[r],
-               reals(random_input(&run, key, r, e->want->shape, false)) + global_index(e->got, 0),
-               (size_t)e->count * sizeof(double));
-    }
-    tape_free(run.tape);
-    pool_free(run.pool);
-    return true;
-}
-
-/* ---- which contributions the sum has ------------------------------------------------------- */
+/* ---- which contributions the result has ---------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t count)
 {
@@ -56,19 +30,20 @@ static bool solve(double m[MAX_RANKS][MAX_RANKS + 1], int n, double *x)
     return true;
 }
 
-bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS])
+/* Finds b->times by least squares. @return whether they explain the whole result */
+static bool fit(const Evidence *e, Brought *b)
 {
     double m[MAX_RANKS][MAX_RANKS + 1], x[MAX_RANKS], norm[MAX_RANKS];
     int rank[MAX_RANKS], n = 0;
     for (int r = 0; r < b->ranks; r++) {
-        times[r] = NAN;
+        b->times[r] = NAN;
         double square = dot(b->numbers[r], b->numbers[r], e->count);
         if (square > 0) {
             rank[n] = r;
             norm[n++] = sqrt(square);
         }
     }
-    if (n == 0 || e->count < 2 * n)
+    if (n == 0 || e->count < n + 2)
         return false;
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
@@ -78,44 +53,197 @@ bool times_of_ranks(const Evidence *e, const Brought *b, double times[MAX_RANKS]
     if (!solve(m, n, x))
         return false;
     for (int i = 0; i < n; i++)
-        times[rank[i]] = x[i] / norm[i] / b->share;
+        b->times[rank[i]] = x[i] / norm[i];
     for (int64_t i = 0; i < e->count; i++) {
         double sum = 0;
         for (int k = 0; k < n; k++)
-            sum += times[rank[k]] * b->share * b->numbers[rank[k]][i];
+            sum += b->times[rank[k]] * b->numbers[rank[k]][i];
         if (!(fabs(sum - e->is[i]) <= 4 * e->tolerance))
             return false;
     }
     return true;
 }
 
-static bool is_near(double a, double b)
+bool find_brought(const Evidence *e, Brought *b)
 {
-    return fabs(a - b) < 1e-3;
+    const Examination *own = &e->trial->result->lab->examine;
+    const int on = e->trial->rank;
+    Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
+    Scenario run = {.c = *e->c, .mesh = &mesh, .pool = pool_new(0, false)};
+    run.tape = tape_new(run.pool, &mesh);
+    tape_reset(run.tape, (TapeBatch){.seed = e->c->key});
+    *b = (Brought){.equal = true};
+    while (own->summand && b->ranks < e->c->world) {
+        const int r = b->ranks;
+        const Summand its = own->summand(&run, e->want, r, on);
+        if (!its.numbers)
+            break;
+        b->ranks++;
+        b->member[r] = its.added;
+        b->weight[r] = its.weight;
+        b->equal = b->equal && b->weight[r] == b->weight[0];
+        b->numbers[r] = malloc((size_t)e->count * sizeof(double) + 1);
+        memcpy(b->numbers[r], reals(its.numbers) + global_index(e->got, 0),
+               (size_t)e->count * sizeof(double));
+    }
+    tape_free(run.tape);
+    pool_free(run.pool);
+    b->fits = b->ranks > 0 && fit(e, b);
+    return b->ranks > 0;
 }
 
-/* Does the result contain every rank of the world equally often, including those of other
- * groups? */
-static bool sum_over_world(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
+void forget_brought(Brought *b)
 {
-    double each = NAN;
-    bool others = false;
-    for (int r = 0; r < b->ranks; r++) {
-        each = isnan(each) ? times[r] : each;
-        if (!isnan(times[r]) && (is_near(times[r], 0) || !is_near(times[r], each)))
+    for (int r = 0; r < b->ranks; r++)
+        free(b->numbers[r]);
+}
+
+bool same_times(double a, double b)
+{
+    return fabs(a - b) < 1e-3 * fmax(1, fabs(b));
+}
+
+bool has_just(const Brought *b, uint64_t ranks)
+{
+    for (int r = 0; r < b->ranks; r++)
+        if (!isnan(b->times[r]) && same_times(b->times[r], 0) != !(ranks >> r & 1) &&
+            !(same_times(b->weight[r], 0) && same_times(b->times[r], 0)))
             return false;
-        others = others || (!b->member[r] && !isnan(times[r]));
+    return b->fits;
+}
+
+uint64_t members_of(const Brought *b)
+{
+    uint64_t ranks = 0;
+    for (int r = 0; r < b->ranks; r++)
+        ranks |= (uint64_t)b->member[r] << r;
+    return ranks;
+}
+
+bool is_own_alone(const Evidence *e, const Brought *b)
+{
+    const uint64_t own = (uint64_t)1 << e->trial->rank;
+    return members_of(b) != own && has_just(b, own) && !has_just(b, members_of(b));
+}
+
+double common_factor(const Brought *b, uint64_t ranks, bool by_weight)
+{
+    double common = NAN;
+    for (int r = 0; r < b->ranks; r++) {
+        if (!(ranks >> r & 1) || isnan(b->times[r]))
+            continue;
+        const double weight = by_weight ? b->weight[r] : 1, factor = b->times[r] / weight;
+        if (weight == 0 && same_times(b->times[r], 0))
+            continue;
+        if (!isfinite(factor) || (!isnan(common) && !same_times(factor, common)))
+            return NAN;
+        common = factor;
     }
-    if (!others)
+    return common;
+}
+
+/* ---- what they are called ------------------------------------------------------------------ */
+
+void name_number(const Case *c, double n, char text[100])
+{
+    const double tp = c->tp, dp = replicas_of(c), pp = c->pp, stages = pp > 1 ? pp : 0;
+    const struct {
+        double value;
+        const char *name;
+    } names[] = {{dp, "dp"},
+                 {tp, "tp"},
+                 {stages, "pp"},
+                 {tp * stages, "tp * pp"},
+                 {dp * stages, "dp * pp"},
+                 {c->world, N_("ranks")},
+                 {dp * dp, "dp * dp"},
+                 {dp + 1, "dp + 1"},
+                 {dp - 1, "dp - 1"}};
+    enum { PLAIN = 6 }; /* of the others, only the first one is named */
+    char all[80] = "";
+    for (size_t i = 0; i < sizeof names / sizeof *names && n != 1 && (i < PLAIN || !all[0]); i++)
+        if (same_times(n, names[i].value))
+            append(all, sizeof all, "%s = ", _(names[i].name));
+    text[0] = '\0';
+    if (all[0])
+        snprintf(text, 100, _(" (here %s%g)"), all, n);
+}
+
+/* Writes ", divided by 2 (here tp = 2)", or "" for a factor of 1. */
+static void tell_factor(const Case *c, double factor, char text[160])
+{
+    char name[100];
+    const bool divides = fabs(factor) < 1;
+    const double n = divides ? 1 / factor : factor;
+    name_number(c, n, name);
+    text[0] = '\0';
+    if (!isnan(n) && !same_times(n, 1))
+        snprintf(text, 160, divides ? _(", divided by %.4g%s") : _(", times %.4g%s"), n, name);
+}
+
+/* ---- what a wrong sum has ------------------------------------------------------------------ */
+
+static bool own_alone(const Evidence *e, const Brought *b)
+{
+    const int own = e->trial->rank;
+    char factor[160];
+    if (!is_own_alone(e, b))
         return false;
-    return says(e, b->share != 1
-                       ? _("all ranks of the world contribute to it, and some of them hold "
-                           "different pieces of the weights: average over the group mesh->dp")
-                   : is_near(each, (double)e->c->tp / e->c->world)
-                       ? _("it is the sum over all ranks, divided by the number of replicas: other "
-                           "replicas must not contribute to it")
-                       : _("it contains contributions of another replica: it was summed over the "
-                           "world"));
+    if (same_times(b->times[own], 1) && brought_by_one(e))
+        return true;
+    tell_factor(e->c, b->times[own], factor);
+    if (!b->equal && same_times(b->times[own], b->weight[own]))
+        snprintf(factor, sizeof factor, "%s", _(", times its share"));
+    return says(
+        e, _("it is only this rank's own contribution%s: those of the other ranks are missing"),
+        factor);
+}
+
+/* Is it a sum over another group than the rank's, or with another divisor? */
+static bool sum_of_other_set(const Evidence *e, const Brought *b)
+{
+    const Case *c = e->c;
+    const int rank = e->trial->rank;
+    const bool over_replicas = e->trial->result->lab->over_replicas;
+    const uint64_t right = members_of(b), world = ((uint64_t)1 << b->ranks) - 1;
+    const struct {
+        uint64_t ranks;
+        const char *name;
+    } sets[] = {{over_replicas ? right : 0, "mesh->dp"},
+                {ranks_of(group_members(c, TP, rank)), "mesh->tp"},
+                {ranks_of(group_members(c, DP, rank)), "mesh->dp"},
+                {ranks_of(group_members(c, PP, rank)), "mesh->pp"},
+                {world, N_("the world")}};
+    size_t i = 0;
+    while (i < sizeof sets / sizeof *sets && !(sets[i].ranks && has_just(b, sets[i].ranks)))
+        i++;
+    if (i == sizeof sets / sizeof *sets || (sets[i].ranks == right && !(over_replicas && b->equal)))
+        return false;
+    const double plain = common_factor(b, sets[i].ranks, false),
+                 times = isnan(plain) ? common_factor(b, sets[i].ranks, true) : plain;
+    char factor[160];
+    if (isnan(times) || times == 0)
+        return false;
+    tell_factor(c, times, factor);
+    if (!over_replicas)
+        return says(e,
+                    _("it is the sum over %s%s: it must be the sum over this rank's group, "
+                      "without other replicas"),
+                    _(sets[i].name), factor);
+    if (sets[i].ranks == right)
+        return says(e,
+                    _("it is the sum over mesh->dp%s: it must be the mean, the sum divided by "
+                      "mesh->dp_degree"),
+                    factor);
+    return says(
+        e,
+        b->equal       ? _("it is the sum over %s%s, but must be the mean over mesh->dp%s")
+        : isnan(plain) ? _("it is the weighted sum over %s%s, but must be the weighted mean "
+                           "over mesh->dp%s")
+                       : _("it is the sum over %s%s, but must be the weighted mean over "
+                           "mesh->dp%s"),
+        _(sets[i].name), factor,
+        sets[i].ranks & ~right ? _(": some of these ranks hold other pieces of the weights") : "");
 }
 
 /* Does this rank send n - 1 messages in this pass, all to rank `to`, and call no collective? */
@@ -147,63 +275,79 @@ static bool passes_on_sums(const Evidence *e, const double times[MAX_RANKS], int
     double binomial = 1;
     for (int k = 0; k < n && fits; k++) {
         const double is = times[group.first + (place + n - direction * k) % n * group.stride];
-        fits = isnan(is) || is_near(is, binomial);
+        fits = isnan(is) || same_times(is, binomial);
         binomial *= (double)(n - 1 - k) / (k + 1);
     }
     return fits;
 }
 
+/* Is only this rank's own contribution divided, and those of the others are not? */
+static bool own_is_divided(const Evidence *e, const Brought *b)
+{
+    const int own = e->trial->rank;
+    const double others = common_factor(b, members_of(b) & ~((uint64_t)1 << own), false);
+    char factor[160];
+    tell_factor(e->c, b->times[own], factor);
+    return has_just(b, members_of(b)) && same_times(others, 1) && b->times[own] < 0.999 &&
+           says(e,
+                _("it is the sum, in which only this rank's own contribution is scaled%s: divide "
+                  "all of them, or the sum"),
+                factor);
+}
+
 /* Are some members missing from the result or counted several times, and all others counted
  * once? */
-static bool wrong_times(const Evidence *e, const Brought *b, const double times[MAX_RANKS])
+static bool wrong_times(const Evidence *e, const Brought *b)
 {
     int right = 0, odd = -1, count = 0;
+    char all[120] = "", others[200] = "";
     for (int r = 0; r < b->ranks; r++) {
-        double should = b->member[r];
-        if (isnan(times[r]))
-            continue;
-        if (is_near(times[r], should)) {
-            right += b->member[r];
+        const double times = b->times[r] / b->weight[r];
+        append(all, sizeof all, isnan(times) ? " ?" : " %.0f", times);
+        if (isnan(times) || same_times(times, b->member[r])) {
+            right += b->member[r] && !isnan(times);
             continue;
         }
-        if (!is_near(times[r], round(times[r])))
+        if (!same_times(times, round(times)))
             return false;
         odd = odd < 0 ? r : odd;
         count++;
     }
-    if (odd < 0 || right == 0)
+    if (odd < 0 || (right == 0 && (b->ranks > 1 || e->zeros == e->count)))
         return false;
-    const char *others = count > 1 ? _(", and others are not counted exactly once either") : "";
+    if (count > 1)
+        snprintf(others, sizeof others,
+                 _(" (the contributions of ranks 0 to %d count%s times in it)"), b->ranks - 1, all);
+    const double times = round(b->times[odd] / b->weight[odd]);
     if (!b->member[odd])
-        return says(e, _("it contains the contribution of rank %d, which is in another group"),
-                    odd);
-    if (is_near(times[odd], 0) && odd == e->trial->rank)
+        return says(e, _("it contains the contribution of rank %d, which is in another group%s"),
+                    odd, others);
+    if (times == 0 && odd == e->trial->rank)
         return says(e, _("the contribution of rank %d, this rank itself, is missing%s"), odd,
                     others);
-    if (is_near(times[odd], 0))
+    if (times == 0)
         return says(
             e,
             _("the contribution of rank %d is missing%s: it does not reach this rank, or is not added"),
             odd, others);
-    if (e->want->check != GRADIENT && (passes_on_sums(e, times, 1) || passes_on_sums(e, times, -1)))
-        others = _(": a rank passes on its running sum, and so sends again what it has sent "
-                   "before. Pass on what arrived in the previous round");
-    if (is_near(times[odd], 2))
+    if (e->want->check != GRADIENT &&
+        (passes_on_sums(e, b->times, 1) || passes_on_sums(e, b->times, -1)))
+        snprintf(others, sizeof others, "%s",
+                 _(": a rank passes on its running sum, and so sends again what it has sent "
+                   "before. Pass on what arrived in the previous round"));
+    if (times == 2)
         return says(e, _("it contains the contribution of rank %d twice%s"), odd, others);
-    return says(e, _("it contains the contribution of rank %d %g times%s"), odd, round(times[odd]),
-                others);
+    return says(e, _("it contains the contribution of rank %d %g times%s"), odd, times, others);
 }
 
 bool made_of_contributions(const Evidence *e)
 {
     Brought b;
-    double times[MAX_RANKS];
     if (!find_brought(e, &b))
         return false;
-    bool found =
-        combined_otherwise(e, &b) || (times_of_ranks(e, &b, times) &&
-                                      (sum_over_world(e, &b, times) || wrong_times(e, &b, times)));
-    for (int r = 0; r < b.ranks; r++)
-        free(b.numbers[r]);
+    const bool found = (e->zeros < e->count && combined_otherwise(e, &b)) ||
+                       (b.fits && (own_alone(e, &b) || sum_of_other_set(e, &b) ||
+                                   own_is_divided(e, &b) || (b.equal && wrong_times(e, &b))));
+    forget_brought(&b);
     return found;
 }

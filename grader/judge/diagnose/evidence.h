@@ -65,8 +65,8 @@ typedef struct Suspect {
 } Suspect;
 
 /** The suspects of each subject, indexed by Mistake; all zeros for those of other subjects. */
-extern const Suspect suspects_of_groups[MISTAKES], suspects_of_layers[MISTAKES],
-    suspects_of_blocks[MISTAKES], suspects_of_vocabulary[MISTAKES];
+extern const Suspect suspects_of_layers[MISTAKES], suspects_of_blocks[MISTAKES],
+    suspects_of_vocabulary[MISTAKES];
 /** A mistake's suspect; all zeros if it has none. */
 Suspect suspect(int mistake);
 /** The entries that the rank would write with this mistake. */

@@ -184,8 +184,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     ranks_differ,           parts_of_some_ranks,
                                     first_ones_right,       NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {sent_beyond_group, own_reasons,           suspected,
-                                      more_own_reasons,  made_of_contributions, NULL};
+    static Finder *const of_sums[] = {sent_beyond_group, own_reasons,      made_of_contributions,
+                                      suspected,         more_own_reasons, NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));

@@ -32,11 +32,12 @@ static bool another_operation(const Evidence *e, const Brought *b)
         const char *name;
     } operations[] = {
         {fmax, N_("the largest")}, {fmin, N_("the smallest")}, {product, N_("the product")}};
+    const double share = b->weight[e->trial->rank];
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (folded_by(e, b, operations[i].operation, 1) ||
-            folded_by(e, b, operations[i].operation, b->share))
+            folded_by(e, b, operations[i].operation, share))
             return says(e, _("it is %s of the ranks' numbers instead of %s"), _(operations[i].name),
-                        b->share == 1 ? _("their sum") : _("their mean"));
+                        share == 1 ? _("their sum") : _("their mean"));
     return false;
 }
 
@@ -108,7 +109,7 @@ static float added_bits(const Brought *b, int64_t i)
 static bool added_as_integers(const Evidence *e, const Brought *b)
 {
     for (int64_t i = 0; i < e->count; i++) {
-        double sum = added_bits(b, i), scaled = (float)(sum * b->share);
+        double sum = added_bits(b, i), scaled = (float)(sum * b->weight[e->trial->rank]);
         bool none = isnan(sum) && isnan(e->is[i]);
         if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
             return false;

@@ -142,16 +142,6 @@ static bool never_records(const Evidence *e, const char *name)
     return mine && i > 0 && i == mine->operations_count && i < RING_OPERATIONS;
 }
 
-/* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
-static bool summed_elsewhere(const Evidence *e)
-{
-    return e->want->label.of == A_BUCKET &&
-           have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, e->want->label.step)) &&
-           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
-                     "sum must be in bucket->gradients itself, where "
-                     "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
-}
-
 bool suspected(const Evidence *e)
 {
     bool denied = false;
@@ -162,10 +152,6 @@ bool suspected(const Evidence *e)
     if (s == NO_MISTAKE)
         return denied &&
                (step_of_wrong_gradient(e) || (all_outputs_right(e) && beside_the_tape(e)));
-    if ((s == OWN_ONLY || (s == ONE_REPLICA && e->want->check == METRICS)) && brought_by_one(e))
-        return true;
-    if ((s == ONE_REPLICA || s == DIVIDED_ALONE) && summed_elsewhere(e))
-        return true;
     if (s == GRADIENT_OF_OWN_PART && never_records(e, "scatter"))
         return says(e, _("outside of this rank's part, the gradient of x is zero, and scatter is "
                          "not on the tape here: call scatter, whose backward pass "

@@ -46,6 +46,11 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [GRADIENT_OF_FIRST_PART] =
         {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
                                "of all_gather, each rank takes the part for its own columns")},
+    [CHANGED_INPUT] =
+        {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
+    [OTHER_REPLICAS] =
+        {IN_BIASES,
+         N_("it contains contributions of another replica: it was summed over the world")},
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
     [BIAS_TIMES_RANKS] =
         {IN_BIASES,

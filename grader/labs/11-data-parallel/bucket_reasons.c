@@ -1,7 +1,7 @@
 /* Lab 11: how are the buckets divided? */
 #include <math.h>
 
-#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/replicas.h"
 #include "grader/labs/shared/wrong_metrics.h"
 
@@ -81,5 +81,22 @@ static bool divided_by_bucket_count(const Evidence *e)
                       "and by nothing else")));
 }
 
-Finder *const replicas_reasons[] = {divided_by_bucket_count, NULL};
+/* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
+static bool summed_elsewhere(const Evidence *e)
+{
+    Brought b;
+    const Label l = e->want->label;
+    if (l.of != A_BUCKET ||
+        !have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, l.step)) ||
+        !find_brought(e, &b))
+        return false;
+    const bool own = is_own_alone(e, &b);
+    forget_brought(&b);
+    return own &&
+           says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
+                     "sum must be in bucket->gradients itself, where "
+                     "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));
+}
+
+Finder *const replicas_reasons[] = {divided_by_bucket_count, summed_elsewhere, NULL};
 Finder *const replicas_more_reasons[] = {metrics_are_wrong, NULL};

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "grader/judge/diagnose/contributions.h"
+
 /* ---- the chunks ---------------------------------------------------------------------------------------------- */
 
 /* The chunk of the rank at a place in its group, as the lab computed it. @return whether it is
@@ -143,88 +145,39 @@ static bool has_received(const Evidence *e)
     return false;
 }
 
-enum { MOST_TIMES = 3 }; /* 0, 1 or 2 times */
-
-/* Is the chunk a sum in which rank k is counted times[k] times? */
-static bool is_sum_of(const Ring *r, double *const brought[], const int times[])
+/* Does the chunk hold nothing but one contribution? If it is the one with which the chunk started, each
+ * rank on its way has overwritten its own numbers with it, and may then have added it to itself. */
+static bool is_one_alone(const Ring *r, const Brought *b)
 {
-    for (int64_t i = 0; i < r->e->count; i++) {
-        double sum = 0;
-        for (int k = 0; k < r->group.count; k++)
-            sum += times[k] * brought[k][i];
-        if (!(fabs(sum - r->e->is[i]) <= 2 * r->e->tolerance))
-            return false;
-    }
-    return true;
-}
-
-static bool says_times(const Ring *r, const int times[])
-{
-    const int n = r->group.count;
-    int missing = 0, first_missing = 0, twice = -1;
-    for (int k = n - 1; k >= 0; k--) {
-        missing += times[k] == 0;
-        first_missing = times[k] == 0 ? k : first_missing;
-        twice = times[k] == 2 ? k : twice;
-    }
-    if (missing == n - 1 && times[r->place] == 1)
-        return says(r->e, "%s",
-                    has_received(r->e)
-                        ? _("its chunk holds this rank's own contribution only: nothing "
-                            "that arrived was added to this chunk")
-                        : _("its chunk holds this rank's own contribution only"));
-    if (twice >= 0)
-        return says(r->e, _("the contribution of rank %d is counted twice in this chunk"),
-                    rank_at(r, twice));
-    return says(r->e,
-                missing > 1 ? _("the contribution of rank %d is missing from this chunk, and those "
-                                "of other ranks too")
-                            : _("the contribution of rank %d is missing from this chunk"),
-                rank_at(r, first_missing));
-}
-
-/* Does the chunk hold nothing but the contribution with which it started? On its way, each rank has
- * overwritten its own numbers with it, and may then have added it to itself. */
-static bool is_received_over(const Ring *r, double *const brought[])
-{
-    const int n = r->group.count, first = (r->place + 1) % n;
-    const double doubled = pow(2, n - 1);
-    if (n > 1 && close_to(r->e->is, brought[first], 1, r->e->count, r->e->tolerance))
-        return says(
-            r->e,
-            _("its chunk holds the contribution of rank %d only: on its way, no rank has added its own numbers"),
-            rank_at(r, first));
-    if (n > 1 && close_to(r->e->is, brought[first], doubled, r->e->count, 2 * r->e->tolerance))
-        return says(r->e,
-                    _("its chunk is %.0f times the contribution of rank %d, and nothing else: each "
-                      "rank receives over its own numbers, and then adds what it received to "
-                      "itself. Receive into a separate buffer (tensor_copy)"),
-                    doubled, rank_at(r, first));
-    return false;
-}
-
-/* Which contributions make up this rank's chunk? A few numbers could match several sums. */
-static bool is_another_sum(Ring *r)
-{
-    enum { ENOUGH = 4 };
-    double *brought[MAX_RANKS];
-    int times[MAX_RANKS] = {0}, combinations = 1;
-    if (r->e->count < ENOUGH)
+    const Evidence *e = r->e;
+    const int n = r->group.count, first = rank_at(r, (r->place + 1) % n);
+    const double times = b->times[first], doubled = pow(2, n - 1);
+    if (is_own_alone(e, b))
+        return has_received(e) &&
+               says(e, _("its chunk holds this rank's own contribution only: nothing that arrived "
+                         "was added to this chunk"));
+    if (n == 1 || !has_just(b, (uint64_t)1 << first))
         return false;
-    for (int k = 0; k < r->group.count; k++) {
-        brought[k] = reals(ring_input(&r->run, RING_REDUCE_SCATTER, r->call, rank_at(r, k))) +
-                     r->e->got->begin;
-        combinations *= MOST_TIMES;
-    }
-    if (is_received_over(r, brought))
-        return true;
-    for (int i = 0; i < combinations; i++) {
-        for (int k = 0, rest = i; k < r->group.count; k++, rest /= MOST_TIMES)
-            times[k] = rest % MOST_TIMES;
-        if (is_sum_of(r, brought, times))
-            return says_times(r, times);
-    }
-    return false;
+    if (same_times(times, 1))
+        return says(e,
+                    _("its chunk holds the contribution of rank %d only: on its way, no rank has "
+                      "added its own numbers"),
+                    first);
+    return same_times(times, doubled) &&
+           says(e,
+                _("its chunk is %.0f times the contribution of rank %d, and nothing else: each "
+                  "rank receives over its own numbers, and then adds what it received to itself. "
+                  "Receive into a separate buffer (tensor_copy)"),
+                doubled, first);
+}
+
+static bool is_another_sum(const Ring *r)
+{
+    Brought b;
+    const bool brought = find_brought(r->e, &b), found = brought && is_one_alone(r, &b);
+    if (brought)
+        forget_brought(&b);
+    return found;
 }
 
 /* While chunk k travelled to this rank in this direction, did each rank on the way add it to what x

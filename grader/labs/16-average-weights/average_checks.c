@@ -1,6 +1,5 @@
 /* Lab 16: explains a wrong mean of weights. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/averages.h"
@@ -196,103 +195,93 @@ void averages_ending(const Trial *t, char *text, size_t size)
     }
 }
 
-/* Writes what has the value n in this case: " (here, tp is 2)", or "". */
-static void write_names(const Evidence *e, double n, char text[200])
+/* All replicas count the same. */
+static bool says_equal_shares(const Evidence *e, const Brought *b, double each)
 {
-    const Case *c = e->c;
-    const double tp = c->tp, pp = c->pp, dp = replicas_of(c);
-    const struct {
-        double value;
-        const char *name;
-    } names[] = {{tp, "tp"},
-                 {pp > 1 ? pp : 0, "pp"},
-                 {pp > 1 ? tp * pp : 0, "tp * pp"},
-                 {pp > 1 ? dp * pp : 0, "dp * pp"},
-                 {dp + 1, "dp + 1"},
-                 {c->world, N_("the total number of ranks")},
-                 {rows_of_average(e), N_("the number of rows of all replicas")}};
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof *names && !text[0]; i++)
-        if (fabs(n - names[i].value) < 1e-3)
-            snprintf(text, 200, _(" (here, %s is %g)"), _(names[i].name), n);
-}
-
-/* Is the sum of the replicas' weights divided by one number? */
-static bool sum_is_divided(const Evidence *e)
-{
-    const Entry *sum =
-        e->want->label.of == THE_WEIGHTS
-            ? find_entry(expected_with(e->trial, WEIGHTS_SUMMED)->all, VALUES, e->want->label)
-            : NULL;
-    char names[200];
-    int64_t at = 0;
-    if (!sum || sum->count != e->count || e->count == 0)
-        return false;
-    const double *all = numbers_of(sum);
-    for (int64_t i = 0; i < e->count; i++)
-        at = fabs(all[i]) > fabs(all[at]) ? i : at;
-    const double factor = e->is[at] / all[at];
-    if (!(fabs(factor) > 1e-6) || !close_to(e->is, all, factor, e->count, 4 * e->tolerance))
-        return false;
-    write_names(e, 1 / factor, names);
+    char name[100];
+    const double n = 1 / each, rows = rows_of_average(e);
+    if (same_times(each, 1))
+        return says(e, _("the weights grow with the number of replicas: this is their sum, not "
+                         "their mean"));
+    if (same_times(n, replicas_of(e->c)))
+        return says(e, _("all replicas count the same, 1/dp, but they have trained on different "
+                         "numbers of rows: scale each replica's weights by its share of all rows"));
+    if (same_times(each, b->weight[e->trial->rank]))
+        return says(e, _("the sum of the weights is multiplied by this replica's share of the "
+                         "rows: each replica multiplies its own weights, before the sum"));
+    name_number(e->c, n, name);
+    if (same_times(n, rows))
+        snprintf(name, sizeof name, _(" (here %s%g)"), _("rows of all replicas = "), rows);
     return says(e,
                 _("the sum of the replicas' weights is divided by %.4g%s: scale each replica's "
                   "weights by its share of all rows instead"),
-                1 / factor, names);
+                n, name);
 }
 
-/* Are all weights the same multiple of the right ones? */
-static bool shares_do_not_add_up(const Evidence *e)
-{
-    int64_t at = 0;
-    if (e->want->label.of != THE_WEIGHTS || e->count < 2)
-        return false;
-    for (int64_t i = 0; i < e->count; i++)
-        at = fabs(e->right[i]) > fabs(e->right[at]) ? i : at;
-    const double sum = e->is[at] / e->right[at];
-    const bool is_one = fabs(sum - 1) < 1e-3; /* then it would be printed as 1 */
-    return !is_one && fabs(sum) > 1e-6 &&
-           close_to(e->is, e->right, sum, e->count, 4 * e->tolerance) &&
-           says(e,
-                _("the shares of the replicas add up to %.4g, not to 1: each must be the number "
-                  "of its replica's rows since the last average, divided by that of all replicas"),
-                sum);
-}
-
-/* Finds the share of each replica in the first mean of a run, and reports the one that differs most
- * from its share of the rows. */
-static bool rows_do_not_give_shares(const Evidence *e)
+/* Reports the share that differs most from its replica's share of the rows. */
+static bool says_worst_share(const Evidence *e, const Brought *b)
 {
     const Members dp = group_members(e->c, DP, e->trial->rank);
-    Brought own = {.ranks = e->c->world, .share = 1};
-    double shares[MAX_RANKS], most = 1e-3;
+    double most = 1e-3;
     int worst = -1;
-    if (e->want->label.of != THE_WEIGHTS || e->zeros == e->count)
-        return false;
-    for (int rank = 0; rank < own.ranks; rank++) {
-        Expected alone = expect(e->c, rank, WEIGHTS_OWN, 0);
-        own.numbers[rank] = malloc((size_t)e->count * sizeof(double) + 1);
-        memcpy(own.numbers[rank], numbers_of(find_entry(alone.all, VALUES, e->want->label)),
-               (size_t)e->count * sizeof(double));
-        expected_free(&alone);
-    }
-    const bool found = times_of_ranks(e, &own, shares);
-    for (int k = 0; found && k < dp.count; k++) {
-        const double off =
-            fabs(shares[dp.first + k * dp.stride] - rows_of_replica(e, k) / rows_of_average(e));
-        worst = off > most ? k : worst;
+    for (int k = 0; k < dp.count; k++) {
+        const int rank = dp.first + k * dp.stride;
+        const double off = fabs(b->times[rank] - b->weight[rank]);
+        worst = off > most ? rank : worst;
         most = fmax(off, most);
     }
-    for (int rank = 0; rank < own.ranks; rank++)
-        free(own.numbers[rank]);
     return worst >= 0 &&
            says(e,
                 _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
                   "rows, a share of %.4g"),
-                worst, shares[dp.first + worst * dp.stride], rows_of_replica(e, worst),
-                rows_of_average(e), rows_of_replica(e, worst) / rows_of_average(e));
+                replica_of_rank(e->c, worst), b->times[worst],
+                rows_of_replica(e, replica_of_rank(e->c, worst)), rows_of_average(e),
+                b->weight[worst]);
+}
+
+/* Are the times the inverses of the rows? */
+static bool divided_by_rows(const Evidence *e, const Brought *b)
+{
+    bool all = true;
+    for (int rank = 0; rank < b->ranks; rank++) {
+        const double rows = rows_of_replica(e, replica_of_rank(e->c, rank));
+        all = all && (!b->member[rank] || same_times(b->times[rank], 1 / rows));
+    }
+    return all && says(e, _("each replica's weights are divided by the number of its rows: "
+                            "multiply them by that number, and divide by the rows of all "
+                            "replicas"));
+}
+
+/* All shares are multiplied by the same number. */
+static bool says_sum_of_shares(const Evidence *e, double sum)
+{
+    char name[100], inverse[140] = "";
+    name_number(e->c, 1 / sum, name);
+    if (name[0])
+        snprintf(inverse, sizeof inverse, " = 1/%.4g%s", 1 / sum, name);
+    return says(e,
+                _("the shares of the replicas add up to %.4g%s, not to 1: each must be the number "
+                  "of its replica's rows since the last average, divided by that of all replicas"),
+                sum, inverse);
+}
+
+/* Finds how often each replica's weights count in the first wrong mean of a run. */
+static bool shares_are_wrong(const Evidence *e)
+{
+    const uint64_t dp = ranks_of(group_members(e->c, DP, e->trial->rank));
+    Brought b;
+    bool found = false;
+    if (!find_brought(e, &b))
+        return false;
+    if (has_just(&b, dp)) {
+        const double each = common_factor(&b, dp, false), sum = common_factor(&b, dp, true);
+        found = !isnan(each)  ? says_equal_shares(e, &b, each)
+                : !isnan(sum) ? says_sum_of_shares(e, sum)
+                              : divided_by_rows(e, &b) || says_worst_share(e, &b);
+    }
+    forget_brought(&b);
+    return found;
 }
 
 Finder *const averages_reasons[] = {averaged_at_wrong_step, NULL};
-Finder *const averages_more_reasons[] = {sum_is_divided, shares_do_not_add_up,
-                                         rows_do_not_give_shares, NULL};
+Finder *const averages_more_reasons[] = {shares_are_wrong, NULL};

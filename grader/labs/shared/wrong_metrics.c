@@ -12,14 +12,14 @@ static bool same(double a, double b)
 }
 
 /* The mean of the replicas' mean losses, and this replica's own numbers. */
-typedef struct Brought {
+typedef struct Counted {
     double mean, own[3];
-} Brought;
+} Counted;
 
-static Brought brought(const Trial *t, int evaluation)
+static Counted counted(const Trial *t, int evaluation)
 {
     Scenario run = {.c = *t->c};
-    Brought all = {0};
+    Counted all = {0};
     int dp = replicas_of(t->c);
     for (int replica = 0; replica < dp; replica++) {
         Metrics m = replica_metrics(&run, replica, evaluation);
@@ -198,7 +198,7 @@ bool metrics_are_wrong(const Evidence *e)
         return metrics_of_stages_are_wrong(e);
     if (e->want->label.of != METRICS_OF)
         return false;
-    Brought all = brought(e->trial, e->want->label.step);
+    const Counted all = counted(e->trial, e->want->label.step);
     const double n = e->right[2], loss = e->is[0];
     const MetricsMistake mistakes[] = {
         {1 / dp,
@@ -211,6 +211,10 @@ bool metrics_are_wrong(const Evidence *e)
         {0,
          {e->right[0] / n, e->right[1] / n, 1},
          N_("%s is divided by the count: the caller does that, once for all batches")},
+        {0,
+         {tp * all.own[0], tp * all.own[1], tp * all.own[2]},
+         N_("%s is summed over the tp group, whose ranks have all counted the same rows: sum over "
+            "the replicas, mesh->dp")},
         {tp,
          {0},
          N_("%s is summed over the world, which counts each row once per tp rank: sum "
@@ -225,6 +229,8 @@ bool metrics_are_wrong(const Evidence *e)
          N_("%s is this replica's own, times the number of replicas: replicas may read different "
             "numbers of rows, so sum it over mesh->dp")},
     };
+    if (same(loss, all.own[0]) && brought_by_one(e))
+        return true;
     if (dp > 1 && isfinite(all.mean) &&
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         return says(e, _("it is an average of averages: this is wrong if replicas read different "
