@@ -96,22 +96,26 @@ static const char *what_is_kept(const LabResult *result, char text[240])
     return text;
 }
 
-/* Explains why the failure does not recur when the case runs alone. */
-static void append_why_not_alone(CheckResult *r, const LabResult *result)
+/* Explains why the failure does not recur when the case runs alone. What wrong numbers look like is not
+ * the cause then, so this comes first; what a call has done remains true. */
+static void explain_why_not_alone(CheckResult *r, const LabResult *result)
 {
-    char kept[240];
+    char kept[240], reason[sizeof r->reason];
     what_is_kept(result, kept);
-    if (r->in_calls)
+    if (r->in_calls) {
         append(r->reason, sizeof r->reason,
                _("\nWhen run alone, this case passes: the result depends on which rank comes "
                  "first, or on %s (each case has its own groups)"),
                kept);
-    else
-        append(r->reason, sizeof r->reason,
-               _("\nThis case passes when run alone: the result depends on %s, or on which message "
-                 "arrives first (MPI_ANY_SOURCE, a buffer used before its wait), or memory is "
-                 "corrupted (make grade LAB=%d SAN=1 checks that)"),
-               kept, result->lab->number);
+        return;
+    }
+    strcpy(reason, r->reason);
+    snprintf(r->reason, sizeof r->reason,
+             _("This case passes when run alone: the result depends on %s, or on which message "
+               "arrives first (MPI_ANY_SOURCE, a buffer used before its wait), or memory is "
+               "corrupted (make grade LAB=%d SAN=1 checks that)\n"),
+             kept, result->lab->number);
+    append(r->reason, sizeof r->reason, "%s", reason);
 }
 
 /* Runs the case of a failed check alone. If the check passes there, the case by itself is not the
@@ -135,7 +139,7 @@ static void repeat_alone(LabResult *result, const Options *o, const char *runner
         same->alone = alone.check[other].failed;
         if (same->alone || (told && same->in_calls)) /* once per cause */
             continue;
-        append_why_not_alone(same, result);
+        explain_why_not_alone(same, result);
         told = true;
     }
 }

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
 
@@ -234,8 +234,13 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        e->trial->explained_as = i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
-        return says(e, _(factors[i].says), factor);
+        const bool either = !e->has_note && c->tp == replicas_of(c) && factor == c->tp;
+        char name[100] = "";
+        e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
+        if (either) /* ranks or replicas: the cases in which it fails tell */
+            name_number(c, factor, name);
+        return either ? says(e, _("it is %g times the expected value%s"), factor, name)
+                      : says(e, _(factors[i].says), factor);
     }
     return false;
 }

@@ -73,5 +73,7 @@ Suspect suspect(int mistake);
 Expected *expected_with(Trial *t, int mistake);
 /** The gradient of a layer's input without the layer's part of it; NULL for other entries. */
 const double *past_the_layer(Trial *t, const Entry *want);
+/** The line of a loop over raw numbers in a pass, or "". */
+const char *line_of_raw_look(const Trial *t);
 /** Frees what expected_with() has kept. */
 void forget_suspects(Trial *t);

@@ -203,9 +203,16 @@ static bool add_evidence(const Trial *t, const Entry *want, bool found, char *te
                 (!found && calls_explain(t, true, rest, room));
     if (found && more)
         text[used] = '\n';
-    if (!found && !more)
-        append_variables(t, text, size);
-    return found || more;
+    if (found || more)
+        return true;
+    append_variables(t, text, size);
+    const char *line = line_of_raw_look(t);
+    if (line[0])
+        append(text, size,
+               _("\nThe cause may be in what is done with raw numbers, such as the loop over "
+                 "tensor_data() at %s: it is not recorded"),
+               line);
+    return false;
 }
 
 bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, const Entry *want,

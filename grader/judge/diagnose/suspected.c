@@ -98,8 +98,7 @@ bool all_outputs_right(const Evidence *e)
     return outputs > 0;
 }
 
-/* The line of a loop over raw numbers in a pass, or "". */
-static const char *line_of_raw_look(const Trial *t)
+const char *line_of_raw_look(const Trial *t)
 {
     for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
         if (entry->kind == WORK && entry->count == WORK_NUMBERS && numbers_of(entry)[RAW_LOOKS] > 0)
