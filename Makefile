@@ -223,7 +223,7 @@ plot: | $(CATALOGUES)
 setup doctor data: | $(CATALOGUES)
 setup:
 	common/setup/setup.sh
-	$(MAKE) prebuild
+	$(MAKE) prebuild && common/setup/next.sh
 
 doctor:
 	common/setup/doctor.sh
@@ -235,9 +235,9 @@ data:
 # A sub-make, so that pkg-config and mpicc run only after they are installed.
 SMALL_MODEL = LAYERS=2 HIDDEN_DIM=128 HEADS=4 BATCH_SIZE=16 SEQ=64 LR=1e-3 EPOCHS=1
 demo:
-	common/setup/setup.sh core && $(MAKE) prebuild $(if $(HANDOUT),,grade SOLUTION=1)
+	common/setup/setup.sh demo && $(MAKE) prebuild $(if $(HANDOUT),,grade SOLUTION=1)
 	$(MAKE) train $(if $(HANDOUT),STACK=serial NTASKS=1 TP=1,NTASKS=2 TP=2) $(SMALL_MODEL)
-	common/setup/setup.sh
+	common/setup/next.sh
 
 # Removes everything built and the last verdicts; labs/ stays.
 clean:

@@ -30,7 +30,7 @@ GATHER = xgettext --from-code=UTF-8 --no-location
 # pages' scripts.
 $(BUILD)/generated/lists.h: common/setup/packages common/backend/cuda/RESULTS.md $(SAID_IN_PAGES)
 	mkdir -p $(@D)
-	sed -nE 's/^[a-z]+\?? +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | \
+	sed -nE 's/^[a-z]+\?{0,2} +[^ ]+ +[^ ]+ +(.*[^ ])  \((.*)\)$$/N_("\1")\nN_("\2")/p' common/setup/packages | \
 	    grep -v '^N_("\(module\|spack\) load ' > $@
 	awk 'NR > 1 && NF { text = text blank $$0; blank = " " } NR > 1 && !NF && text { exit } \
 	    END { print "N_(\"" text "\")" }' common/backend/cuda/RESULTS.md >> $@

@@ -10,12 +10,14 @@ group=() package=() probe=() purpose=() cluster=()
 declare -A optional # package -> 1
 declare -A found    # single probe -> 1
 
-# read_packages GROUP...: fills the arrays with the lines of these groups.
+# read_packages GROUP...: fills the arrays with the lines of these groups. demo is core without what
+# make demo leaves to make setup.
 read_packages() {
     local wanted=" $* " line_group line_package line_probe rest
     while read -r line_group line_package line_probe rest; do
-        [[ -n $line_group && $line_group != '#'* && $wanted == *" ${line_group%\?} "* ]] || continue
-        group+=("${line_group%\?}")
+        [[ -n $line_group && $line_group != '#'* ]] || continue
+        [[ $wanted == *" ${line_group%%\?*} "* || ($wanted == *' demo '* && $line_group == core?(\?)) ]] || continue
+        group+=("${line_group%%\?*}")
         package+=("$line_package")
         probe+=("$line_probe")
         purpose+=("${rest%%  (*}")

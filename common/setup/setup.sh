@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# setup.sh [core|data|test|slurm|docs ...]   (make setup; default: core)
+# setup.sh [core|demo|data|test|slurm|docs ...]   (make setup; default: core)
 #
 # Installs the missing packages of these groups of `packages`, with apt: as root, or through sudo,
 # which asks for a password at most once. On other systems, prints the missing packages and how to
-# load them on a cluster. If groups are named and nothing is missing, prints nothing.
+# load them on a cluster. If nothing is missing, prints nothing.
 # Exit status: 0 if all required packages are installed, 2 if one is still missing.
 set -euo pipefail
 
@@ -25,10 +25,10 @@ find_missing() {
 check_groups() {
     local name
     for name; do
-        [[ $name == core || $name == data || $name == test || $name == slurm || $name == docs ]] && continue
+        [[ $name == @(core|demo|data|test|slurm|docs) ]] && continue
         {
             printf '%s%s\n' "$(say 'error: ')" "$(said "there is no group of packages named '%s'" "$name")"
-            hint "$(say 'core (the labs, and the default), data (make data), test (make test), slurm (make test-slurm) or docs')"
+            hint "$(say 'core (the labs, and the default), demo (make demo), data (make data), test (make test), slurm (make test-slurm) or docs')"
         } >&2
         exit 2
     done
@@ -131,5 +131,3 @@ main() {
 }
 
 main "${@:-core}"
-(($#)) || tell 'setup: everything that the labs need is installed (make doctor shows it)
-next: read labs/01-duplication-allreduce/README.md, then make watch LAB=1'

@@ -18,7 +18,7 @@ verdict() {
 malformed() {
     local name='[a-z0-9][a-z0-9.+-]+' probe='(cmd|header|lib|py|clang|file):[^ ,]+'
     grep -nvE -e '^(#.*)?$' \
-        -e "^(core|data|test|slurm|docs)\??  *$name(/$name)*  +$probe(,$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
+        -e "^(core|data|test|slurm|docs)\?{0,2}  *$name(/$name)*  +$probe(,$probe)*  +[^ (][^(]{0,35}  \([^()]{1,40}\)\$" \
         "$root/common/setup/packages" || true
 }
 

@@ -110,11 +110,7 @@ run_setup core
 expect_status 0
 [[ ! -s $work/said ]] || wrong 'is not silent'
 [[ -z $(asked) ]] || wrong 'asked apt-get'
-verdict 'nothing missing: setup of a group is silent, and asks apt nothing'
-run_setup
-expect_status 0
-expect_said 'everything that the labs need is installed'
-verdict 'nothing missing: setup without a group says so'
+verdict 'nothing missing: setup is silent, and asks apt nothing'
 
 new_machine alpha
 run_setup
@@ -219,5 +215,21 @@ run_setup kore
 expect_status 2
 expect_said "no group of packages named 'kore'" 'HINT: core'
 verdict 'a group that does not exist is an error'
+
+new_machine
+cat >>"$setup/packages" <<'END'
+core?  epsilon               cmd:epsilon            does the first thing faster  (module load epsilonmod)
+core?? zeta                  cmd:zeta               does a third thing  (module load zetamod)
+END
+echo 'epsilon zeta' >>"$machine/known"
+run_setup demo
+expect_status 0
+expect_asked 'alpha beta-new epsilon'
+expect_not_asked zeta
+verdict 'make demo installs what it needs, and leaves the rest'
+run_setup
+expect_status 0
+expect_asked zeta
+verdict 'make setup installs the rest, too'
 
 ((failures == 0))

@@ -157,12 +157,13 @@ try_machine() {
 
     SECONDS=0
     in_machine 0 "cd / && make -C $kit demo WERROR=1"
-    expect 0 'Score: 100/100' 'the ranks ran in a sandbox' 'test accuracy 0.8'
+    expect 0 'Score: 100/100' 'the ranks ran in a sandbox' 'test accuracy 0.8' '^next: read labs/01'
     ! grep -q 'No such file' "$work/said" || status=1
     verdict "make demo installs what it needs, grades and trains, without a warning ($SECONDS s)"
 
     in_machine 0 'make setup && ! make setup | grep installing'
-    verdict 'make setup installs nothing more'
+    expect 0 'setup: installing gdb gnuplot-nox zip' '^next: read labs/01'
+    verdict 'make setup installs the rest, and then nothing more'
 
     in_machine 0 'make doctor'
     expect 0 'You can do the labs on this machine' 'MPI, 2 ranks .*communicate'
