@@ -2,6 +2,7 @@
 import os
 import re
 
+COLUMNS = 89  # of a line of code on a slide
 # name: (file below the folder of start files, the first words of each function shown)
 START = {
     "gather.c": ("01-duplication-allreduce/collectives.c",
@@ -21,11 +22,17 @@ def function(text, first, path):
     return found[0]
 
 
+def comment_above(line):
+    """Moves the comment of a line that is wider than a slide above its code."""
+    found = re.fullmatch(r"( *)(.*) (/\*.*\*/)", line)
+    return f"{found[1]}{found[3]}\n{found[1]}{found[2]}" if found and len(line) > COLUMNS else line
+
+
 def excerpts(start):
     """{name: text}. @param start the folder of start files"""
     found = {}
     for name, (path, firsts) in START.items():
         with open(os.path.join(start, path), encoding="utf-8") as file:
             text = file.read()
-        found[name] = "\n".join(function(text, first, path) for first in firsts)
+        found[name] = "\n".join(map(comment_above, "\n".join(function(text, first, path) for first in firsts).split("\n")))
     return found

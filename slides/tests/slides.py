@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The slides: their notes and numbers. With ALL=1, from slow_slides.sh: what make slides builds,
 and its error for each defect."""
+import collections
 import glob
 import hashlib
 import math
@@ -29,6 +30,7 @@ CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLA
 EVERY_CHAPTER = sorted(glob.glob("slides/[0-9][0-9]-*.tex"))
 CHAPTERS = [path for path in EVERY_CHAPTER if not path.endswith(".fr.tex")]  # french.py compares the others with these
 LANGUAGES = ("", ".fr")
+HALF_OF_BOX = 17  # points, of the box of a lab (style.tex)
 failed = 0
 
 
@@ -147,6 +149,8 @@ def check_no_solution(start):
         secret = {line.strip() for line in solved} - {line.strip() for line in given} - {""}
         told += [f"{name}: {line}" for line in excerpts.excerpts(start)[name].splitlines() if line.strip() in secret]
     check("no slide shows a line of a solution that its start file lacks", not told, "\n".join(told))
+    wide = [line for text in excerpts.excerpts(start).values() for line in text.splitlines() if len(line) > 89]
+    check("every line of code fits a slide", not wide, "\n".join(wide))
 
 
 # ---- the numbers -----------------------------------------------------------------------------------------------------------
@@ -277,13 +281,27 @@ def alternative_texts(path):
 
 
 def gaps(path):
-    """For each page, the points between its last line and the line of sources below it."""
-    found = []
+    """For each page, the points between its last line and the line of sources below it; and between
+    the lines above the box of the lab to do next and that box."""
+    above_sources, above_box = [], []
     for page in said("pdftotext", "-bbox", path, "-").stdout.split("<page ")[1:]:
         bottom = 0.92 * float(re.search(r'height="([\d.]+)"', page)[1])
-        words = [(float(top), float(end)) for top, end in re.findall(r'yMin="([-\d.]+)" xMax="[-\d.]+" yMax="([-\d.]+)"', page)]
-        below = [top for top, _ in words if top > bottom]
-        found.append(min(below) - max(end for top, end in words if top <= bottom) if below else math.inf)
+        words = [(float(top), float(end), word) for top, end, word in re.findall(r'yMin="([-\d.]+)" xMax="[-\d.]+" yMax="([-\d.]+)">(.*?)<', page)]
+        below, lines = ([word for word in words if (word[0] > bottom) == is_below] for is_below in (True, False))
+        above_sources.append(min(top for top, *_ in below) - max(end for _, end, _ in lines) if below else math.inf)
+        name, command = next(((a, b) for a, b in zip(lines, lines[1:]) if a[2].startswith("labs/") and b[2] == "make"), (None, None))
+        box = (name[0] + command[1]) / 2 - HALF_OF_BOX if name else math.inf
+        above_box.append(box - max((end for _, end, _ in lines if name and end < name[0]), default=0))
+    return above_sources, above_box
+
+
+def drawn_twice(path, pages):
+    """The pages on which a letter is drawn twice at one place: it looks smeared. {page: a letter}"""
+    found = {}
+    for page in range(1, pages + 1):
+        drawn = re.findall(r'<use xlink:href="#(glyph[-\d]+)" x="([-\d.]+)" y="([-\d.]+)"', said("pdftocairo", "-svg", "-f", str(page), "-l", str(page), path, "-").stdout)
+        twice = [letter for letter, times in collections.Counter(drawn).items() if times > 1]
+        found |= {page: twice[:1] or "no letter is drawn"} if twice or not drawn else {}
     return found
 
 
@@ -305,8 +323,11 @@ def check_pages(folder):
         width, height = (float(x) for x in re.findall(r"[\d.]+", about["Page size"])[:2])
         check(f"{name}.pdf has one 16:9 page per {'note' if 'notes' in name else 'step of a frame'}", int(about["Pages"]) == pages and abs(width / height - 16 / 9) < 0.01, about)
         if "notes" not in name:
-            tight = [(page, gap) for page, gap in enumerate(gaps(path), 1) if gap < 5]
-            check(f"on no page of {name}.pdf do lines touch the sources at its foot", not tight, tight)
+            for what, found in zip(("the sources at its foot", "the box of a lab"), gaps(path)):
+                tight = [(page, gap) for page, gap in enumerate(found, 1) if gap < 5]
+                check(f"on no page of {name}.pdf do lines touch {what}", not tight and min(found) < 50, tight)
+            smeared = drawn_twice(path, pages)
+            check(f"on no page of {name}.pdf is a letter drawn twice at one place", not smeared, smeared)
         rows = [line.rsplit(None, 5) for line in said("pdffonts", path).stdout.splitlines()[2:]]
         wrong = [row for row in rows if row[1] != "yes" or "Type 3" in row[0]]
         check(f"all fonts of {name}.pdf are embedded in it, as outlines", rows and not wrong, wrong)
