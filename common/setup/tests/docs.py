@@ -299,6 +299,29 @@ def check_readable_aloud(pages):
     check("each page names its language, its main part, its heading and its frames; the search field has a label; links are underlined", not wrong, "\n".join(wrong))
 
 
+MEASURE = """<script>addEventListener("load", () => setTimeout(() => {
+    const width = innerWidth, scrolls = part => part && (getComputedStyle(part).overflowX == "auto" || scrolls(part.parentElement));
+    const cut = [...document.querySelectorAll("img, iframe")].filter(picture => { const at = picture.getBoundingClientRect();
+        return at.width && (at.left < 0 || at.right > width && (picture.tagName == "IMG" || !scrolls(picture.parentElement))); });
+    document.documentElement.setAttribute("data-cut", [width, document.documentElement.scrollWidth > width ? "page" : "", ...cut.map(one => one.getAttribute("src"))].join(" ").trim()); }, 500));</script>"""
+
+
+def check_pictures():
+    """Pictures fit a narrow screen; graphs, whose letters would be too small, scroll."""
+    sentence = "at 390 pixels, no picture is cut, each wider graph scrolls, and the page does not"
+    if not pages_of_tests.BROWSER:
+        print(f"skip - {sentence}: there is no browser")
+        return
+    wrong = []
+    for name in ("index", "lab06", "group__optim", "a_call", "balise_8h"):
+        copy = f"{SITE}/cut-{name}.html"
+        write(copy, text_of(f"{SITE}/{name}.html").replace("</body>", f"{MEASURE}</body>"))
+        cut = pages_of_tests.attribute(pages_of_tests.drawn(copy, 390), "data-cut")
+        wrong += [] if cut == "390" else [f"{name}.html: {cut}"]
+        os.unlink(copy)
+    check(sentence, not wrong, "\n".join(wrong))
+
+
 AXE = "axe-playwright-python==0.1.8"  # its wheel has axe-core's script
 RUN_AXE = """<script>addEventListener("load", () => setTimeout(() => axe.run().then(found =>
     document.documentElement.setAttribute("data-axe", found.violations.map(one => one.id + " " + one.nodes[0].html.slice(0, 80).replace(/"/g, "'")).join("; ") || "none"))));</script>"""
@@ -412,6 +435,7 @@ def main():
         check_secrets(pages)
         check_formulas(pages)
         check_readable_aloud(pages)
+        check_pictures()
         check_axe(f"{folder}/axe")
         check_breaks(f"{folder}/broken", BREAKS)
         check_missing_figures(f"{folder}/missing")

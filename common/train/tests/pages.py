@@ -54,13 +54,21 @@ class Page(html.parser.HTMLParser):
         return attributes + words + addresses
 
 
+# A page in a frame, because a browser's window is at least 500 pixels wide; then, instead of both,
+# the page's elements.
+FRAME = """<iframe width="{width}" height="1200" src="{page}"></iframe><script>onload = () => setTimeout(() =>
+    document.replaceChild(document.importNode(frames[0].document.documentElement, true), document.documentElement), 19000)</script>"""
+
+
 def drawn(path, width=1200):
     """The page's elements after its scripts have run, as text; None without a browser."""
     if not BROWSER:
         return None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=5000", f"--window-size={width},1200",
-                               "--dump-dom", "file://" + os.path.abspath(path)], capture_output=True, text=True, timeout=300, check=False)
+        with open(f"{profile}/frame.html", "w", encoding="utf-8") as file:
+            file.write(FRAME.format(width=width, page="file://" + os.path.abspath(path)))
+        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--allow-file-access-from-files",
+                               "--window-size=1400,1300", "--dump-dom", f"file://{profile}/frame.html"], capture_output=True, text=True, timeout=300, check=False)
     return done.stdout
 
 
