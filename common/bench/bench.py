@@ -28,7 +28,7 @@ import steps
 import stories
 import traffic
 import output  # found through the path that rows.py extends
-from rows import Row, fail, said, show, table
+from rows import Row, _, give_up, refuse, said, show, table
 
 SECTIONS = ("kernels", "collectives", "steps", "pipeline", "growth", "layouts", "memory", "language", "transformers", "story", "tokenizer", "verdicts")
 ON_GPU = SECTIONS[:3]
@@ -207,9 +207,10 @@ def verdicts(rounds):
 
 
 def wanted(only, sections):
-    section, _, part = only.partition("/")
+    section, part = only.partition("/")[::2]
     if section and section not in sections:
-        fail(f"there is no section '{section}'" + (" on a GPU" if sections is ON_GPU else ""), f"ONLY is one of {', '.join(sections)}, or a row such as steps/tp2")
+        give_up((_("there is no section '{name}' on a GPU") if sections is ON_GPU else _("there is no section '{name}'")).format(name=section),
+                _("ONLY is one of {names}, or a row such as steps/tp2").format(names=", ".join(sections)))
     return [section] if section else list(sections), part
 
 
@@ -218,17 +219,17 @@ def torches(build, given, chosen, backend):
     if not given("VS"):
         return {}
     if given("VS") != "torch":
-        fail(f"there is nothing called '{given('VS')}' to compare with", "VS=torch")
+        give_up(_("there is nothing called '{name}' to compare with").format(name=given("VS")), "VS=torch")
     if not BESIDE_TORCH & set(chosen):
-        fail(f"PyTorch is compared in training steps and texts, and ONLY={chosen[0]} has none",
-             "ONLY=steps, ONLY=pipeline, ONLY=language, ONLY=transformers, ONLY=story, or a row such as ONLY=steps/tp2")
+        give_up(_("PyTorch is compared in training steps and texts, and ONLY={section} has none").format(section=chosen[0]),
+                _("ONLY is one of {names}, or a row such as steps/tp2").format(names=", ".join(name for name in SECTIONS if name in BESIDE_TORCH)))
     pythons = (given("TORCH") or "").split()
     return peers.find(build, pythons) if backend == "cpu" else peers.find_on_gpu(pythons)
 
 
 def asked_for(amp, amps):
     if amp and amp not in amps:
-        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}; without it all are measured")
+        refuse("AMP", amp, _("{values}; without it all are measured").format(values=rows.either("AMP", amps)))
     return (amp,) if amp else amps
 
 
@@ -239,7 +240,7 @@ def those_that_run(why_not, amps):
     @param why_not returns why an AMP setting does not train, or an empty text"""
     found = {amp: why_not(amp) if amp != "off" else "" for amp in amps}
     if len(amps) == 1 and found[amps[0]]:
-        fail(f"AMP={amps[0]} does not run here: {found[amps[0]]}", "make doctor says what is missing; AMP=off")
+        give_up(_("AMP={amp} does not run here: {why}").format(amp=amps[0], why=found[amps[0]]), _("make doctor says what is missing; AMP=off"))
     for amp, why in found.items():
         if why:
             print(f"AMP       no rows for {amp}: {why}")
@@ -279,7 +280,7 @@ def sections_of(bench, build, work, rounds, pythons, part, cases):
 def main():
     build, given, backend = sys.argv[1], os.environ.get, steps.backend()
     work = f"{build}/bench-data"
-    rounds = rows.whole_number("ROUNDS", 3, "how many times each run is repeated")
+    rounds = rows.whole_number("ROUNDS", 3, _("how many times each run is repeated"))
     # Reports every error in the settings before minutes of work.
     chosen, part = wanted(given("ONLY") or "", SECTIONS if backend == "cpu" else ON_GPU)
     amps = asked_for(given("AMP") or "", steps.AMPS if backend == "cpu" else gpu.AMPS)

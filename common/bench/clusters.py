@@ -16,7 +16,7 @@ import os
 import cost
 import language_cost
 import pace
-from rows import fail, number, paragraph, table, whole_number, why_invalid
+from rows import _, either, give_up, number, paragraph, refuse, table, whole_number, why_invalid
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clusters")
 # The configurations of Shoeybi et al. 2019 (arXiv:1909.08053), table 1: name, tp, layers, hidden,
@@ -33,9 +33,11 @@ def kind_asked_for(name, languages):
     @param languages whether the caller can use language models"""
     task = os.environ.get("TASK") or ""
     if task and (task != "mlm" or name in language_cost.AUTHORS):
-        fail(f"there is no TASK={task}" + (f" of MODEL={name}" if name else ""), "TASK=mlm pretrains the BERT: without MODEL, or with base or large")
+        give_up((_("there is no TASK={task} of MODEL={model}") if name else _("there is no TASK={task}")).format(task=task, model=name),
+                _("TASK=mlm pretrains the BERT: without MODEL, or with base or large"))
     if name and name not in PRESETS and not (languages and name in language_cost.AUTHORS):
-        fail(f"there is no prediction for MODEL={name}", f"MODEL=base or {'MODEL=large, gpt2 or llama' if languages else 'MODEL=large'}, or LAYERS= HIDDEN_DIM= HEADS=")
+        give_up(_("there is no prediction for MODEL={model}").format(model=name),
+                either("MODEL", (*PRESETS, *(language_cost.AUTHORS if languages else ()))) + _(", or LAYERS= HIDDEN_DIM= HEADS="))
     return "mlm" if task else name if name in language_cost.AUTHORS else None
 
 
@@ -43,19 +45,19 @@ def take_settings(model, name, kind):
     """Sets a model's fields from RECOMPUTE, ZERO, SP and AVERAGE, or ends with an error."""
     model.recompute = os.environ.get("RECOMPUTE") or ""
     if model.recompute not in ("", "block", "attention"):
-        fail(f"RECOMPUTE cannot be '{model.recompute}'", "RECOMPUTE=block or RECOMPUTE=attention")
+        refuse("RECOMPUTE", model.recompute, either("RECOMPUTE", ("block", "attention")))
     if (os.environ.get("ZERO") or "0") not in ("0", "1"):
-        fail(f"ZERO cannot be '{os.environ['ZERO']}'", "ZERO=1: the replicas share out the optimiser's state")
+        refuse("ZERO", os.environ["ZERO"], _("ZERO=1: the replicas share out the optimiser's state"))
     model.zero = os.environ.get("ZERO") == "1"
     split = os.environ.get("SP") or "0"
     if split not in ("0", "1"):
-        fail(f"SP cannot be '{split}'", "SP=1, or leave it out")
+        refuse("SP", split, _("SP=1, or leave it out"))
     if split == "1" and kind not in (None, "mlm"):
-        fail(f"SP=1 splits the positions of the labs' BERT, not those of MODEL={name}", "leave out SP or MODEL")
+        give_up(_("SP=1 splits the positions of the labs' BERT, not those of MODEL={model}").format(model=name), _("leave out SP or MODEL"))
     model.sequence_parallel = split == "1"
     model.average = whole_number("AVERAGE", 4) if os.environ.get("AVERAGE") else 0
     if model.average and model.zero:
-        fail(f"ZERO=1 cannot be combined with AVERAGE={model.average}", "leave out one: with AVERAGE, replicas step alone")
+        give_up(_("ZERO=1 cannot be combined with AVERAGE={steps}").format(steps=model.average), _("leave out one: with AVERAGE, replicas step alone"))
 
 
 def model_asked_for(usual, leaves_out, batch=8, languages=False):
@@ -71,7 +73,7 @@ def model_asked_for(usual, leaves_out, batch=8, languages=False):
              else cost.Model(*sizes, cost.VOCABULARY, classifies=True, leaves_out=leaves_out))
     take_settings(model, name, kind)
     if model.hidden % model.heads:
-        fail(f"HIDDEN_DIM={model.hidden} is not divisible by HEADS={model.heads}", "choose HIDDEN_DIM as a multiple of HEADS")
+        give_up(_("HIDDEN_DIM={hidden} is not divisible by HEADS={heads}").format(hidden=model.hidden, heads=model.heads), _("choose HIDDEN_DIM as a multiple of HEADS"))
     return model
 
 
@@ -87,14 +89,14 @@ def checked(described, kind, given=()):
     fields = {one.name: one for one in dataclasses.fields(kind) if one.name not in given}
     for name, value in described.items():
         if name not in fields:
-            raise ValueError(f"there is no field '{name}'")
+            raise ValueError(_("there is no field '{name}'").format(name=name))
         least = 0 if name in ("hides", "latency") else 1e-9
         good = not isinstance(value, bool) and isinstance(value, (int, float)) and least <= value < math.inf
         if not good or (name == "hides" and value > 1) or (name in ("node", "cores") and value != int(value)):
-            raise ValueError(f"'{name}' cannot be {json.dumps(value)}")
+            raise ValueError(_("'{name}' cannot be {value}").format(name=name, value=json.dumps(value)))
     for name, one in fields.items():
         if one.default is dataclasses.MISSING and name not in described:
-            raise ValueError(f"'{name}' is missing")
+            raise ValueError(_("{what} is missing").format(what=f"'{name}'"))
     return described
 
 
@@ -119,15 +121,16 @@ def read(name):
         if "published" in described:
             published_of(described["published"])
         if not all(isinstance(text, str) for text in (described["source"], *described["assumed"])):
-            raise ValueError("'source' must be a text, and 'assumed' a list of texts")
+            raise ValueError(_("'source' must be a text, and 'assumed' a list of texts"))
         return described, cluster
     except IndexError:
-        why = "'weak_scaling' has fewer figures than 'replicas'"
+        why = _("'weak_scaling' has fewer figures than 'replicas'")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = why_invalid(error)
     there = ", ".join(sorted(one[:-5] for one in os.listdir(FOLDER)))
-    return fail(f"there is no cluster '{name}'" if path != name and not os.path.exists(path) else f"{path} describes no cluster: {why}",
-                f"CLUSTER is one of {there}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of pace.py")
+    return give_up(_("there is no cluster '{name}'").format(name=name) if path != name and not os.path.exists(path)
+                   else _("{path} describes no cluster: {why}").format(path=path, why=why),
+                   _("CLUSTER is one of {names}, or a file.json like common/bench/clusters/dgx-h200.json, whose fields are those of pace.py").format(names=there))
 
 
 def show_assumptions(described, cluster):

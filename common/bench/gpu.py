@@ -14,7 +14,7 @@ import aims
 import idle
 import peers
 import steps
-from rows import Row, fail, number, show, table
+from rows import Row, _, give_up, number, refuse, show, table
 
 AMPS = ("off", "tf32", "bf16", "fp16")
 STEPS = 12
@@ -46,12 +46,13 @@ class Case:
 def models(text, count):
     """{name: (layers, hidden, heads, sequence, batch, steps)}, from MODELS= and STEPS=."""
     if count and (not count.isdigit() or int(count) <= steps.WARM_UP):
-        fail(f"STEPS cannot be '{count}'", f"it is how many steps a run takes, of which the first {steps.WARM_UP} are not counted: STEPS={STEPS}")
+        refuse("STEPS", count,
+               _("it is how many steps a run takes, of which the first {number} are not counted: {example}").format(number=steps.WARM_UP, example=f"STEPS={STEPS}"))
     sizes = MODELS
     if text:
         given = [one.split() for one in text.split(";") if one.strip()]
         if not given or any(len(one) != 5 or not all(size.isdigit() and int(size) for size in one) for one in given):
-            fail(f"MODELS cannot be '{text}'", 'it is "layers hidden heads seq batch; ...": MODELS="24 1024 16 512 16"')
+            refuse("MODELS", text, _("it is {what}: {example}").format(what=_('"layers hidden heads seq batch; ..."'), example='MODELS="24 1024 16 512 16"'))
         sizes = {f"{one[0]}x{one[1]}-{one[3]}": tuple(map(int, one)) for one in given}
     return {name: (*one, int(count or STEPS)) for name, one in sizes.items()}
 
@@ -66,7 +67,8 @@ def peak(description, given):
             if len(figures) != 3 or not all(0 < figure < float("inf") for figure in figures):
                 raise ValueError
         except ValueError:
-            fail(f"PEAK cannot be '{given}'", 'it is the TFLOP/s of fp32, tf32 and 16 bits of the data sheet: PEAK="67 494.5 989"')
+            refuse("PEAK", given,
+                   _("it is {what}: {example}").format(what=_("the TFLOP/s of fp32, tf32 and 16 bits of the data sheet"), example='PEAK="67 494.5 989"'))
     else:
         said = re.split(r"\W+", description)
         figures = next((figures for name, figures in PEAKS.items() if set(name.split()) <= set(said)), None)
@@ -101,7 +103,7 @@ class Bench:
         self.layouts = {name: one for name, one in self.layouts.items() if os.access(self.program(name), os.X_OK)
                         and ("nccl" not in name or one[0] <= there)}
         if not self.layouts:
-            fail(f"no training program was built for BACKEND={self.backend}", f"make bench BACKEND={self.backend} builds what it runs")
+            give_up(_("no training program was built for BACKEND={backend}").format(backend=self.backend), _("make bench BACKEND={backend} builds what it runs").format(backend=self.backend))
 
     def program(self, layout):
         return f"{self.build}/{LAYOUTS[layout][4].format(self.backend)}"
@@ -113,7 +115,7 @@ class Bench:
                  if layout == alone or amp == (SHARED if SHARED in amps else amps[0])]
         found = {case.name(): case for case in every if any(set(words.split()) <= set(case.name().split()) for words in part.split(","))}
         if not found:
-            fail(f"no training step on a GPU is called '{part}'", f"choose words of one of these: {', '.join(case.name() for case in every)}")
+            give_up(_("no training step on a GPU is called '{name}'").format(name=part), _("choose words of one of these: ") + ", ".join(case.name() for case in every))
         return found
 
     def run(self, case, before=()):

@@ -7,7 +7,7 @@ import sys
 import cost
 import pace
 import steps
-from rows import Row, fail, number, table
+from rows import Row, _, give_up, number, table
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../plot"))
 import gnuplot  # noqa: E402
@@ -40,7 +40,7 @@ def slope(points, values):
 def measure(build, work, rounds, part):
     axes = [axis for axis in SIZES if part.upper() in axis]
     if not axes:
-        fail(f"no size to vary is called '{part}'", f"choose one of: {', '.join(SIZES)}")
+        give_up(_("no size to vary is called '{name}'").format(name=part), _("choose one of: ") + ", ".join(SIZES))
     found, base = {}, model_of(BASE)
     for turn in range(rounds):
         for axis in axes:

@@ -10,7 +10,7 @@ import time
 import peers
 import steps
 import stories
-from rows import Row, fail, number, said, table
+from rows import Row, _, either, give_up, has_failed, number, said, table
 
 MODELS, HOWS = {"gpt2": "GPT-2", "llama": "LLaMA"}, ("eager", "compiled")
 COUNT, PROMPT, LENGTH = 12, "Once upon a time", 192  # steps of a run; a prompt; tokens after it
@@ -29,7 +29,7 @@ def with_transformers(pythons):
 def wanted(part):
     """The models that this part of ONLY selects."""
     found = [kind for kind in MODELS if part in ("", kind)]
-    return found or fail(f"no model of transformers is called '{part}'", " or ".join(f"ONLY=transformers/{kind}" for kind in MODELS))
+    return found or give_up(_("no model of transformers is called '{name}'").format(name=part), either("ONLY", (f"transformers/{kind}" for kind in MODELS)))
 
 
 # ---- a step -----------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def of_kit(build, folder, total):
             text += some
         trouble = story.stderr.read().decode().strip()
     if story.returncode or not arrived:
-        fail(f"{build}/story ended with {story.returncode}: {trouble[:300]}", "run it alone: " + " ".join(command))
+        has_failed(f"{build}/story", story.returncode, trouble[:300], command)
     return arrived[-1] - arrived[0], text.decode(errors="replace")
 
 
@@ -123,7 +123,8 @@ def same_text(build, folder, mine, ids, who):
     """Ends with an error if the texts differ, because the time depends on the text."""
     its = said(f"{build}/tokenize", "--vocab", folder, "--decode", input=" ".join(map(str, ids)), errors="replace")
     if mine.strip() != its.strip():
-        fail(f"PyTorch {who} continues '{PROMPT}' otherwise than make story", f"compare the texts: '{mine[-60:]}' and '{its[-60:]}'")
+        give_up(_("PyTorch {who} continues '{prompt}' otherwise than make story").format(who=who, prompt=PROMPT),
+                _("compare the texts: '{mine}' and '{its}'").format(mine=mine[-60:], its=its[-60:]))
 
 
 def measure_story(build, work, rounds, pythons):

@@ -3,7 +3,7 @@ import csv
 import shutil
 import subprocess
 
-from rows import fail
+from rows import _, give_up, run_alone
 
 
 def nsys():
@@ -39,6 +39,6 @@ def share(program, record, seconds):
                           capture_output=True, text=True, check=False)
     spans = spans_in(done.stdout)
     if done.returncode or not spans:
-        fail(f"nsys recorded no kernels: {done.stderr.strip()[-300:]}", f"run it alone: {program} stats --report cuda_gpu_trace {record}")
+        give_up(_("nsys recorded no kernels: ") + done.stderr.strip()[-300:], run_alone((program, "stats", "--report", "cuda_gpu_trace", record)))
     end, window = max(last for _, last in spans), 1e9 * seconds
     return 100 * (1 - busy(spans, end - window) / window)

@@ -4,13 +4,12 @@ predicts."""
 import dataclasses
 import math
 import os
-import shlex
 import subprocess
 
 import cost
 import pace
 import steps
-from rows import Row, fail, number, table
+from rows import Row, _, give_up, has_failed, number, table
 
 TP, DP = 2, 2
 MIB = 1 << 20  # the unit of MEM=800M
@@ -26,7 +25,8 @@ SAVING = {"plain": {}, "ZERO=1": {"zero": True}, "SP=1": {"sequence_parallel": T
 def wanted(part):
     """The model that a part names: BERT-Large unless it names another."""
     if part and part not in MODELS:
-        fail(f"no model whose memory is measured is called '{part}'", f"ONLY=memory for BERT-Large, or ONLY=memory/ and one of: {', '.join(MODELS)}")
+        give_up(_("no model whose memory is measured is called '{name}'").format(name=part),
+                _("ONLY=memory for BERT-Large, or ONLY=memory/ and one of: ") + ", ".join(MODELS))
     return MODELS[part or "large"]
 
 
@@ -54,10 +54,10 @@ class Runs:
 
     def fits(self, mem):
         """Does the step run within `mem` MiB per rank? Any other error ends the program."""
-        words, _ = steps.command(*self.command("--mem", f"{mem}M"))
+        words = steps.command(*self.command("--mem", f"{mem}M"))[0]
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
         if done.returncode and "MB that MEM allows" not in done.stderr:
-            fail(f"MEM={mem}M ended with {done.returncode}: {done.stderr.strip()[-1000:]}", "run it alone: " + shlex.join(words))
+            has_failed(f"MEM={mem}M", done.returncode, done.stderr.strip()[-1000:], words)
         return not done.returncode
 
     def smallest(self, mem):

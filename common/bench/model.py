@@ -26,7 +26,7 @@ import steps
 import stories
 from clusters import show_parts
 from language_cost import LanguageModel
-from rows import fail, number, paragraph, table, whole_number
+from rows import _, either, give_up, number, paragraph, refuse, table, whole_number
 
 SHOWN = 16  # the number of layouts in the table, the fastest first
 TURNS = 2  # how many times a rate or a layout is measured
@@ -38,7 +38,7 @@ SMALL, LARGE = 4 << 10, 16 << 20  # bytes of the exchanges that the link's rates
 def arithmetic():
     amp, amps = os.environ.get("AMP") or "off", steps.AMPS if not on_gpu() else gpu.AMPS
     if amp not in amps:
-        fail(f"AMP cannot be '{amp}'", f"AMP={' or AMP='.join(amps)}")
+        refuse("AMP", amp, either("AMP", amps))
     return amp
 
 
@@ -46,7 +46,7 @@ def schedule():
     """The order of a pipeline's passes."""
     name = os.environ.get("SCHEDULE") or "1f1b"
     if name not in ("1f1b", "gpipe"):
-        fail(f"SCHEDULE cannot be '{name}'", "SCHEDULE=1f1b or SCHEDULE=gpipe")
+        refuse("SCHEDULE", name, either("SCHEDULE", ("1f1b", "gpipe")))
     return name
 
 
@@ -187,8 +187,9 @@ def layouts_of(model, ranks):
     only = [whole_number(name, 1) if os.environ.get(name) else 0 for name in ("TP", "PP")]
     found = [layout for layout in fitting(model, ranks) if only[0] in (0, layout[0]) and only[1] in (0, layout[2])]
     if not found:
-        fail(f"no layout of {ranks} ranks fits: TP={only[0] or 'any'}, PP={only[1] or 'any'}, {model.heads} heads, {model.layers} layers, BATCH_SIZE={model.batch}",
-             "TP times PP divides NTASKS, TP divides HEADS and the columns of the feed-forward layers, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE")
+        give_up(_("no layout of {ranks} ranks fits: TP={tp}, PP={pp}, {heads} heads, {layers} layers, BATCH_SIZE={batch}").format(
+            ranks=ranks, tp=only[0] or _("any"), pp=only[1] or _("any"), heads=model.heads, layers=model.layers, batch=model.batch),
+                _("TP times PP divides NTASKS, TP divides HEADS and the columns of the feed-forward layers, PP is at most LAYERS, and DP times MICRO divides BATCH_SIZE"))
     return found
 
 
@@ -251,9 +252,9 @@ def main():
     model.rounds = arithmetic() in ("bf16", "fp16")
     schedule()
     if (os.environ.get("WEAK") or "1") != "1":
-        fail(f"WEAK cannot be '{os.environ['WEAK']}'", "WEAK=1 CLUSTER=dgx-2h")
+        refuse("WEAK", os.environ["WEAK"], "WEAK=1 CLUSTER=dgx-2h")
     if os.environ.get("WEAK") and isinstance(model, LanguageModel):
-        fail("WEAK=1 predicts only the models of Megatron-LM's paper", "leave out WEAK, or MODEL and TASK")
+        give_up(_("WEAK=1 predicts only the models of Megatron-LM's paper"), _("leave out WEAK, or MODEL and TASK"))
     paragraph("model", f"{clusters.sizes_text(model)}, {model.parameters(1) / 1e6:.1f} M parameters")
     layouts = [] if os.environ.get("WEAK") else layouts_of(model, ranks)  # before anything is measured
     if os.environ.get("CLUSTER") or os.environ.get("WEAK"):

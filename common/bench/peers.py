@@ -2,16 +2,15 @@
 newest, installed below the build folder."""
 import json
 import os
-import shlex
 import subprocess
 import sys
 
-from rows import fail
+from rows import _, give_up, run_alone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DISTRIBUTION = "/usr/bin/python3"
 WITHOUT_CUDA = "https://download.pytorch.org/whl/cpu"
-HINT = "apt-get install python3-torch, or TORCH=python of an environment that has it"
+HINT = _("apt-get install python3-torch, or TORCH=python of an environment that has it")
 
 
 def said_last(done):
@@ -72,7 +71,7 @@ def find(build, given):
     for python in given:
         version, trouble = version_of(python)
         if not version:
-            fail(f"{python} has no PyTorch: {trouble}", HINT)
+            give_up(_("{python} has no PyTorch: {trouble}").format(python=python, trouble=trouble), HINT)
         found[version] = python
     if not given:
         version, trouble = version_of(DISTRIBUTION)
@@ -87,7 +86,7 @@ def find(build, given):
         else:
             print(f"PyTorch   the newest version cannot be installed: {trouble}")
     if not found:
-        fail("there is no PyTorch here to compare with", HINT)
+        give_up(_("there is no PyTorch here to compare with"), HINT)
     return found
 
 
@@ -108,10 +107,10 @@ def find_on_gpu(given):
         if version:
             found[version] = python
         elif given:
-            fail(f"{python} has no PyTorch that sees a GPU: {trouble}", "TORCH=python of an environment that has one")
+            give_up(_("{python} has no PyTorch that sees a GPU: {trouble}").format(python=python, trouble=trouble), _("TORCH=python of an environment that has one"))
         if version and not given:
             break
-    return found or fail("there is no PyTorch here that sees a GPU", "TORCH=python of an environment that has one")
+    return found or give_up(_("there is no PyTorch here that sees a GPU"), _("TORCH=python of an environment that has one"))
 
 
 def on_cpu(pythons):
@@ -135,5 +134,5 @@ def run(python, script, threads, *arguments):
     command = [python, os.path.join(HERE, script), *arguments]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=tuned)
     if done.returncode:
-        fail(f"{python} cannot run PyTorch's step: {said_last(done)}", "run it alone: " + shlex.join(map(str, command)))
+        give_up(_("{python} cannot run PyTorch's step: {trouble}").format(python=python, trouble=said_last(done)), run_alone(command))
     return json.loads(done.stdout.splitlines()[-1])

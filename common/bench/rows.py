@@ -10,8 +10,9 @@ import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../base"))
 import output  # pylint: disable=wrong-import-position
+from language import _, give_up  # pylint: disable=wrong-import-position
 
-SAVED = output.Kind("a file that make bench SAVE=file has written", b'{\n "machine": ')
+SAVED = output.Kind(_("a file that make bench SAVE=file has written"), b'{\n "machine": ')
 
 
 class Row:
@@ -33,18 +34,27 @@ class Row:
         return statistics.median(self.values)
 
 
-def fail(text, hint):
-    """Prints an error and its hint; ends the program with status 2."""
-    sys.exit(print(f"error: {text}\n  HINT: {hint}", file=sys.stderr) or 2)
+def refuse(name, value, hint):
+    """Ends the program with an error: a setting cannot have this value."""
+    give_up(_("{name} cannot be '{value}'").format(name=name, value=value), hint)
 
 
-def whole_number(name, default, what="a number from 1 on"):
+def whole_number(name, default, what=_("a number from 1 on")):
     """A positive whole number from the environment variable `name`; ends with an error if it is not
     one."""
     text = os.environ.get(name) or str(default)
     if not text.isdigit() or int(text) < 1:
-        fail(f"{name} cannot be '{text}'", f"it is {what}: {name}={default}")
+        refuse(name, text, _("it is {what}: {example}").format(what=what, example=f"{name}={default}"))
     return int(text)
+
+
+def has_failed(what, status, trouble, words):
+    """Ends the program with an error, because a command has failed."""
+    give_up(_("{what} ended with {status}: {trouble}").format(what=what, status=status, trouble=trouble), run_alone(words))
+
+
+def run_alone(words):
+    return _("run it alone: ") + shlex.join(map(str, words))
 
 
 def said(*command, what=None, **more):
@@ -54,9 +64,13 @@ def said(*command, what=None, **more):
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
     if done.returncode:
-        fail(f"{what or words[0]} ended with {done.returncode}: {done.stderr.strip()[:300]}",
-             "run it alone: " + shlex.join(words))
+        has_failed(what or words[0], done.returncode, done.stderr.strip()[:300], words)
     return done.stdout
+
+
+def either(name, values):
+    """The values of a setting, for a hint."""
+    return _(" or ").join(f"{name}={value}" for value in values)
 
 
 def number(value):
@@ -100,10 +114,10 @@ def why_invalid(error):
     if isinstance(error, OSError):
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
-        return "it is not a text"
+        return _("it is not a text")
     if isinstance(error, json.JSONDecodeError):
-        return f"line {error.lineno} is not JSON"
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return _("line {number} is not JSON").format(number=error.lineno)
+    return _("{what} is missing").format(what=error) if isinstance(error, KeyError) else str(error)
 
 
 def load(path):
@@ -112,10 +126,10 @@ def load(path):
             kept = json.load(file)
         before = [Row(one["section"], one["name"], one["unit"], one["values"], one["lower"]) for one in kept["rows"]]
         if not all(row.values and all(map(math.isfinite, row.values)) for row in before):
-            raise ValueError("a row has no numbers")
+            raise ValueError(_("a row has no numbers"))
         return kept["machine"], {row.key(): row for row in before}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        fail(f"{path} holds no measurements: {why_invalid(error)}", "COMPARE names a file that make bench SAVE=file has written")
+        give_up(_("{path} holds no measurements: {why}").format(path=path, why=why_invalid(error)), _("COMPARE names a file that make bench SAVE=file has written"))
 
 
 def compare(path, machine, rows):

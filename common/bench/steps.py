@@ -9,7 +9,7 @@ import aims
 import cost
 import pace
 import peers
-from rows import Row, fail, number, said, show, table
+from rows import Row, _, either, give_up, number, said, show, table
 
 VOCABULARY = cost.VOCABULARY
 REVIEWS, LONGEST = 320, 1030  # reviews, and the words of each
@@ -48,7 +48,7 @@ def kind_of(what):
 def backend():
     name = os.environ.get("BACKEND") or "cpu"
     if name not in BACKENDS:
-        fail(f"there is no backend '{name}'", "BACKEND=cpu or BACKEND=cuda")
+        give_up(_("there is no backend '{name}'").format(name=name), either("BACKEND", ("cpu", "cuda")))
     return name
 
 
@@ -208,8 +208,8 @@ def wanted(part, amps=AMPS):
     chosen = set().union(*(called(words) for words in part.split(",")))
     found = {name: case for name, case in names().items() if name in chosen and case[2] in amps}
     if not found:
-        fail(f"no training step is called '{part}'" + (f" where AMP is {amps[0]}" if amps != AMPS else ""),
-             f"choose words of one of these: {', '.join(name for name, case in names().items() if case[2] in amps)}")
+        give_up((_("no training step is called '{name}'") if amps == AMPS else _("no training step is called '{name}' where AMP is {amp}")).format(name=part, amp=amps[0]),
+                _("choose words of one of these: ") + ", ".join(name for name, case in names().items() if case[2] in amps))
     return found
 
 

@@ -14,7 +14,7 @@ import peers
 import steps
 import windows
 from language_cost import AUTHORS, LLAMA
-from rows import Row, fail, number, said, table, whole_number
+from rows import Row, _, give_up, number, said, table, whole_number
 
 STORIES = "data/stories/train.txt"
 ROWS, STEPS, COMPARED = 4, 12, 10  # windows of a batch; steps of a run, and those whose losses are compared
@@ -131,8 +131,8 @@ def must_agree(name, version, mine, its):
     be compared."""
     far = apart(mine[:COMPARED], its[:COMPARED])
     if not far <= CLOSE or min(len(mine), len(its)) < COMPARED:
-        fail(f"{name}: the losses of the first {COMPARED} steps are up to {far:.3g} from those of PyTorch {version}, allowed {CLOSE:.0e}",
-             f"compare them step by step: {mine[:3]} ... and {its[:3]} ...")
+        give_up(_("{name}: the losses of the first {steps} steps are up to {far} from those of PyTorch {version}, allowed {close}").format(
+            name=name, steps=COMPARED, far=f"{far:.3g}", version=version, close=f"{CLOSE:.0e}"), _("compare them step by step: {mine} ... and {its} ...").format(mine=mine[:3], its=its[:3]))
     return far
 
 
@@ -187,8 +187,8 @@ def curve_options():
 
 
 def curve_sizes():
-    return (*CURVE[:3], whole_number("SEQ", CURVE[3], "how many tokens a window has"),
-            whole_number("BATCH_SIZE", CURVE[4], "how many windows a step reads"))
+    return (*CURVE[:3], whole_number("SEQ", CURVE[3], _("how many tokens a window has")),
+            whole_number("BATCH_SIZE", CURVE[4], _("how many windows a step reads")))
 
 
 def curve_runs(build, work, layouts, sizes, count, pythons):
@@ -225,12 +225,13 @@ def curves(build, work, layouts, sizes, count, pythons):
 def wanted(part):
     """The layouts that this part of ONLY selects, the number of steps of a curve (0 for none) and the
     model's sizes."""
-    count = whole_number("STEPS", 300, "the steps of a curve") if os.environ.get("STEPS") else 0
+    count = whole_number("STEPS", 300, _("the steps of a curve")) if os.environ.get("STEPS") else 0
     layouts = [layout for layout in LAYOUTS if part in ("", layout) and (count or layout != "pp2")]
     if not layouts:
-        fail(f"no layout of the LLaMA is called '{part}'", f"serial, tp2, dp2, and with STEPS=300 pp2: ONLY=language/{list(LAYOUTS)[0]}")
+        give_up(_("no layout of the LLaMA is called '{name}'").format(name=part),
+                _("serial, tp2, dp2, and with STEPS=300 pp2: {example}").format(example=f"ONLY=language/{list(LAYOUTS)[0]}"))
     if count and count < COMPARED and os.environ.get("VS"):
-        fail(f"STEPS={count} is too short a curve to compare with PyTorch's", f"choose STEPS={COMPARED} or more, or leave out VS")
+        give_up(_("STEPS={steps} is too short a curve to compare with PyTorch's").format(steps=count), _("choose STEPS={steps} or more, or leave out VS").format(steps=COMPARED))
     return layouts, count, curve_sizes() if count else SIZES
 
 

@@ -20,7 +20,7 @@ SAID_IN_C = $(sort $(filter-out $(wildcard common/tests/* common/*/tests/* commo
               $(addprefix grader/,judge/*.c judge/*/*.c judge/report/formats/*.c \
               labs/*.[ch] labs/*/*.c runner/*.c gradebook/*.c))))
 SAID_IN_PYTHON = $(sort $(wildcard common/base/*.py data/archive_to_csv.py \
-                   $(addsuffix /*.py,grader grader/loop common/page common/plot)))
+                   $(addsuffix /*.py,grader grader/loop $(addprefix common/,bench page plot))))
 SAID_IN_PAGES = $(wildcard common/page/*.js)
 SAID_IN_SHELL = $(sort $(wildcard $(addsuffix /*.sh, \
                   grader grader/handout data $(addprefix common/,base train slurm setup))))

@@ -155,11 +155,17 @@ def no_makefile_speaks(_):
     check("no makefile prints a sentence", speaking)
 
 
+def spoken_in(path, tree):
+    """What is translated of a file: all of it, but of make bench and make model the errors only."""
+    return [tree] if not path.startswith("common/bench/") else [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("give_up", "refuse")]
+
+
 def no_python_is_unmarked(said):
     """Python prints texts of words only through _(), whose arguments are in the catalogue and are
     not f-strings."""
     unmarked = []
-    for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
+    for path in sorted(path for pattern in ("grader/*.py", "grader/loop/*.py", "common/bench/*.py", "common/page/*.py", "common/plot/*.py", "data/archive_to_csv.py") for path in glob.glob(pattern)):
         tree = ast.parse(text_of(path))
         quiet = set()
         for node in ast.walk(tree):
@@ -172,9 +178,9 @@ def no_python_is_unmarked(said):
                              getattr(node.func, "attr", "") != "pgettext"]
             if isinstance(node, (ast.Dict, ast.Subscript, ast.Compare)): # keys
                 quiet |= {id(key) for key in (node.keys if isinstance(node, ast.Dict) else ast.walk(node))}
-        unmarked += [f"{path}:{node.lineno}: {node.value!r}" for node in ast.walk(tree)
+        unmarked += [f"{path}:{node.lineno}: {node.value!r}" for part in spoken_in(path, tree) for node in ast.walk(part)
                      if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet and is_sentence(node.value) and node.value not in said]
-    check("every sentence of the loop, the pages and the plots is marked for translation", unmarked)
+    check("every sentence of the loop, the pages and the plots, and every error of the measurements, is marked for translation", unmarked)
 
 
 def no_page_is_unmarked(said):
@@ -281,6 +287,8 @@ def pages_come_out(folder):
     for words, arguments in (("empilement", ("grade", "STACK=x")), ("réglage", ("grade", "NOWHERE=1")), ("numéro d'une balise", ("train", "UPTO=99"))):
         words_said = said_by_make(*arguments, LANG="fr_FR.UTF-8")
         check(f"make {' '.join(arguments)} is refused in French", [] if words in words_said and "INDICE" in words_said else [words_said])
+    words_said = subprocess.run(["common/bench/bench.py", BUILD], capture_output=True, text=True, encoding="utf-8", env={**CLEAN, "TEXTDOMAINDIR": f"{BUILD}/locale", "LANG": "fr_FR.UTF-8", "ONLY": "x"}, check=False).stderr
+    check("make bench ONLY=x is refused in French", [] if "erreur : il n'y a pas de section « x »\n  INDICE : ONLY est l'un de kernels, " in words_said else [words_said])
     for number, locale in enumerate(("fr_FR.UTF-8", "C.UTF-8", "")):
         words_said = said_by_make("grade", "STACK=x", f"BUILD={folder}/new{number}", LANGUAGE="fr", LANG=locale)
         check(f"make speaks French before anything is built, with LANGUAGE=fr and LANG={locale}", [] if "empilement" in words_said else [words_said])

@@ -244,6 +244,7 @@ fits_a_terminal() {
 }
 check "on a terminal, an error of make fits 80 columns" fits_a_terminal "make --silent progress LAB=6"
 check "on a terminal, an error of a Python script fits 80 columns" fits_a_terminal "make --silent plot METRICS=none.jsonl OUT=a-picture-with-a-rather-long-name-of-a-kind-that-is-not-known.jpeg"
+check "on a terminal, an error of make bench fits 80 columns" fits_a_terminal "ONLY=x common/bench/bench.py $BUILD"
 
 # Its programs need what setup installs. (With MAKE=:, the makes after the installation do not run.)
 nothing_is_asked_first() {
