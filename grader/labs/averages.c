@@ -54,9 +54,12 @@ Tensor *averages_gradient(Scenario *run, int rank, int which, int step)
     char key[KEY_SIZE];
     snprintf(key, sizeof key, "gradient of step %d, run %d", step, which);
     Tensor *gradient = random_input(run, key, rank, SHAPE(averages_weights(&run->c)), false);
-    if (run->c.kind == SOME_STEPS && which == AVERAGES_RUNS - 1 && step == AVERAGES_STEPS)
-        reals(gradient)[replica_of_rank(&run->c, rank) % tensor_count(gradient)] =
-            (real)NAN; /* so the last mean has a NaN of each replica */
+    if (run->c.kind == SOME_STEPS && which == AVERAGES_RUNS - 1 && step == AVERAGES_STEPS) {
+        const int64_t replica = replica_of_rank(&run->c, rank), dp = replicas_of(&run->c);
+        /* so the last mean has a NaN and an infinity of each replica */
+        reals(gradient)[replica % tensor_count(gradient)] = (real)NAN;
+        reals(gradient)[(dp + replica) % tensor_count(gradient)] = (real)INFINITY;
+    }
     return gradient;
 }
 

@@ -29,8 +29,11 @@ Tensor *ring_input(Scenario *run, int part, int call, int rank)
     Tensor *x = input(run, "x", call, rank);
     const int64_t count = tensor_count(x), n = run->c.tp,
                   mine = place_in(tp_group(&run->c, rank), rank);
-    for (int64_t k = 0; run->c.exponent != 0 && call == 1 && k < n; k++)
+    for (int64_t k = 0; run->c.exponent != 0 && call == 1 && k < n; k++) {
         reals(x)[count * k / n + mine] = (real)NAN; /* one in each chunk, of each rank */
+        if (count / n > 2 * n)
+            reals(x)[count * k / n + n + mine] = (real)INFINITY;
+    }
     return x;
 }
 

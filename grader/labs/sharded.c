@@ -28,13 +28,16 @@ static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
     return x;
 }
 
-/* In the last step of the run that clips, in which the squares are NaN, too, each replica has a NaN in
- * the part of the next one. */
+/* In the last step of the run that clips, in which the squares are NaN, too, each replica has a NaN and
+ * an infinity in the part of the next one. */
 static void nan_in_a_step(const Scenario *run, Tensor *x, int replica, int which, int step)
 {
     const int64_t n = replicas_of(&run->c), count = tensor_count(x);
-    if (which == 0 && step == SHARDED_STEPS - 1)
-        reals(x)[(2 * ((replica + 1) % n) + 1) * count / (2 * n)] = (real)NAN;
+    const int64_t at = (2 * ((replica + 1) % n) + 1) * count / (2 * n);
+    if (which == 0 && step == SHARDED_STEPS - 1) {
+        reals(x)[(at + 1) % count] = (real)INFINITY;
+        reals(x)[at] = (real)NAN;
+    }
 }
 
 Tensor *sharded_gradient(Scenario *run, int rank, int which, int step)

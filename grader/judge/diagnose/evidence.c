@@ -16,11 +16,16 @@ bool says(const Evidence *e, const char *format, ...)
     return true;
 }
 
+double error_of(double is, double right)
+{
+    const double error = fabs(is - right);
+    return is == right || (isnan(is) && isnan(right)) ? 0 : isnan(error) ? INFINITY : error;
+}
+
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!(fabs(a[i] - factor * b[i]) <= tolerance * fmax(1, fabs(factor))) &&
-            !(isnan(a[i]) && isnan(b[i])))
+        if (!(error_of(a[i], factor * b[i]) <= tolerance * fmax(1, fabs(factor))))
             return false;
     return true;
 }
@@ -39,26 +44,27 @@ static bool is_under_way(double x)
     return bits[0] == bits[1];
 }
 
-/* Did the lab replace NaN by a number? In what a layer computes, nothing else may be wrong. */
+/* Did the lab replace NaN or infinity by a number? In what a layer computes, nothing else may be
+ * wrong. */
 bool nan_is_hidden(const Evidence *e)
 {
     const bool of_layer = e->want->check == FORWARD || e->want->check == INPUT_GRADIENT;
     bool hides = false;
     for (int64_t i = 0; i < e->count; i++) {
-        const bool hidden = isnan(e->right[i]) && !isnan(e->is[i]);
+        const bool hidden = !isfinite(e->right[i]) && isfinite(e->is[i]);
         if (of_layer && !hidden && !is_right(e, i))
             return false;
         hides = hides || hidden;
     }
     return hides &&
-           says(e, _("NaN went in, but a number came out: a sum, a mean or a step with NaN must be "
-                     "NaN, so that every rank learns that the training diverges"));
+           says(e, _("NaN or infinity went in, but a number came out: a sum, a mean or a step with "
+                     "it must keep it, so that every rank learns that the training diverges"));
 }
 
 bool not_a_number(const Evidence *e)
 {
     for (int64_t i = 0; i < e->count; i++)
-        if (isinf(e->is[i])) {
+        if (isinf(e->is[i]) && !isinf(e->right[i])) {
             return says(e, _("the result contains infinite values: something was divided by zero, "
                              "or grew without bound"));
         } else if (isnan(e->is[i]) && !isnan(e->right[i]))
@@ -265,7 +271,7 @@ bool gives(const Evidence *e, const double *whole)
 {
     for (int64_t i = 0; i < e->count; i++) {
         const double right = whole[global_index(e->got, i)];
-        if (!(fabs(e->is[i] - right) <= 4 * e->tolerance) && !(isnan(e->is[i]) && isnan(right)))
+        if (!(error_of(e->is[i], right) <= 4 * e->tolerance))
             return false;
     }
     return true;
