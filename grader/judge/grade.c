@@ -258,7 +258,8 @@ static void tell_patterns(LabResult *result)
         CheckResult *r = &result->check[check];
         const bool in_most = 2 * r->pattern.failed > r->pattern.failed + r->pattern.passed;
         if (!r->failed || (r->explained && (!r->may_have_pattern || result->not_run > 0)) ||
-            (r->if_in_few && in_most) || !pattern_text(&r->pattern, line, sizeof line))
+            (r->if_in_few && in_most) ||
+            !pattern_text(&r->pattern, !r->if_in_few, line, sizeof line))
             continue;
         const size_t first = strcspn(r->reason, "\n");
         snprintf(rest, sizeof rest, "%s", r->reason + first);

@@ -37,7 +37,9 @@ static bool calls_scan(const Calls *calls)
 bool brought_by_one(const Evidence *e)
 {
     const Case *c = e->c;
-    const Members group = group_members(c, e->want->check == METRICS ? DP : TP, e->trial->rank);
+    const Members group = group_members(
+        c, e->want->check == METRICS || e->trial->result->lab->over_replicas ? DP : TP,
+        e->trial->rank);
     int right_on = -1;
     bool everywhere = true;
     if (e->zeros == e->count) /* zeros add nothing, so another rank's own numbers may be the sum */
@@ -55,7 +57,7 @@ bool brought_by_one(const Evidence *e)
     return right_on >= 0 &&
            says(
                e,
-               _("rank %d has the sum, but this rank has only its own contribution: all ranks need the sum%s"),
+               _("the result is right on rank %d, but this rank has only its own contribution: all ranks need the result%s"),
                right_on,
                calls_scan(e->trial->outcome->calls)
                    ? _(". MPI_Scan gives a rank the sum over the ranks up to it: use MPI_Allreduce")

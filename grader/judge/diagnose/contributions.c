@@ -153,13 +153,14 @@ void name_number(const Case *c, double n, char text[100])
     } names[] = {{dp, "dp"},
                  {tp, "tp"},
                  {stages, "pp"},
+                 {stages > 0 ? c->world / tp : 0, "ranks / tp"},
                  {tp * stages, "tp * pp"},
                  {dp * stages, "dp * pp"},
                  {c->world, N_("ranks")},
                  {dp * dp, "dp * dp"},
                  {dp + 1, "dp + 1"},
                  {dp - 1, "dp - 1"}};
-    enum { PLAIN = 6 }; /* of the others, only the first one is named */
+    enum { PLAIN = 7 }; /* of the others, only the first one is named */
     char all[80] = "";
     for (size_t i = 0; i < sizeof names / sizeof *names && n != 1 && (i < PLAIN || !all[0]); i++)
         if (same_times(n, names[i].value))
@@ -189,14 +190,67 @@ static bool own_alone(const Evidence *e, const Brought *b)
     char factor[160];
     if (!is_own_alone(e, b))
         return false;
-    if (same_times(b->times[own], 1) && brought_by_one(e))
+    if (brought_by_one(e))
         return true;
     tell_factor(e->c, b->times[own], factor);
     if (!b->equal && same_times(b->times[own], b->weight[own]))
         snprintf(factor, sizeof factor, "%s", _(", times its share"));
     return says(
-        e, _("it is only this rank's own contribution%s: those of the other ranks are missing"),
+        e,
+        e->trial->result->lab->over_replicas
+            ? _("it is only this replica's own contribution%s: those of the other replicas "
+                "are missing")
+            : _("it is only this rank's own contribution%s: those of the other ranks of its "
+                "group are missing"),
         factor);
+}
+
+bool is_own_though_summed(const Evidence *e, Label call)
+{
+    Brought b;
+    if (!have_sent_enough(e->trial, call) || !find_brought(e, &b))
+        return false;
+    const bool own = is_own_alone(e, &b);
+    forget_brought(&b);
+    return own;
+}
+
+/* A set of ranks over which a lab may sum. */
+typedef struct RankSet {
+    uint64_t ranks;
+    const char *name;
+} RankSet;
+
+/* Says that it is the sum over this set; by_weight: each rank's numbers times its share. */
+static bool says_set(const Evidence *e, const Brought *b, const RankSet *set, double times,
+                     bool by_weight)
+{
+    const uint64_t right = members_of(b);
+    const double dp = replicas_of(e->c);
+    char factor[160], is[300];
+    double all = by_weight ? 0 : times * __builtin_popcountll(set->ranks);
+    for (int r = 0; by_weight && r < b->ranks; r++)
+        all += set->ranks >> r & 1 ? b->times[r] : 0;
+    tell_factor(e->c, times, factor);
+    if (!e->trial->result->lab->over_replicas)
+        return says(e, _("it is the sum over %s%s: it must be the sum over this rank's group"),
+                    _(set->name), factor);
+    if (set->ranks == right)
+        return says(e, _("it is the sum over mesh->dp%s: divide the sum by mesh->dp_degree%s"),
+                    factor,
+                    same_times(1 / times, dp * dp) && dp * dp != e->c->world ? _(", once") : "");
+    if (same_times(all, 1))
+        snprintf(is, sizeof is,
+                 by_weight ? _("it is the weighted mean over %s") : _("it is the mean over %s"),
+                 _(set->name));
+    else
+        snprintf(is, sizeof is,
+                 by_weight ? _("it is the weighted sum over %s%s") : _("it is the sum over %s%s"),
+                 _(set->name), factor);
+    return says(
+        e, "%s%s: %s", is,
+        set->ranks & ~right ? _(", and some of its ranks hold other pieces of the weights") : "",
+        b->equal ? _("take the mean over mesh->dp") : _("take the weighted mean over mesh->dp"));
 }
 
 /* Is it a sum over another group than the rank's, or with another divisor? */
@@ -205,15 +259,14 @@ static bool sum_of_other_set(const Evidence *e, const Brought *b)
     const Case *c = e->c;
     const int rank = e->trial->rank;
     const bool over_replicas = e->trial->result->lab->over_replicas;
-    const uint64_t right = members_of(b), world = ((uint64_t)1 << b->ranks) - 1;
-    const struct {
-        uint64_t ranks;
-        const char *name;
-    } sets[] = {{over_replicas ? right : 0, "mesh->dp"},
-                {ranks_of(group_members(c, TP, rank)), "mesh->tp"},
-                {ranks_of(group_members(c, DP, rank)), "mesh->dp"},
-                {ranks_of(group_members(c, PP, rank)), "mesh->pp"},
-                {world, N_("the world")}};
+    const uint64_t right = members_of(b), all = ((uint64_t)1 << b->ranks) - 1;
+    const RankSet sets[] = {
+        {over_replicas ? right : 0, "mesh->dp"},
+        {ranks_of(group_members(c, TP, rank)), "mesh->tp"},
+        {over_replicas ? ranks_of(group_members(c, DP, rank)) : 0, "mesh->dp"},
+        {over_replicas ? ranks_of(group_members(c, PP, rank)) : 0, "mesh->pp"},
+        {all, N_("all ranks")},
+    };
     size_t i = 0;
     while (i < sizeof sets / sizeof *sets && !(sets[i].ranks && has_just(b, sets[i].ranks)))
         i++;
@@ -221,29 +274,7 @@ static bool sum_of_other_set(const Evidence *e, const Brought *b)
         return false;
     const double plain = common_factor(b, sets[i].ranks, false),
                  times = isnan(plain) ? common_factor(b, sets[i].ranks, true) : plain;
-    char factor[160];
-    if (isnan(times) || times == 0)
-        return false;
-    tell_factor(c, times, factor);
-    if (!over_replicas)
-        return says(e,
-                    _("it is the sum over %s%s: it must be the sum over this rank's group, "
-                      "without other replicas"),
-                    _(sets[i].name), factor);
-    if (sets[i].ranks == right)
-        return says(e,
-                    _("it is the sum over mesh->dp%s: it must be the mean, the sum divided by "
-                      "mesh->dp_degree"),
-                    factor);
-    return says(
-        e,
-        b->equal       ? _("it is the sum over %s%s, but must be the mean over mesh->dp%s")
-        : isnan(plain) ? _("it is the weighted sum over %s%s, but must be the weighted mean "
-                           "over mesh->dp%s")
-                       : _("it is the sum over %s%s, but must be the weighted mean over "
-                           "mesh->dp%s"),
-        _(sets[i].name), factor,
-        sets[i].ranks & ~right ? _(": some of these ranks hold other pieces of the weights") : "");
+    return times > 0 && says_set(e, b, &sets[i], times, isnan(plain));
 }
 
 /* Does this rank send n - 1 messages in this pass, all to rank `to`, and call no collective? */
@@ -290,8 +321,8 @@ static bool own_is_divided(const Evidence *e, const Brought *b)
     tell_factor(e->c, b->times[own], factor);
     return has_just(b, members_of(b)) && same_times(others, 1) && b->times[own] < 0.999 &&
            says(e,
-                _("it is the sum, in which only this rank's own contribution is scaled%s: divide "
-                  "all of them, or the sum"),
+                _("the sum has this rank's own contribution%s, and those of the others undivided: "
+                  "divide all of them before the sum, or the result after it"),
                 factor);
 }
 
@@ -303,7 +334,7 @@ static bool wrong_times(const Evidence *e, const Brought *b)
     char all[120] = "", others[200] = "";
     for (int r = 0; r < b->ranks; r++) {
         const double times = b->times[r] / b->weight[r];
-        append(all, sizeof all, isnan(times) ? " ?" : " %.0f", times);
+        append(all, sizeof all, isnan(times) ? " ?" : " %.0f", round(times) + 0.0);
         if (isnan(times) || same_times(times, b->member[r])) {
             right += b->member[r] && !isnan(times);
             continue;
@@ -313,12 +344,12 @@ static bool wrong_times(const Evidence *e, const Brought *b)
         odd = odd < 0 ? r : odd;
         count++;
     }
-    if (odd < 0 || (right == 0 && (b->ranks > 1 || e->zeros == e->count)))
+    const double times = odd < 0 ? 0 : round(b->times[odd] / b->weight[odd]);
+    if (odd < 0 || (right == 0 && (b->ranks > 1 || times != 2)))
         return false;
     if (count > 1)
         snprintf(others, sizeof others,
                  _(" (the contributions of ranks 0 to %d count%s times in it)"), b->ranks - 1, all);
-    const double times = round(b->times[odd] / b->weight[odd]);
     if (!b->member[odd])
         return says(e, _("it contains the contribution of rank %d, which is in another group%s"),
                     odd, others);
@@ -335,9 +366,12 @@ static bool wrong_times(const Evidence *e, const Brought *b)
         snprintf(others, sizeof others, "%s",
                  _(": a rank passes on its running sum, and so sends again what it has sent "
                    "before. Pass on what arrived in the previous round"));
+    if (times == 2 && odd == e->trial->rank)
+        return says(e, _("it contains the contribution of rank %d, this rank itself, twice%s"), odd,
+                    others);
     if (times == 2)
         return says(e, _("it contains the contribution of rank %d twice%s"), odd, others);
-    return says(e, _("it contains the contribution of rank %d %g times%s"), odd, times, others);
+    return says(e, _("it contains %g times the contribution of rank %d%s"), times, odd, others);
 }
 
 bool made_of_contributions(const Evidence *e)

@@ -29,6 +29,8 @@ uint64_t members_of(const Brought *b);
 bool same_times(double a, double b);
 /** Is the result made of this rank's numbers alone, although others should be in it? */
 bool is_own_alone(const Evidence *e, const Brought *b);
+/** Is it so, although the ranks have exchanged as much in this call as the sum takes? */
+bool is_own_though_summed(const Evidence *e, Label call);
 /** The number that each of these ranks' times has when divided by its weight, or without that if
  *  `by_weight` is false; NAN if they differ. */
 double common_factor(const Brought *b, uint64_t ranks, bool by_weight);

@@ -19,7 +19,7 @@ bool says(const Evidence *e, const char *format, ...)
 double error_of(double is, double right)
 {
     const double error = fabs(is - right);
-    return is == right || (isnan(is) && isnan(right)) ? 0 : isnan(error) ? INFINITY : error;
+    return is == right || (isnan(is) && !isfinite(right)) ? 0 : isnan(error) ? INFINITY : error;
 }
 
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance)
@@ -240,7 +240,8 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        const bool either = !e->has_note && c->tp == replicas_of(c) && factor == c->tp;
+        const bool either =
+            alike_on_ranks(c) && !e->has_note && c->tp == replicas_of(c) && factor == c->tp;
         char name[100] = "";
         e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
         if (either) /* ranks or replicas: the cases in which it fails tell */

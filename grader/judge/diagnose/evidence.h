@@ -25,8 +25,8 @@ typedef struct Evidence {
     double most_is, most_right; /**< the largest absolute value; the largest expected one */
 } Evidence;
 
-/** The error of a number. NaN and infinity are right where they are expected, and have an error of
- *  INFINITY elsewhere. */
+/** The error of a number. NaN is right where NaN or infinity is expected, and infinity where it is;
+ *  elsewhere, they have an error of INFINITY. */
 double error_of(double is, double right);
 /** Is a[i] = factor * b[i] for all i, up to the tolerance (times |factor| if that is above 1)? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);

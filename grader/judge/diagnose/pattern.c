@@ -117,9 +117,10 @@ static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
     return true;
 }
 
-bool pattern_text(const Pattern *pattern, char *text, size_t size)
+bool pattern_text(const Pattern *pattern, bool by_size, char *text, size_t size)
 {
     return pattern->failed && pattern->passed &&
            (plain_pattern(pattern, text, size) ||
-            (pattern->failed == 1 ? largest_of_all : pattern_of_sizes)(pattern, text, size));
+            (by_size &&
+             (pattern->failed == 1 ? largest_of_all : pattern_of_sizes)(pattern, text, size)));
 }

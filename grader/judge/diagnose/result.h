@@ -100,6 +100,6 @@ const char *why_cut_short(const LabResult *result);
 /** Counts one case. */
 void pattern_add(Pattern *pattern, const Case *c, bool failed);
 
-/** Writes a line such as "It fails only on one rank: 3 of 12 cases", if traits or a size separate
- *  the failing cases from all others. @return whether they do */
-bool pattern_text(const Pattern *pattern, char *text, size_t size);
+/** Writes a line such as "It fails only on one rank: 3 of 12 cases", if traits or, `by_size`, a size
+ *  separate the failing cases from all others. @return whether they do */
+bool pattern_text(const Pattern *pattern, bool by_size, char *text, size_t size);

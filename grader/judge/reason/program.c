@@ -24,8 +24,8 @@ static bool is_part_of_sum(const Comparison *c, int i)
 
 bool is_other(const Comparison *c, int i)
 {
-    return c->matters[i] && !form_by(c, i)->is_outside && !form_by(c, i)->by[PLAIN] &&
-           !is_part_of_sum(c, i);
+    return c->matters[i] && !is_move(&c->f, &c->f.program[RANK].operation[i]) &&
+           !form_by(c, i)->is_outside && !form_by(c, i)->by[PLAIN] && !is_part_of_sum(c, i);
 }
 
 /* The first operation of the rank whose result the plain program does not compute, or NO_FORM. */

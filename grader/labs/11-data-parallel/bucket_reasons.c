@@ -84,15 +84,8 @@ static bool divided_by_bucket_count(const Evidence *e)
 /* Were all sums of this round exchanged, although its buckets hold this replica's own numbers? */
 static bool summed_elsewhere(const Evidence *e)
 {
-    Brought b;
     const Label l = e->want->label;
-    if (l.of != A_BUCKET ||
-        !have_sent_enough(e->trial, label_of(GRADIENT_OF, A_ROUND, 0, l.step)) ||
-        !find_brought(e, &b))
-        return false;
-    const bool own = is_own_alone(e, &b);
-    forget_brought(&b);
-    return own &&
+    return l.of == A_BUCKET && is_own_though_summed(e, label_of(GRADIENT_OF, A_ROUND, 0, l.step)) &&
            says(e, _("the ranks have exchanged the sums, but this is the replica's own value: the "
                      "sum must be in bucket->gradients itself, where "
                      "group_all_reduce_start(mesh->dp, bucket->gradients) puts it"));

@@ -218,6 +218,31 @@ static bool says_equal_shares(const Evidence *e, const Brought *b, double each)
                 n, name);
 }
 
+/* Are the weights a mixture of this replica's own and the mean? Then each replica has others. */
+static bool is_mixed(const Evidence *e, const Brought *b)
+{
+    const int own = e->trial->rank;
+    double mean = NAN;
+    for (int rank = 0; rank < b->ranks; rank++)
+        if (b->member[rank] && rank != own && b->weight[rank] > 0) {
+            const Entry *other = entry_of_rank(e->trial, rank, VALUES, e->want->label);
+            if (!other || other->count != e->count ||
+                close_to(numbers_of(other), e->is, 1, e->count, e->tolerance))
+                return false;
+            mean = b->times[rank] / b->weight[rank];
+        }
+    const double more = b->times[own] - mean * b->weight[own];
+    for (int rank = 0; rank < b->ranks; rank++)
+        if (b->member[rank] &&
+            fabs(b->times[rank] - mean * b->weight[rank] - (rank == own ? more : 0)) > 1e-3)
+            return false;
+    return !isnan(mean) && more > 1e-3 &&
+           says(e,
+                _("the weights are %.4g times this replica's own plus %.4g times the mean: after "
+                  "an average, all replicas have the mean"),
+                more, mean);
+}
+
 /* Reports the share that differs most from its replica's share of the rows. */
 static bool says_worst_share(const Evidence *e, const Brought *b)
 {
@@ -230,12 +255,18 @@ static bool says_worst_share(const Evidence *e, const Brought *b)
         worst = off > most ? rank : worst;
         most = fmax(off, most);
     }
-    return worst >= 0 &&
-           says(e,
+    if (worst < 0)
+        return false;
+    const int replica = replica_of_rank(e->c, worst);
+    if (b->weight[worst] == 0)
+        return says(e,
+                    _("replica %d has no rows, but a share of %.4g in the mean: its share is 0, "
+                      "and it gets the mean like all others"),
+                    replica, b->times[worst]);
+    return says(e,
                 _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
                   "rows, a share of %.4g"),
-                replica_of_rank(e->c, worst), b->times[worst],
-                rows_of_replica(e, replica_of_rank(e->c, worst)), rows_of_average(e),
+                replica, b->times[worst], rows_of_replica(e, replica), rows_of_average(e),
                 b->weight[worst]);
 }
 
@@ -260,8 +291,9 @@ static bool says_sum_of_shares(const Evidence *e, double sum)
     if (name[0])
         snprintf(inverse, sizeof inverse, " = 1/%.4g%s", 1 / sum, name);
     return says(e,
-                _("the shares of the replicas add up to %.4g%s, not to 1: each must be the number "
-                  "of its replica's rows since the last average, divided by that of all replicas"),
+                _("the shares of the replicas add up to %.4g%s, not to 1: sum the rows over "
+                  "mesh->dp, and divide the rows of each replica since its last average by that "
+                  "sum"),
                 sum, inverse);
 }
 
@@ -275,13 +307,24 @@ static bool shares_are_wrong(const Evidence *e)
         return false;
     if (has_just(&b, dp)) {
         const double each = common_factor(&b, dp, false), sum = common_factor(&b, dp, true);
-        found = !isnan(each)  ? says_equal_shares(e, &b, each)
-                : !isnan(sum) ? says_sum_of_shares(e, sum)
-                              : divided_by_rows(e, &b) || says_worst_share(e, &b);
+        found = !isnan(each) ? says_equal_shares(e, &b, each)
+                : !isnan(sum)
+                    ? says_sum_of_shares(e, sum)
+                    : is_mixed(e, &b) || divided_by_rows(e, &b) || says_worst_share(e, &b);
     }
     forget_brought(&b);
     return found;
 }
 
-Finder *const averages_reasons[] = {averaged_at_wrong_step, NULL};
+/* Has the rank its own weights, times its share or not, although the sums were exchanged? */
+static bool sum_is_elsewhere(const Evidence *e)
+{
+    const Label l = e->want->label;
+    return l.of == THE_WEIGHTS && !brought_by_one(e) &&
+           is_own_though_summed(e, averages_label(CALL_OF, l.index, l.step + 1)) &&
+           says(e, _("the ranks have exchanged the sums, but these are only this replica's own "
+                     "weights: the sum must be in `weights` itself"));
+}
+
+Finder *const averages_reasons[] = {averaged_at_wrong_step, sum_is_elsewhere, NULL};
 Finder *const averages_more_reasons[] = {shares_are_wrong, NULL};

@@ -213,12 +213,11 @@ bool metrics_are_wrong(const Evidence *e)
          N_("%s is divided by the count: the caller does that, once for all batches")},
         {0,
          {tp * all.own[0], tp * all.own[1], tp * all.own[2]},
-         N_("%s is summed over the tp group, whose ranks have all counted the same rows: sum over "
-            "the replicas, mesh->dp")},
+         N_("%s is this replica's own, counted once per tp rank: sum over the replicas, "
+            "mesh->dp")},
         {tp,
          {0},
-         N_("%s is summed over the world, which counts each row once per tp rank: sum "
-            "over the replicas, mesh->dp")},
+         N_("%s counts each row once per tp rank: sum over the replicas, mesh->dp, alone")},
         {tp / dp,
          {0},
          N_("%s is summed over the world and divided by the number of replicas: sum "
