@@ -128,8 +128,8 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
     if (x->parameter && !weight->parameter)
         return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
-        return N_(
-            "this weight is split along its inputs: it takes a shard of x, but this x is not split");
+        return N_("this weight is split along its inputs, and x is not: split x likewise, or the "
+                  "weight along its outputs");
     if (x_cut && !inputs_cut)
         return N_("x is split along its last dimension: split the weight along its inputs too, "
                   "shard(1)");
