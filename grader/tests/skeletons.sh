@@ -56,7 +56,7 @@ check "a half-written lab without errors is called right so far" says "everythin
 check "checks after a TODO are to do, and earn nothing" eval 'says "0/4 to do" && scores 0/9'
 write_next "return dy;"
 check "an error before the next TODO is reported with its cause" eval \
-    'says "own contribution only" && says "everything before it has been judged" && ! says "right so far"'
+    'says "those of the other ranks are missing" && says "everything before it has been judged" && ! says "right so far"'
 make --silent start LAB=1 > out 2>&1
 copy_solution 1
 own_lab_1() {

@@ -64,6 +64,20 @@ static bool fit(const Evidence *e, Brought *b)
     return true;
 }
 
+bool same_times(double a, double b)
+{
+    return fabs(a - b) < 1e-3 * fmax(1, fabs(b));
+}
+
+/* Has the result what it must have? Then its numbers are nearly right. */
+static bool is_right_sum(const Brought *b)
+{
+    for (int r = 0; r < b->ranks; r++)
+        if (!isnan(b->times[r]) && !same_times(b->times[r], b->member[r] ? b->weight[r] : 0))
+            return false;
+    return true;
+}
+
 bool find_brought(const Evidence *e, Brought *b)
 {
     const Examination *own = &e->trial->result->lab->examine;
@@ -88,7 +102,7 @@ bool find_brought(const Evidence *e, Brought *b)
     }
     tape_free(run.tape);
     pool_free(run.pool);
-    b->fits = b->ranks > 0 && fit(e, b);
+    b->fits = b->ranks > 0 && fit(e, b) && !is_right_sum(b);
     return b->ranks > 0;
 }
 
@@ -96,11 +110,6 @@ void forget_brought(Brought *b)
 {
     for (int r = 0; r < b->ranks; r++)
         free(b->numbers[r]);
-}
-
-bool same_times(double a, double b)
-{
-    return fabs(a - b) < 1e-3 * fmax(1, fabs(b));
 }
 
 bool has_just(const Brought *b, uint64_t ranks)
@@ -195,13 +204,17 @@ static bool own_alone(const Evidence *e, const Brought *b)
     tell_factor(e->c, b->times[own], factor);
     if (!b->equal && same_times(b->times[own], b->weight[own]))
         snprintf(factor, sizeof factor, "%s", _(", times its share"));
+    const Lab *lab = e->trial->result->lab;
     return says(
         e,
-        e->trial->result->lab->over_replicas
+        lab->over_replicas
             ? _("it is only this replica's own contribution%s: those of the other replicas "
                 "are missing")
-            : _("it is only this rank's own contribution%s: those of the other ranks of its "
-                "group are missing"),
+        : lab->has_replicas
+            ? _("it is only this rank's own contribution%s: those of the other ranks of its "
+                "group are missing")
+            : _("it is only this rank's own contribution%s: those of the other ranks are "
+                "missing"),
         factor);
 }
 
