@@ -70,13 +70,15 @@ compile_lab = CC='$(CC)' CFLAGS='$(LAB_CFLAGS)' ENCLOSE='$(BUILD)/enclose' grade
 
 # Checksums of the files of a student's lab, which decide whether to compile it again. Times are not
 # enough, because a restored file may be older than its object. The lab may include any file of its
-# folder. Of a file that is too large to compile, the size is enough. Errors are in the reader's
-# language, so it is recorded too.
-OF_A_LAB = -maxdepth 1 -xtype f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
+# folder. Of a large file, or of what a link points to, the size and the time are enough: many of them
+# would take minutes to read, and some never end. Errors are in the reader's language, so it is
+# recorded too.
+OF_A_LAB = -maxdepth 1 -type f ! -name '*.md' ! -name '*~' ! -name '*.c.[0-9]*' ! -name '.*'
 $(call lab_objects,student,sources): $(LAB_OBJECTS)/student/%.sources: always
 	mkdir -p $(@D)
-	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && find . $(OF_A_LAB) \
-	    \( -size +64M -printf '%s %T@ %p\n' -o -exec sha256sum {} + \)) | sort > $@.new
+	(cd labs/$(LAB_$*_FOLDER) 2> /dev/null && LC_ALL=C find -L . $(OF_A_LAB) \
+	    \( \( -size +256k -o -xtype l \) -printf '%s %T@ %p\n' -o -exec sha256sum {} + \) 2> /dev/null) \
+	    | sort > $@.new
 	echo "$${LC_ALL:-$${LC_MESSAGES:-$$LANG}} $$LANGUAGE" >> $@.new
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 # Errors are written to NN.o.failed, for the judge to report; for a solution, an error ends make.

@@ -162,6 +162,15 @@ check "the HINT names the conversion" says "iconv -f utf-16 -t utf-8"
 truncate -s 300G "$(lab_file 1)"
 grade LAB=1
 check "a lab of 300 GB fails with a sentence about its size" fails_saying "lab 1 is larger than 256 KB"
+copy_solution 1
+beside=$(dirname "$(lab_file 1)")
+for i in {1..400}; do truncate -s 63M "$beside/$i.h"; done
+ln -s /proc/kmsg "$beside/endless.h"
+ln -s "$(printf 'loop\u202e.h')" "$beside/$(printf 'loop\u202e.h')"
+timeout 60 make --silent grade LAB=1 > out 2>&1
+check "25 GB of files and endless ones beside a lab, which it does not include, are not read" scores 9/9
+check "the names of such files are not printed" eval '! grep -q "loop" out'
+rm "$beside"/*.h
 
 copy_solution 1
 sed -i 's/all_reduce_forward/all_reduce_forwards/' "$(lab_file 1)"
