@@ -39,7 +39,7 @@ builds() {
     attack '' '__asm__(".macro many\n.type s\\@, %object\ns\\@: .byte 1\n.endm\n.data\n.rept 40000\nmany\n.endr\n.text");'
     check "a lab with 40000 static variables has a verdict" test "$status" = 0
     attack '' 'char big[1L << 30] = {1};'
-    check "an object file of a gigabyte is refused" fails_saying "object file is larger than 400 MB"
+    check "an object file of a gigabyte is refused" fails_saying "object file, or its messages, are larger than 400 MB"
 }
 # stuck NAME CODE COMMAND...: runs the command with a program NAME that runs CODE and never ends.
 stuck() {
