@@ -196,27 +196,29 @@ static void print_piece(const char *piece, size_t length)
     }
 }
 
-static void print_from(const Story *s, int64_t first)
+/* Prints the tokens from `first` on, then `end`. Returns the first token that is not printed yet. */
+static int64_t print_from(const Story *s, int64_t first, const char *end)
 {
     if (group_rank(s->world) != 0)
-        return;
+        return s->count;
     for (int64_t i = first; i < s->count; i++) {
         size_t length;
         const char *piece =
             tokenizer_piece(s->tokenizer, i > 0 ? s->tokens[i - 1] : -1, s->tokens[i], &length);
         print_piece(piece, length);
     }
+    fputs(end, stdout);
     fflush(stdout);
+    return s->count;
 }
 
 static bool write_text(Story *s, Problem *problem)
 {
     const int32_t begin = tokenizer_special(s->tokenizer, BEGIN_TOKEN),
                   end = tokenizer_special(s->tokenizer, END_TOKEN);
-    int64_t past = 0;
+    int64_t past = 0, printed = begin >= 0;
     int32_t token = 0;
-    print_from(s, begin >= 0);
-    for (; s->count < s->most; print_from(s, s->count - 1)) {
+    for (; s->count < s->most; printed = print_from(s, printed, "")) {
         run_tokens(s, past);
         past = s->count;
         token = next_token(s);
@@ -224,8 +226,7 @@ static bool write_text(Story *s, Problem *problem)
             break;
         s->tokens[s->count++] = token;
     }
-    if (group_rank(s->world) == 0)
-        putchar('\n');
+    print_from(s, printed, "\n");
     return token >= 0 ||
            problem_set(
                problem, s->config->model,
