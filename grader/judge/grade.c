@@ -88,32 +88,19 @@ typedef struct Batch {
     int first, count;
 } Batch;
 
-/* Writes what the lab may keep from one case to the next, as far as known. */
-static const char *what_is_kept(const LabResult *result, char text[240])
-{
-    snprintf(text, 240, result->variables[0] ? _("what %s kept from an earlier case") : "%s",
-             result->variables[0] ? result->variables : _("something kept from an earlier case"));
-    return text;
-}
-
-/* Explains why the failure does not recur when the case runs alone. What wrong numbers look like is not
- * the cause then, so this comes first; what a call has done remains true. */
+/* Explains why the failure does not recur when the case runs alone. This comes first, because what
+ * wrong numbers look like, or where the ranks wait, is not the cause then. */
 static void explain_why_not_alone(CheckResult *r, const LabResult *result)
 {
     char kept[240], reason[sizeof r->reason];
-    what_is_kept(result, kept);
-    if (r->in_calls) {
-        append(r->reason, sizeof r->reason,
-               _("\nWhen run alone, this case passes: the result depends on which rank comes "
-                 "first, or on %s (each case has its own groups)"),
-               kept);
-        return;
-    }
     strcpy(reason, r->reason);
+    snprintf(kept, sizeof kept,
+             result->variables[0] ? _("what %s kept from an earlier case") : "%s",
+             result->variables[0] ? result->variables : _("something kept from an earlier case"));
     snprintf(r->reason, sizeof r->reason,
-             _("This case passes when run alone: the result depends on %s, or on which message "
-               "arrives first (MPI_ANY_SOURCE, a buffer used before its wait), or memory is "
-               "corrupted (make grade LAB=%d SAN=1 checks that)\n"),
+             _("This case passes when run alone: the result depends on %s (each case has its own "
+               "groups), or on which rank or message comes first (MPI_ANY_SOURCE, a buffer used "
+               "before its wait), or memory is corrupted (make grade LAB=%d SAN=1 checks that)\n"),
              kept, result->lab->number);
     append(r->reason, sizeof r->reason, "%s", reason);
 }

@@ -31,14 +31,18 @@ void append_mismatch(const Trial *t, char *text, size_t size)
         append(text, size, _("\nfirst difference: %s"), difference);
 }
 
-/* The place of a pass in the scenario, or -1. */
+/* The place in the scenario, or -1, of what a rank was doing: the first entry about the same thing, or
+ * the last one for a backward pass. */
 static int place_of_pass(const Trial *t, Label pass)
 {
-    int place = 0;
-    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry)); place++)
-        if (entry->kind == TRAFFIC && label_equal(&entry->label, &pass))
-            return place;
-    return -1;
+    int place = 0, found = -1;
+    for (const Entry *entry = NULL; (entry = next_entry(t->expected.all, entry)); place++) {
+        Label same = entry->label;
+        same.what = pass.what;
+        if (label_equal(&same, &pass) && (found < 0 || pass.what == BACKWARD_PASS_OF))
+            found = place;
+    }
+    return found;
 }
 
 /* Has this rank made a call in the group of `call`, in the same pass? */
