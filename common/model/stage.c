@@ -305,9 +305,13 @@ static const real *to_send(Stage *stage, Tensor *x, int to, const char *function
     must_be_real(function, x);
     must_be_other_stage(stage, function, to);
     if (!x->buffer && !x->summing && !can_be_computed(x))
-        misuse("send what stage_run_backward returned: the gradient that this stage received is "
-               "not the gradient of its input",
-               "%s: x was released by stage_run_backward, which keeps only its result", function);
+        misuse(
+            to > stage->mesh->pp_rank
+                ? N_("send what stage_run returned at once: the backward pass of its micro-batch "
+                     "releases it")
+                : N_("send what stage_run_backward returned: the gradient that this stage "
+                     "received is not the gradient of its input"),
+            "%s: x was released by stage_run_backward, which keeps only its result", function);
     return reals(ready(x));
 }
 
