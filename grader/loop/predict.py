@@ -5,7 +5,7 @@ import math
 import os
 import re
 
-from labs import PREDICTIONS, _, asked, both_numbers, give_up, keep, kept_of_labs, the_lab
+from labs import PREDICTIONS, _, asked, both_numbers, give_up, in_unit, keep, kept_of_labs, the_lab
 
 lab, text = the_lab("predict"), os.environ.get("IS", "")
 if not lab.question:
@@ -18,9 +18,12 @@ if math.isinf(number):
     give_up(_("'{text}' is not a number").format(text=text), _("no spaces or commas: {example}, or IS=1.5e6").format(example=example))
 kept = kept_of_labs(PREDICTIONS)
 mine = kept.setdefault(lab.number, {})
+before = mine.get("predicted", number)
 mine["predicted"], mine["late"] = number, "measured" in mine
 keep(PREDICTIONS, kept)
 print(asked(lab))
 print(both_numbers(lab, mine))
+if before != number:
+    print(_("This replaces your earlier prediction: {before}.").format(before=in_unit(before, lab)))
 if not mine["late"]:
     print(_("next: make measure LAB={lab} counts it, once the lab is solved.").format(lab=lab.number))

@@ -135,6 +135,7 @@ check "make measure shows both numbers" measured "predicted: 48000 bytes; measur
 check "make measure shows the ratio of the numbers, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
 check "make progress shows both numbers" shown "predicted: 48000 bytes; measured: 55296 bytes"
 check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
+check "a prediction says which earlier one it replaces" says "This replaces your earlier prediction: 48000 bytes."
 check "make progress marks it, too" shown "predicted after measuring: 55000 bytes; measured: 55296 bytes"
 check "a prediction within one per cent is right" measured "The prediction is right, to within 1%." LAB=6
 copy_solution 8

@@ -33,10 +33,13 @@ static void print_own_reason(FILE *out, Page page, const char *reason, bool has_
     }
 }
 
-/* Prints why a check failed, and names the later checks that fail for the same reason. */
+/* Prints why a check failed, and names the later checks that fail for the same reason. If what ended
+ * the case is told already, what this check did not reach would tell nothing more. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     char others[400] = "", text[500];
+    if (lab->check[check].in_calls && cause_of(lab, check) != check)
+        return;
     for (int other = (int)check + 1; other < CHECKS; other++)
         if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
             cause_of(lab, (Check)other) == check)
