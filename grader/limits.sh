@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by compile-lab.sh, link-runner.sh and link-train.sh: the limits of whatever reads a lab
 # (the compiler, the assembler, readelf, objcopy, the linker).
-for limit in '-t 20' '-v 1500000' '-f 400000' '-c 0'; do
+for limit in '-t 10' '-v 1500000' '-f 400000' '-c 0'; do
     # shellcheck disable=SC2086 # an option and its value
     ulimit $limit 2> /dev/null || true # it may be lower already
 done

@@ -87,11 +87,13 @@ void add_up(Book *book, Submission *submission)
     }
 }
 
-/* The text of a cell, written so that no spreadsheet takes it for a formula. */
+/* The text of a cell, written so that no spreadsheet takes it for a formula: not after blanks, nor in
+ * full-width characters, either. */
 static void put_cell(FILE *out, const char *text)
 {
     char safe[2 * REMARK_SIZE];
-    bool formula = *text && strchr("=+-@\t\r'", *text);
+    const char *first = text + strspn(text, " ");
+    bool formula = *first && (strchr("=+-@\t\r'", *first) || !strncmp(first, "\xEF\xBC", 2));
     snprintf(safe, sizeof safe, "%s%s", formula ? "'" : "", text);
     csv_fwrite(out, safe, strlen(safe));
 }

@@ -110,6 +110,8 @@ kind(True, "right.tar.gz", lambda p: tar(p, labs(1, 2, 8)), full(1, 2, 8), "not 
 kind(True, "without labs.zip", lambda p: zipped(p, labs(1, 2, prefix="")), full(1, 2))
 kind(True, "wrong", lambda p: folder(p, labs(1, 2, lab2=replaced("duplication(x, mesh)", "x"))), {1: FULL[1], 2: "some"})
 kind(True, "does not compile.tgz", lambda p: tar(p, labs(1, 8, lab1=lambda t: t + "#error \x1b[31m\udcff\n")), full(8), "does not build: lab 1")
+kind(True, " =1+3.zip", lambda p: zipped(p, labs(8)), full(8), student="' =1+3")
+kind(True, "＝1+4.zip", lambda p: zipped(p, labs(8)), full(8), student="'＝1+4")
 kind(True, "=1+2.zip", lambda p: zipped(p, labs(8)), full(8), student="'=1+2")
 kind(True, "Žofie Nováková-天.zip", lambda p: zipped(p, labs(8)), full(8), student="Žofie Nováková-天")
 kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), UNREAD, "leads outside the archive: ../../outside")
@@ -205,7 +207,7 @@ def check(where, table, size):
             wrong += [f"remark: {row['remark']}" for word in words if word not in row["remark"]]
             wrong += [] if student in (None, row["student"]) else [f"student: {row['student']}"]
             wrong += [] if points is UNREAD and row["total"] == "" or int(row["total"] or -1) == sum(int(row[f"lab {n}"] or 0) for n in LABS) else ["total"]
-            wrong += ["a formula"] if any(cell[:1] in ("=", "+", "-", "@") for cell in row.values()) else []
+            wrong += ["a formula"] if any(cell.lstrip()[:1] in tuple("=+-@＝＋－＠") for cell in row.values()) else []
         print(f"not ok - {entry!r}: {wrong}" if wrong else f"ok - {entry!r}: the row is right")
 
 
