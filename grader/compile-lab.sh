@@ -108,7 +108,7 @@ is_unfit() {
 say_limit() {
     over_limit "$1" "$object".messages* || true
     case $limit in
-    time) say 'the compiler was stopped: it ran for more than 20 seconds, but a lab normally takes a moment' ;;
+    time) say 'the compiler was stopped: it ran for more than 10 seconds, but a lab normally takes a moment' ;;
     memory) say 'the compiler was stopped: it asked for more than 1.5 GB of memory' ;;
     size) say "the compiler was stopped: the lab's object file, or its messages, are larger than 400 MB" ;;
     *) [ ! -s "$object.messages.as" ] || say "the assembler rejects the lab's assembly code (asm)" ;;

@@ -121,6 +121,10 @@ static bool is_split_by_inputs(const Tensor *weight)
     return weight->placement.kind == SHARD && weight->placement.dim == weight->shape.rank - 1;
 }
 
+const char *const linear_takes_shard = N_(
+    "this weight is split along its inputs, and x is not: split x likewise, or the weight along its "
+    "outputs");
+
 static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
 {
     bool x_cut = x->placement.kind == SHARD && x->placement.dim == x->shape.rank - 1;
@@ -128,8 +132,7 @@ static const char *what_does_not_fit(const Tensor *x, const Tensor *weight)
     if (x->parameter && !weight->parameter)
         return N_("the arguments are swapped: linear(x, weight)");
     if (inputs_cut && !x_cut)
-        return N_("this weight is split along its inputs, and x is not: split x likewise, or the "
-                  "weight along its outputs");
+        return linear_takes_shard;
     if (x_cut && !inputs_cut)
         return N_("x is split along its last dimension: split the weight along its inputs too, "
                   "shard(1)");

@@ -18,6 +18,10 @@ void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *we
 /** The placement of x W^T. A weight split along its last dimension gives a partial sum, and needs x
  *  split in the same way; a weight split along another dimension gives this rank's columns. */
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight);
+
+/** linear()'s HINT for an x that is not split and a weight that is split along its inputs. */
+extern const char *const linear_takes_shard;
+
 /** The placement of x + bias: x holds this rank's columns if the bias is split; otherwise x is
  *  whole, not copied, or holds this rank's rows (see place_rows()). */
 Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias);

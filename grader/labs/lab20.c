@@ -160,6 +160,7 @@ void scenario_20(Scenario *run)
 }
 
 #ifdef BALISE_DOUBLE
+#include "autograd/placement.h"
 #include "base/problem.h"
 
 static Allowance sent_forward_20(int64_t n, const Sizes *z)
@@ -258,9 +259,7 @@ static bool refusal_20(const Case *c, int rank, const Problem *problem, char *li
     snprintf(line, size, "%s",
              _("input_is_parallel is false in this case: x is whole, so scatter it before "
                "the product"));
-    return c->kind == ROW &&
-           !strcmp(problem->hint, _("this weight is split along its inputs: it takes a shard of x, "
-                                    "but this x is not split"));
+    return c->kind == ROW && !strcmp(problem->hint, _(linear_takes_shard));
 }
 
 Lab lab_20 = {

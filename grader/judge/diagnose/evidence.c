@@ -240,8 +240,8 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        const bool either =
-            alike_on_ranks(c) && !e->has_note && c->tp == replicas_of(c) && factor == c->tp;
+        const bool either = others == 1 && alike_on_ranks(c) && !e->has_note &&
+                            c->tp == replicas_of(c) && factor == c->tp;
         char name[100] = "";
         e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
         if (either) /* ranks or replicas: the cases in which it fails tell */
