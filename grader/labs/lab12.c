@@ -5,20 +5,30 @@
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 
-/* How stage_blocks divides models of up to MAX_BLOCKS blocks; most of these sizes appear in no
- * case. */
-static void write_ranges(Scenario *run)
+static void write_ranges(Scenario *run, const Mesh *mesh)
 {
     double *numbers;
-    at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
-    stream_entry(&run->stream, VALUES, SHARDING, stages_ranges_label(), STAGES_RANGES, &numbers)
+    stream_entry(&run->stream, VALUES, SHARDING,
+                 stages_ranges_label(mesh->pp_degree, mesh->pp_rank), STAGES_RANGES, &numbers)
         ->shape = SHAPE(STAGES_RANGES);
     memset(numbers, 0, STAGES_RANGES * sizeof *numbers);
-    for (int blocks = run->c.pp; blocks <= MAX_BLOCKS; blocks++) {
-        const Range own = own_stage_blocks(blocks, run->mesh);
+    for (int blocks = mesh->pp_degree; blocks <= MAX_BLOCKS; blocks++) {
+        const Range own = own_stage_blocks(blocks, mesh);
         numbers[2 * blocks] = (double)own.begin;
         numbers[2 * blocks + 1] = (double)own.end;
     }
+}
+
+/* How stage_blocks divides models of up to MAX_BLOCKS blocks; most of these sizes appear in no
+ * case. One rank alone also tries longer pipelines than there are ranks. */
+static void write_all_ranges(Scenario *run)
+{
+    at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
+    write_ranges(run, run->mesh);
+    Mesh mesh = *run->mesh;
+    for (mesh.pp_degree = 2; mesh.pp_degree <= MAX_RANKS && run->c.world == 1; mesh.pp_degree++)
+        for (mesh.pp_rank = 0; mesh.pp_rank < mesh.pp_degree; mesh.pp_rank++)
+            write_ranges(run, &mesh);
 }
 
 static int asked_for; /* the micro-batch that the lab was called with */
@@ -49,7 +59,7 @@ static void pass_of_lab(Scenario *run, int step)
 
 void scenario_12(Scenario *run)
 {
-    write_ranges(run);
+    write_all_ranges(run);
     run_stages(run, pass_of_lab);
 }
 #else
@@ -66,10 +76,10 @@ static int cases_12(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     c.B = 4;
     c.S = 5 + 2 * draw(d, 0, 1);
     c.A = 2 * tp;
-    if (world == 4 && tp == 1) { /* two replicas: a rank's number in the world is not its stage */
-        c.pp = 2;
-        c.B = c.micros = 3;
-    }
+    if (world > 2 && tp == 1)
+        c.B = c.micros = 3; /* with three stages, one in the middle */
+    if (world == 4 && tp == 1)
+        c.pp = 2; /* two replicas: a rank's number in the world is not its stage */
     c.H = c.A * draw(d, 3, 5);
     c.blocks = c.pp * (c.pp < 3 ? draw(d, 1, 2) : 1);
     c.training = 0;

@@ -81,6 +81,8 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[2].training = 0;
     cases[2].delay = 1;
+    if (pp == 2)
+        cases[2].B = cases[2].micros = MAX_MICROS;
     cases[3] = even_case(lab, d, world, tp, pp == 1 ? 1 : draw(d, 1, pp - 1));
     cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : few_micros(d, pp));
     cases[4].kind = BY_ONE_F_ONE_B;

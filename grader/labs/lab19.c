@@ -57,7 +57,7 @@ static Case case_19(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
         return c;
     c.B = draw(d, 2, 3);
     c.S = 5 + 2 * draw(d, 0, 1);
-    c.blocks = kind == SEGMENT_TWICE ? draw(d, 1, 2) : draw(d, 3, 5);
+    c.blocks = kind == SEGMENT_TWICE ? 1 + (world > 2) : draw(d, 3, 5);
     c.H = c.A * draw(d, 3, 5);
     c.F = tp * (7 + 2 * draw(d, 0, 3));
     c.dy_exponent = tp % 2 ? -24 : 20;

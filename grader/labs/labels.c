@@ -161,6 +161,13 @@ static void sequence_text(const Label *l, char text[LABEL_SIZE])
 
 static void thing_text(const Label *l, char text[LABEL_SIZE])
 {
+    if (l->step == DIVERGED) {
+        Label same = *l;
+        same.step = STEPS;
+        thing_text(&same, text);
+        snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s", _(" with NaN"));
+        return;
+    }
     switch (l->of) {
     case A_LAYER:
         layer_text(l, text);

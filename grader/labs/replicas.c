@@ -78,7 +78,7 @@ void replica_bucket_key(char key[KEY_SIZE], int bucket, int round)
     snprintf(key, KEY_SIZE, "gradients in bucket %d, round %d", bucket, round + 1);
 }
 
-/* Numbers that single precision cannot represent, as with much data; the last of four replicas has
+/* Numbers that neither a float nor an int can represent, as with much data; the last of four replicas has
  * no rows; the training of the first diverges once. */
 Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {
@@ -86,7 +86,7 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
         return (Metrics){0};
     const bool diverged = replica == 0 && evaluation == DIVERGED_EVALUATION;
     replica += evaluation * MAX_RANKS;
-    double count = 0x1p24 * (double)(1 + random_below(run, "share", replica, 3)) +
+    double count = 0x1p32 * (double)(1 + random_below(run, "share", replica, 3)) +
                    (double)(2 * random_below(run, "count", replica, 1 << 20) + 1);
     const double loss = count * (0.5 + (double)random_below(run, "loss", replica, 64) / 64);
     return (Metrics){diverged ? (double)NAN : loss,

@@ -82,6 +82,8 @@ static void begin_step(Chain *chain, int step, bool recomputes)
     begin_pass(run, step);
     snprintf(key, sizeof key, "x, step %d", step);
     chain->x = random_input(run, key, -1, SHAPE(c->B, c->S, c->H), true);
+    if (step == DIVERGED)
+        reals(chain->x)[0] = (real)NAN;
     snprintf(key, sizeof key, "mask, step %d", step);
     Tensor *mask = random_mask(run, key);
     for (int i = 0; i < chain->blocks; i++)
@@ -89,12 +91,12 @@ static void begin_step(Chain *chain, int step, bool recomputes)
             (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
 }
 
-/* Each call of a pass has a number of its own, which selects the masks of its dropouts. It exceeds
- * an int, and every other one is negative. */
+/* Each call of a pass has a number of its own, which selects the masks of its dropouts. One is 0; the
+ * others need all bits of an int64_t, and every other one is negative. */
 static int64_t draw_of(const Chain *chain, int call)
 {
-    const int64_t draw = (INT64_C(1) << 32) + (int64_t)(chain->run->c.key % 7) + 2 * call;
-    return call % 2 ? -draw : draw;
+    const int64_t draw = (INT64_C(1) << 62) + (int64_t)(chain->run->c.key % 7) + 2 * call;
+    return call == 1 ? 0 : call % 2 ? -draw : draw;
 }
 
 static Tensor *call_segment(const Chain *chain, int block, int call, Tensor *x)
@@ -193,9 +195,9 @@ static void step_of_lab(Chain *chain, int step)
 }
 
 /* Forward passes alone, without dropout. */
-static void evaluate(Chain *chain)
+static void evaluate(Chain *chain, int step)
 {
-    begin_step(chain, STEPS, true);
+    begin_step(chain, step, true);
     measure_begin(chain->run);
     forward(chain);
     measure_end(chain, FORWARD_OF);
@@ -222,8 +224,10 @@ void run_segments(Scenario *run)
     for (int step = 0; step < STEPS; step++) {
         fill_weights(run, step);
         if (step > 0)
-            evaluate(&chain);
+            evaluate(&chain, STEPS);
         step_without(&chain, step);
         step_of_lab(&chain, step);
     }
+    fill_weights(run, DIVERGED);
+    evaluate(&chain, DIVERGED);
 }

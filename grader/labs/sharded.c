@@ -71,12 +71,14 @@ Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole)
 {
-    enum { RANGE = 100000 };
+    enum { RANGE = 100000, STEP_WITHOUT = 1 };
     const int64_t index = (int64_t)(which * SHARDED_STEPS + step) * MAX_RANKS + rank;
     const Members dp = group_members(&run->c, DP, rank);
     const int place = place_in(dp, rank), most = whole ? 0 : dp.count - 1, away = abs(place - most);
     if (step == SHARDED_STEPS - 1 && place == most)
         return NAN;
+    if (step == STEP_WITHOUT && place == dp.count - 1)
+        return 0; /* an empty part, or gradients of zero: this replica still takes part in the sums */
     return RANGE * (double)(dp.count - away) +
            (double)(1 + random_below(run, whole ? "whole" : "shards", index, 7 * RANGE)) / 7;
 }

@@ -133,7 +133,7 @@ static void write_evaluation(Scenario *run, const Stage *stage)
 {
     for (int i = 0; i < stage->micros; i++)
         write_input(run, stage, i);
-    write_loss(run, stage, STEPS);
+    write_loss(run, stage, (int)stage->micro[0].tape->batch.step);
 }
 
 #ifndef BALISE_DOUBLE
@@ -171,7 +171,7 @@ static void write_pass(void *context, const Stage *stage, int micro, bool backwa
 #ifndef BALISE_DOUBLE
     stages_pass_ran(run, micro, step, backward);
 #endif
-    if (step == STEPS)
+    if (step >= STEPS)
         return;
     if (backward && !stage->part.embedding)
         write_of_block(run, INPUT_GRADIENT, INPUT_GRADIENT_OF, stage, micro, m->input->gradient);
@@ -220,12 +220,12 @@ static void write_step(Scenario *run, int step)
     write_arena(run, STEP, VALUE_OF, step);
 }
 
-/* Runs an evaluation (a forward pass without a backward pass), then two steps. */
+/* Runs an evaluation (a forward pass without a backward pass), two steps, and an evaluation with NaN. */
 static void run_steps(Scenario *run, StagesFunction *pass)
 {
-    static const int steps[] = {STEPS, 0, 1};
+    static const int steps[] = {STEPS, 0, 1, DIVERGED};
     write_parameters(run);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const int step = steps[i];
         fill_weights(run, step);
         model_clear_gradients(run->model);
@@ -249,7 +249,7 @@ static void pass_of_rank(Scenario *run, int step)
     work_begin(run);
     of_lab(run, step);
     write_costs(run, step);
-    if (step == STEPS)
+    if (step >= STEPS)
         write_evaluation(run, run->stage);
 }
 
@@ -303,7 +303,7 @@ static void pass_through_line(Scenario *run, int step)
         dy = stage_run_backward(line.stage[i], 0, dy);
     }
     write_costs(run, step);
-    for (int i = 0; i < blocks && step == STEPS; i++)
+    for (int i = 0; i < blocks && step >= STEPS; i++)
         write_evaluation(run, line.stage[i]);
 }
 

@@ -40,10 +40,13 @@ void stages_passes_begin(void);
 /** On a rank: writes that a pass has ended, as a PASS entry. */
 void stages_pass_ran(Scenario *run, int micro, int step, bool backward);
 
-/** Lab 12: the label of what stage_blocks() returned for models of up to MAX_BLOCKS blocks. */
-static inline Label stages_ranges_label(void)
+/** Lab 12: the label of what stage_blocks() returned to a stage for models of up to MAX_BLOCKS
+ *  blocks. */
+static inline Label stages_ranges_label(int stages, int stage)
 {
-    return label_of(VALUE_OF, A_BLOCK, 0, NO_STEP);
+    Label label = label_of(VALUE_OF, A_BLOCK, stage, NO_STEP);
+    label.detail = stages;
+    return label;
 }
 /** The length of that entry: begin and end for each number of blocks, from 0. */
 enum { STAGES_RANGES = 2 * (MAX_BLOCKS + 1) };

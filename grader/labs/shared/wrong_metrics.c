@@ -1,6 +1,7 @@
 /* Labs 11 and 14: explains a wrong sum of metrics. */
 #include "grader/labs/shared/wrong_metrics.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "grader/labs/grid.h"
@@ -85,10 +86,11 @@ static bool added_as_halves(const Evidence *e)
 static bool rounded(const Evidence *e)
 {
     for (int i = 0; i < 3; i++)
-        if (!(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
+        if (e->is[i] != INT_MIN && e->is[i] != INT_MAX &&
+            !(fabs(e->is[i] - e->right[i]) <= (e->c->world + 1) * 0x1p-23 * e->right[i]))
             return false;
     return says(e, _("the sums have lost precision: add and keep them as double, since float has "
-                     "fewer digits and int has no fraction"));
+                     "fewer digits, and int has no fraction and ends at 2147483647"));
 }
 
 static bool in_other_order(const Evidence *e)
