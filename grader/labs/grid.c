@@ -27,8 +27,10 @@ static double drawn_squares(const Scenario *run, const char *what, int rank, int
 double grid_shards(const Scenario *run, int rank, int time)
 {
     const bool first = stage_of_rank(&run->c, rank) == 0 && rank % run->c.tp == 0;
-    return time == DIVERGED_SUM && first
-               ? (double)NAN
+    return time == DIVERGED_SUM && first   ? (double)NAN
+           : time == INFINITE_SUM && first ? (double)INFINITY
+           : time == ZERO_SUM && run->c.tp > 1 && rank % run->c.tp == run->c.tp - 1
+               ? 0
                : drawn_squares(run, "squares of shards", rank, rank % run->c.tp, time);
 }
 

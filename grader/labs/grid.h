@@ -13,12 +13,14 @@ enum {
 };
 
 enum {
-    SUMS_TIMES = 3,               /**< how often a case of SUMS calls each function */
-    DIVERGED_SUM = SUMS_TIMES - 1 /**< the call in which a loss and some squares are NaN */
+    ZERO_SUM,     /**< the first call: the last rank of a tp group has no squares of shards */
+    INFINITE_SUM, /**< the call in which a loss and some squares are infinite */
+    DIVERGED_SUM, /**< the call in which they are NaN */
+    SUMS_TIMES,   /**< how often a case of SUMS calls each function */
 };
 
-/** The sum of squares of a rank's shards, in call number `time`. In DIVERGED_SUM, NaN on the first
- *  rank of each replica. */
+/** The sum of squares of a rank's shards, in call number `time`. In INFINITE_SUM and DIVERGED_SUM,
+ *  infinite or NaN on the first rank of each replica. */
 double grid_shards(const Scenario *run, int rank, int time);
 /** The sum of squares of a rank's whole parameters, the same on all ranks of its tp group. */
 double grid_whole(const Scenario *run, int rank, int time);

@@ -71,6 +71,11 @@ static int few_micros(Draw *d, int pp)
 static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
 {
     const int pp = world / tp;
+    if (pp > 4) { /* more stages than in any other case */
+        cases[0] = even_case(lab, d, world, tp, many_micros(d, pp));
+        cases[0].kind = BY_ONE_F_ONE_B;
+        return 1;
+    }
     cases[0] = usual_13(lab, d, world, tp);
     cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[1].kind = BY_ONE_F_ONE_B;
@@ -109,7 +114,7 @@ Lab lab_13 = {
                [ARITHMETIC] = 2,
                [COMMUNICATION] = 1,
                [SCHEDULE] = 3},
-    .layouts = "2x1 3x1 4x1 4x2 1x1",
+    .layouts = "2x1 3x1 4x1 4x2 1x1 6x1",
     .has_replicas = true,
     .over_stages = true,
     .sizes = SIZES_BSH | SIZE_A | SIZE_P | SIZE_BLOCKS | SIZE_MICROS,

@@ -164,7 +164,7 @@ static Case case_14(const Lab *lab, Draw *d, int world, int tp, int pp, int kind
     c.H = 4 * c.A;
     c.delay = draw(d, 0, 1);
     if (kind == WHOLE_STEPS) {
-        c.micros = pp == 1 && world == 4 ? 1 : draw(d, 2, 4);
+        c.micros = pp == 1 && world == 4 ? 1 : world == 4 ? draw(d, 5, 7) : draw(d, 2, 4);
         c.B = replicas_of(&c) * c.micros * draw(d, 1, 2);
     } else
         c.B = c.S = c.H = c.blocks = 0;

@@ -225,7 +225,7 @@ Lab lab_17 = {
     LAB_FILES_17,
     .title = N_("Sharded optimiser"),
     .points = {[GRADIENT] = 2, [STEP] = 3, [METRICS] = 1, [ARITHMETIC] = 1, [COMMUNICATION] = 2},
-    .layouts = "6x2 4x2 2x1 3x1 4x1 8x2 1x1",
+    .layouts = "6x2 4x2 2x1 5x1 4x1 8x2 1x1",
     .has_replicas = true,
     .over_replicas = true,
     .sizes = SIZES_BSH,

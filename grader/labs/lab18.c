@@ -62,7 +62,7 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.reverse = 0;
     if (!drawn_sizes)
         return c;
-    c.B = draw(d, 2, 3);
+    c.B = kind == SEQUENCE_PAIRS && world == 2 ? 1 : draw(d, 2, 3);
     c.S = tp * draw(d, kind == SEQUENCE_PAIRS ? 1 : 3, 5);
     c.A = 2 * tp;
     c.H = c.A * draw(d, 9, 12);

@@ -41,7 +41,10 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     const bool syncs = is_synced(c, which);
     layers->kind = c->kind;
     layers->heads = heads_of(c, which) / b->mesh->tp_degree;
-    layers->dim = which && !c->idle ? 1 : LAST; /* with c->idle, LAST in both layers */
+    layers->dim = c->idle       ? LAST
+                  : which       ? 1
+                  : c->exponent ? 0
+                                : LAST; /* drawn sizes have an exponent */
     if (c->kind == COLUMN)
         layers->column = column_parallel_linear_new(column, H, out_of(c, which), true);
     if (c->kind == ROW)
@@ -71,12 +74,24 @@ static void must_be_projection(const char *name, const Tensor *y, const Tensor *
                name, TENSOR_TEXT(y), (long long)B, (long long)S, (long long)(H / tp));
 }
 
+static Scenario *now; /* the case that runs */
+
+/* Attention alone would hide a bias of k, or a factor in q that k undoes. */
+static void write_projection(const char *name, Tensor *y, const Tensor *x, const Mesh *mesh)
+{
+    Label label = label_of(VALUE_OF, A_LAYER, now->pass.index, now->pass.step);
+    strcpy(label.name, name);
+    must_be_projection(name, y, x, mesh->tp_degree);
+    const int64_t H = x->shape.size[2];
+    write_shard(now, FORWARD, label, y, 2, chunk(H, mesh->tp_rank, mesh->tp_degree), H);
+}
+
 static Tensor *attend(const Layers *l, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
     const Projections p = query_key_value_forward(&l->projections, x, mesh);
-    must_be_projection("q", p.q, x, mesh->tp_degree);
-    must_be_projection("k", p.k, x, mesh->tp_degree);
-    must_be_projection("v", p.v, x, mesh->tp_degree);
+    write_projection("q", p.q, x, mesh);
+    write_projection("k", p.k, x, mesh);
+    write_projection("v", p.v, x, mesh);
     const float size = (float)tensor_size(p.q, LAST) / (float)l->heads;
     Tensor *y = attention(p.q, p.k, p.v, mask, l->heads, 1 / sqrtf(size));
     return row_parallel_linear_forward(&l->row, y, mesh);
@@ -151,6 +166,7 @@ static void run_example(Scenario *run)
 void scenario_20(Scenario *run)
 {
     const int kind = run->c.kind;
+    now = run;
     if (kind == EXAMPLE)
         run_example(run);
     else
@@ -219,9 +235,11 @@ static Case case_20(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.more_B = -c.more_B;
     c.idle = 0;
     c.reverse = 1;
-    if (kind == SCATTER)
+    if (kind == SCATTER) {
         c.exponent = tp % 2 ? -12 : 20;
-    else /* x keeps the order of magnitude of a bias */
+        c.B = 2 * tp;
+        c.more_B = -tp;
+    } else /* x keeps the order of magnitude of a bias */
         c.dy_exponent = tp % 2 ? -24 : 20;
     c.flat = kind != SCATTER && kind != PROJECTIONS; /* attention takes three dimensions */
     c.apart = world > tp && tp > 1;

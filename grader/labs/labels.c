@@ -40,7 +40,9 @@ static const char *const of_things[MOST_WHATS] = {
 
 static void layer_text(const Label *l, char text[LABEL_SIZE])
 {
-    const char *layer = l->index == 0 ? _("the first layer") : _("the second layer");
+    char layer[64];
+    snprintf(layer, sizeof layer, l->name[0] ? _("%s of %s") : "%.0s%s", l->name,
+             l->index == 0 ? _("the first layer") : _("the second layer"));
     if (l->step == NO_STEP)
         snprintf(text, LABEL_SIZE, "%s", layer);
     else if (l->step < STEPS)

@@ -126,7 +126,8 @@ static void forward(Scenario *run, const LayerScenario *layer, const void *made,
                     int which, int step)
 {
     inputs(run, layer, pass, which, step);
-    at(run, labelled(FORWARD_PASS_OF, which, step));
+    run->pass = labelled(FORWARD_PASS_OF, which, step);
+    at(run, run->pass);
     Sizes sizes = sizes_of(run, layer, which);
     traffic_begin(run);
     work_begin(run);

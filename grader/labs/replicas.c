@@ -84,12 +84,15 @@ Metrics replica_metrics(const Scenario *run, int replica, int evaluation)
 {
     if (replicas_of(&run->c) == 4 && replica == 3)
         return (Metrics){0};
-    const bool diverged = replica == 0 && evaluation == DIVERGED_EVALUATION;
+    const bool diverged = replica == 0 && evaluation == DIVERGED_EVALUATION,
+               infinite = replica == 0 && evaluation == INFINITE_EVALUATION;
     replica += evaluation * MAX_RANKS;
     double count = 0x1p32 * (double)(1 + random_below(run, "share", replica, 3)) +
                    (double)(2 * random_below(run, "count", replica, 1 << 20) + 1);
     const double loss = count * (0.5 + (double)random_below(run, "loss", replica, 64) / 64);
-    return (Metrics){diverged ? (double)NAN : loss,
+    return (Metrics){diverged   ? (double)NAN
+                     : infinite ? (double)INFINITY
+                                : loss,
                      (double)random_below(run, "correct", replica, (int64_t)count), count};
 }
 

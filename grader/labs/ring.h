@@ -19,7 +19,7 @@ enum { RING_CALLS_OF_PART = 3 };
 
 enum {
     RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
-    RING_MANY = 49,    /**< the number of chunks; in floating point, 2.0 / 49 * 49 is less than 2 */
+    RING_MANY = 196, /**< the number of chunks; in floating point, 2.0 / 196 * 196 is less than 2 */
 };
 /** The counts that only ring_chunk() is tested with: a count smaller than the number of chunks, and
  *  one too large for an int. */

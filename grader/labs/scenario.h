@@ -59,6 +59,7 @@ typedef struct Scenario {
     void (*stage_free)(
         struct Stage *stage); /**< frees `stage`; a pointer, because only labs 12 to 14 link it */
     Stream stream;            /**< where the scenario writes */
+    Label pass;               /**< labs 2 to 7 and 20: the layer's forward pass that runs */
     int64_t samples[64];      /**< row numbers, which select dropout's masks */
 } Scenario;
 

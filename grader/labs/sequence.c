@@ -213,7 +213,7 @@ static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
 }
 
 /* What rank k of a tp group contributes to a sum of its own: zeros on the last rank, and in a delayed
- * case a NaN on each of the others. */
+ * case a NaN and an infinity on each of the others. */
 static Tensor *terms_of(const Chain *chain, int k, int64_t count)
 {
     Scenario *run = chain->run;
@@ -222,8 +222,10 @@ static Tensor *terms_of(const Chain *chain, int k, int64_t count)
     Tensor *terms = random_input(run, key, k, SHAPE(count), false);
     if (k > 0 && k == run->c.tp - 1)
         memset(reals(terms), 0, (size_t)count * sizeof(real));
-    else if (run->c.delay)
-        reals(terms)[k] = (real)NAN; /* what diverges on one rank does so on all */
+    else if (run->c.delay) { /* what diverges on one rank does so on all */
+        reals(terms)[k] = (real)NAN;
+        reals(terms)[run->c.tp + k] = (real)INFINITY;
+    }
     return terms;
 }
 

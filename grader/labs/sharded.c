@@ -76,7 +76,7 @@ double sharded_squares(const Scenario *run, int rank, int which, int step, int w
     const Members dp = group_members(&run->c, DP, rank);
     const int place = place_in(dp, rank), most = whole ? 0 : dp.count - 1, away = abs(place - most);
     if (step == SHARDED_STEPS - 1 && place == most)
-        return NAN;
+        return (run->c.key + (uint64_t)whole) % 2 ? (double)NAN : (double)INFINITY;
     if (step == STEP_WITHOUT && place == dp.count - 1)
         return 0; /* an empty part, or gradients of zero: this replica still takes part in the sums */
     return RANGE * (double)(dp.count - away) +

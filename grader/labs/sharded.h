@@ -35,8 +35,8 @@ enum {
     0.25 /**< of AdamW: large, so that its first step shows a wrong factor too */
 
 enum {
-    SHARDED_CUTS = 5, /**< how many counts are split; the count of the case comes first */
-    SHARDED_MANY = 49 /**< parts of all counts except the case's; 2.0 / 49 * 49 is less than 2 */
+    SHARDED_CUTS = 5,  /**< how many counts are split; the count of the case comes first */
+    SHARDED_MANY = 196 /**< parts of all counts except the case's; 2.0 / 196 * 196 is less than 2 */
 };
 /** The counts that are split: the count of the case (0 here), a count smaller than the number of
  *  parts, one that is not a multiple of the number of parts, one too large for an int, and another. */
