@@ -64,10 +64,11 @@ typedef enum Thing {
 } Thing;
 
 enum {
-    NO_STEP = -1,  /**< a label without a step */
-    LAYERS = 2,    /**< per case of labs 2 to 7 and 20 */
-    STEPS = 2,     /**< training steps of a scenario; evaluations are numbered after them */
-    DIVERGED = 99, /**< the last evaluation: the first number of x and of each parameter is NaN */
+    NO_STEP = -1, /**< a label without a step */
+    LAYERS = 2,   /**< per case of labs 2 to 7 and 20 */
+    STEPS = 2,    /**< training steps of a scenario; evaluations are numbered after them */
+    DIVERGED =
+        -2, /**< the last step, in which the first number of x and of each parameter is NaN */
 };
 
 /** What an entry is about. Entries of the judge and of a rank correspond if all fields are

@@ -129,8 +129,9 @@ static void backward(Scenario *run, const Tables *t, const Pass *p, int which, i
                  p->u->gradient);
 }
 
-static void forward_passes(Scenario *run, const Tables *tables, Pass pass[LAYERS], int step)
+static void one_step(Scenario *run, const Tables *tables, int step)
 {
+    Pass pass[LAYERS];
     fill_weights(run, step);
     model_use_tape(run->model, run->tape);
     tape_reset(run->tape, (TapeBatch){.seed = run->c.key,
@@ -138,17 +139,11 @@ static void forward_passes(Scenario *run, const Tables *tables, Pass pass[LAYERS
                                       .count = run->c.B,
                                       .samples = run->samples,
                                       .training = true});
+    model_clear_gradients(run->model);
     for (int i = 0; i < LAYERS; i++)
         forward(run, &tables[i], &pass[i], i, step);
     for (int i = 0; i < LAYERS; i++)
         write_forward(run, &tables[i], &pass[i], i, step);
-}
-
-static void one_step(Scenario *run, const Tables *tables, int step)
-{
-    Pass pass[LAYERS];
-    model_clear_gradients(run->model);
-    forward_passes(run, tables, pass, step);
     for (int i = 0; i < LAYERS; i++) {
         const int which = run->c.reverse ? LAYERS - 1 - i : i;
         backward(run, &tables[which], &pass[which], which, step);
@@ -183,7 +178,7 @@ void scenario_21(Scenario *run)
     write_parameters(run);
     for (int step = 0; step < STEPS; step++)
         one_step(run, tables, step);
-    forward_passes(run, tables, (Pass[LAYERS]){0}, DIVERGED);
+    one_step(run, tables, DIVERGED);
 }
 
 #ifdef BALISE_DOUBLE

@@ -38,6 +38,11 @@ static const char *const of_things[MOST_WHATS] = {
     [ORDER_OF] = N_("order, %s"),
 };
 
+static int number_of(const Label *l)
+{
+    return 1 + (l->step == DIVERGED ? STEPS : l->step);
+}
+
 static void layer_text(const Label *l, char text[LABEL_SIZE])
 {
     char layer[64];
@@ -46,7 +51,7 @@ static void layer_text(const Label *l, char text[LABEL_SIZE])
     if (l->step == NO_STEP)
         snprintf(text, LABEL_SIZE, "%s", layer);
     else if (l->step < STEPS)
-        snprintf(text, LABEL_SIZE, _("%s, step %d"), layer, l->step + 1);
+        snprintf(text, LABEL_SIZE, _("%s, step %d"), layer, number_of(l));
     else
         snprintf(text, LABEL_SIZE, _("%s, evaluation %d"), layer, l->step - STEPS + 1);
 }
@@ -63,9 +68,9 @@ static void operation_text(const Label *l, char text[LABEL_SIZE])
         snprintf(text, LABEL_SIZE,
                  l->what == FORWARD_PASS_OF ? _("%s, forward, call %d")
                                             : _("%s, backward, call %d"),
-                 short_names[part], l->step + 1);
+                 short_names[part], number_of(l));
     else
-        snprintf(text, LABEL_SIZE, _("%s, call %d"), _(operation_names[part]), l->step + 1);
+        snprintf(text, LABEL_SIZE, _("%s, call %d"), _(operation_names[part]), number_of(l));
 }
 
 static void deal_text(const Label *l, char text[LABEL_SIZE])
@@ -105,8 +110,8 @@ static bool whole_text(const Label *l, char text[LABEL_SIZE])
         if (sentences[i].of == l->of) {
             const char *format =
                 _(l->what == sentences[i].what ? sentences[i].then : sentences[i].otherwise);
-            snprintf(text, LABEL_SIZE, format, l->of == A_BUCKET ? l->index : l->step + 1,
-                     l->of == THE_WEIGHTS ? l->index + 1 : l->step + 1);
+            snprintf(text, LABEL_SIZE, format, l->of == A_BUCKET ? l->index : number_of(l),
+                     l->of == THE_WEIGHTS ? l->index + 1 : number_of(l));
             return true;
         }
     return false;
@@ -118,14 +123,14 @@ static void shards_text(const Label *l, char text[LABEL_SIZE])
     if (call >= SHARDED_CALLS)
         snprintf(text, LABEL_SIZE, "optimizer_part");
     else if (l->what == CALL_OF)
-        snprintf(text, LABEL_SIZE, _("%s, step %d of run %d"), sharded_functions[call], l->step + 1,
-                 l->detail + 1);
+        snprintf(text, LABEL_SIZE, _("%s, step %d of run %d"), sharded_functions[call],
+                 number_of(l), l->detail + 1);
     else
         snprintf(text, LABEL_SIZE,
                  call == SHARDED_REDUCE    ? _("gradients of a replica's part, step %d of run %d")
                  : call == SHARDED_SQUARES ? _("squares of the gradients, step %d of run %d")
                                            : _("weights after step %d of run %d"),
-                 l->step + 1, l->detail + 1);
+                 number_of(l), l->detail + 1);
 }
 
 static void segment_text(const Label *l, char text[LABEL_SIZE])
@@ -133,12 +138,12 @@ static void segment_text(const Label *l, char text[LABEL_SIZE])
     const bool trains = l->step < STEPS;
     if (l->index == ALL_CALLS)
         snprintf(text, LABEL_SIZE,
-                 trains ? _("all segments, step %d") : _("all segments, evaluation"), l->step + 1);
+                 trains ? _("all segments, step %d") : _("all segments, evaluation"), number_of(l));
     else
         snprintf(text, LABEL_SIZE,
                  trains ? _("call %d of a segment, step %d")
                         : _("call %d of a segment, evaluation"),
-                 l->index + 1, l->step + 1);
+                 l->index + 1, number_of(l));
     if (l->detail)
         snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s",
                  _(", without recomputation"));
@@ -158,18 +163,11 @@ static void sequence_text(const Label *l, char text[LABEL_SIZE])
     else
         snprintf(thing, LABEL_SIZE, _("block %d"), l->index - FIRST_BLOCK + 1);
     snprintf(text, LABEL_SIZE, l->step < STEPS ? _("%s, step %d") : _("%s, evaluation"), thing,
-             l->step + 1);
+             number_of(l));
 }
 
 static void thing_text(const Label *l, char text[LABEL_SIZE])
 {
-    if (l->step == DIVERGED) {
-        Label same = *l;
-        same.step = STEPS;
-        thing_text(&same, text);
-        snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s", _(" with NaN"));
-        return;
-    }
     switch (l->of) {
     case A_LAYER:
         layer_text(l, text);
@@ -180,11 +178,11 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
     case OF_VOCABULARY:
         snprintf(text, LABEL_SIZE, _("%s, model %d, step %d"),
                  _(vocabulary_functions[(unsigned)l->index % (ALL_FUNCTIONS + 1)]), l->detail + 1,
-                 l->step + 1);
+                 number_of(l));
         break;
     case A_RING:
         snprintf(text, LABEL_SIZE, _("%s, call %d"),
-                 ring_functions[(unsigned)l->index % RING_PARTS], l->step + 1);
+                 ring_functions[(unsigned)l->index % RING_PARTS], number_of(l));
         break;
     case A_SEGMENT:
         segment_text(l, text);
@@ -196,12 +194,12 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
         deal_text(l, text);
         break;
     case A_PARAMETER:
-        snprintf(text, LABEL_SIZE, _("%s, step %d"), l->name, l->step + 1);
+        snprintf(text, LABEL_SIZE, _("%s, step %d"), l->name, number_of(l));
         break;
     case A_BLOCK:
         snprintf(text, LABEL_SIZE,
                  l->step < STEPS ? _("block %d, step %d") : _("block %d, evaluation"), l->index,
-                 l->step + 1);
+                 number_of(l));
         if (l->detail > 0)
             snprintf(text + strlen(text), LABEL_SIZE - strlen(text), _(", micro-batch %d"),
                      l->detail - 1);
@@ -228,6 +226,8 @@ const char *label_text(const Label *label, char text[LABEL_SIZE])
     thing_text(&l, thing);
     bool passes = l.of == AN_OPERATION && (l.what == FORWARD_PASS_OF || l.what == BACKWARD_PASS_OF);
     const char *of = l.what >= 0 && l.what < MOST_WHATS && !passes ? of_things[l.what] : NULL;
+    if (l.step == DIVERGED)
+        snprintf(thing + strlen(thing), LABEL_SIZE - strlen(thing), "%s", _(" with NaN"));
     snprintf(text, LABEL_SIZE, of ? _(of) : "%s", thing);
     return text;
 }

@@ -196,6 +196,11 @@ static PhiloxKey key_of(const Scenario *run, const char *name)
     return philox_key(run->c.key, name, (uint64_t)run->c.lab);
 }
 
+static bool is_diverged(const Scenario *run)
+{
+    return run->tape->batch.step == DIVERGED;
+}
+
 Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, bool needs_gradient)
 {
     char full[KEY_SIZE + 16];
@@ -217,6 +222,9 @@ Tensor *random_input(Scenario *run, const char *name, int rank, Shape shape, boo
         reals(x)[count / 2 + rank] = (real)NAN;
         reals(x)[count / 3 + rank] = (real)INFINITY;
     }
+    if (needs_gradient &&
+        is_diverged(run)) /* a lab that hides NaN hides that training has diverged */
+        reals(x)[0] = (real)NAN;
     x->needs_gradient = needs_gradient;
     return x;
 }
@@ -261,5 +269,8 @@ Tensor *random_mask(Scenario *run, const char *name)
                 row[(hidden + k) % c->S] = 1;
         }
     }
+    for (int64_t i = 0; is_diverged(run) && i < c->B * c->S; i++)
+        ints(mask)[i] =
+            1; /* what a kernel computes from NaN at hidden positions is its own affair */
     return mask;
 }

@@ -38,9 +38,7 @@ static Tensor *random_positions(Scenario *run, const char *key, int exponent, bo
     const Range own = own_positions(run);
     const int64_t width = (own.end - own.begin) * c->H;
     const bool is_split = run->mesh->tp_degree > 1;
-    Tensor *all = random_input(run, key, -1, SHAPE(c->B, c->S, c->H), false);
-    if (needs_gradient && run->tape->batch.step == DIVERGED)
-        reals(all)[0] = (real)NAN;
+    Tensor *all = random_input(run, key, -1, SHAPE(c->B, c->S, c->H), needs_gradient);
     Tensor *x = tape_host_tensor(run->tape, REAL, SHAPE(c->B, own.end - own.begin, c->H),
                                  is_split ? shard(1) : whole());
     for (int64_t b = 0; b < c->B; b++)
@@ -313,6 +311,5 @@ void run_sequence(Scenario *run)
         one_step(&chain, step);
     }
     fill_weights(run, DIVERGED);
-    begin_step(&chain, DIVERGED);
-    forward(&chain);
+    one_step(&chain, DIVERGED);
 }

@@ -38,7 +38,7 @@ static Rows rows_of_step(const Scenario *run, int step)
         rows.labels[b] = (int32_t)random_below(run, key, draws++, 2);
         for (int64_t s = 0; s < S; s++) {
             rows.ids[b * S + s] = (int32_t)random_below(run, key, draws++, run->c.V);
-            rows.mask[b * S + s] = s < tokens;
+            rows.mask[b * S + s] = s < tokens || step == DIVERGED;
         }
     }
     return rows;
@@ -133,7 +133,7 @@ static void write_evaluation(Scenario *run, const Stage *stage)
 {
     for (int i = 0; i < stage->micros; i++)
         write_input(run, stage, i);
-    write_loss(run, stage, (int)stage->micro[0].tape->batch.step);
+    write_loss(run, stage, STEPS);
 }
 
 #ifndef BALISE_DOUBLE
@@ -171,7 +171,7 @@ static void write_pass(void *context, const Stage *stage, int micro, bool backwa
 #ifndef BALISE_DOUBLE
     stages_pass_ran(run, micro, step, backward);
 #endif
-    if (step >= STEPS)
+    if (step == STEPS)
         return;
     if (backward && !stage->part.embedding)
         write_of_block(run, INPUT_GRADIENT, INPUT_GRADIENT_OF, stage, micro, m->input->gradient);
@@ -220,7 +220,7 @@ static void write_step(Scenario *run, int step)
     write_arena(run, STEP, VALUE_OF, step);
 }
 
-/* Runs an evaluation (a forward pass without a backward pass), two steps, and an evaluation with NaN. */
+/* Runs an evaluation (a forward pass without a backward pass), two steps, and one with NaN. */
 static void run_steps(Scenario *run, StagesFunction *pass)
 {
     static const int steps[] = {STEPS, 0, 1, DIVERGED};
@@ -249,7 +249,7 @@ static void pass_of_rank(Scenario *run, int step)
     work_begin(run);
     of_lab(run, step);
     write_costs(run, step);
-    if (step >= STEPS)
+    if (step == STEPS)
         write_evaluation(run, run->stage);
 }
 
@@ -303,7 +303,7 @@ static void pass_through_line(Scenario *run, int step)
         dy = stage_run_backward(line.stage[i], 0, dy);
     }
     write_costs(run, step);
-    for (int i = 0; i < blocks && step >= STEPS; i++)
+    for (int i = 0; i < blocks && step == STEPS; i++)
         write_evaluation(run, line.stage[i]);
 }
 

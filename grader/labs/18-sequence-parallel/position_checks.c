@@ -59,7 +59,7 @@ void compare_work_of_positions(Trial *t, const Entry *want)
         _("rank %d did %.2f times the multiplications of its share: a product runs twice, or on "
           "more rows than there are\n%s (%s)"));
     const double kept = numbers_of(want)[KEPT] / t->c->tp + rounding;
-    if (want->label.what == FORWARD_OF && want->label.step >= STEPS)
+    if (want->label.what == FORWARD_OF && want->label.step == STEPS)
         compare_most(t, want, KEPT, kept,
                      _("rank %d keeps %.0f numbers in a forward pass that no backward pass "
                        "follows, but %.0f suffice: the results of its positions\n%s (%s)"));

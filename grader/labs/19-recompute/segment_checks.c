@@ -40,7 +40,7 @@ void compare_work_of_segments(Trial *t, const Entry *want)
                 "must run each call of a segment forward once, and backward once\n%s (%s)"));
     compare_most(
         t, want, KEPT, t->result->lab->kept(t->c, &want->label),
-        want->label.step >= STEPS
+        want->label.step == STEPS
             ? _("rank %d keeps %.0f numbers in a forward pass that no backward pass follows, but "
                 "%.0f suffice: the result of each call\n%s (%s)")
         : backward
@@ -57,9 +57,11 @@ void compare_work_of_segments(Trial *t, const Entry *want)
 
 /* ---- bit for bit ----------------------------------------------------------------------------------------------- */
 
+/* Every NaN is the same. */
 static uint64_t bits_of(double number)
 {
     uint64_t bits;
+    number = isnan(number) ? (double)NAN : number;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
