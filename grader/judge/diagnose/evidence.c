@@ -115,7 +115,7 @@ bool nothing_flowed_back(const Evidence *e)
 {
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
-    if (e->want->label.of == AN_OPERATION)
+    if (e->want->label.of == AN_OPERATION || e->want->label.what == OUTPUT_OF)
         return says(e, _("it is zero everywhere"));
     if (e->trial->result->lab->over_replicas)
         return says(
@@ -187,7 +187,8 @@ bool multiple(const Evidence *e)
 {
     const Case *c = e->c;
     const Lab *lab = e->trial->result->lab;
-    const bool of_replicas = lab->over_replicas || lab->over_stages;
+    const bool of_replicas =
+        lab->over_replicas || (lab->over_stages && lab_points(lab, GROUPS)); /* lab 14 */
     const double replicas = of_replicas ? replicas_of(c) : 1,
                  others = !of_replicas && sums_beyond(e, c->tp, 0) ? replicas_of(c) : 1;
     const double micros = c->micros ? c->micros : 1;
@@ -206,7 +207,7 @@ bool multiple(const Evidence *e)
                          "pass and sums in the backward pass; check which of f and g communicates "
                          "in which direction")
          : !sums ? N_("it is %g times the expected value: it is counted once for each rank")
-                 : N_("it is %g times the expected value, once for each rank: it is summed over "
+                 : N_("it is %g times the expected value, once for each rank, as if summed over "
                       "the ranks although it was already complete")},
         {(double)c->tp * c->tp,
          N_("it is %g times the expected value: it is summed over the ranks two times too many")},
@@ -225,8 +226,8 @@ bool multiple(const Evidence *e)
                   "often")},
         {1.0 / (c->B * c->S),
          N_("it is %g times the expected value: a mean over the rows is taken once too often")},
-        {replicas, N_("it is %g times the expected value, once for each replica: a sum over "
-                      "the replicas is not divided")},
+        {replicas, N_("it is %g times the expected value, once for each replica, as if a sum over "
+                      "the replicas were not divided")},
         {1.0 / replicas, N_("it is %g times the expected value: it is divided by the number of "
                             "replicas once too often")},
         {2, N_("it is %g times the expected value: it is counted twice")},

@@ -17,7 +17,8 @@ void look_over(Evidence *e)
         e->zeros += e->is[i] == 0;
         e->error = fmax(e->error, fabs(e->is[i] - e->right[i]));
         e->most_is = fmax(e->most_is, fabs(e->is[i]));
-        e->most_right = fmax(e->most_right, fabs(e->right[i]));
+        if (isfinite(e->right[i]))
+            e->most_right = fmax(e->most_right, fabs(e->right[i]));
         if (is_right(e, i))
             continue;
         e->first_wrong = i;

@@ -320,8 +320,9 @@ static bool shares_are_wrong(const Evidence *e)
 static bool sum_is_elsewhere(const Evidence *e)
 {
     const Label l = e->want->label;
-    return l.of == THE_WEIGHTS && !brought_by_one(e) &&
+    return l.of == THE_WEIGHTS &&
            is_own_though_summed(e, averages_label(CALL_OF, l.index, l.step + 1)) &&
+           !brought_by_one(e) &&
            says(e, _("the ranks have exchanged the sums, but these are only this replica's own "
                      "weights: the sum must be in `weights` itself"));
 }

@@ -137,7 +137,7 @@ static bool multiplied_by_calls(const Evidence *e)
                 : N_("it is %g times the expected value, a factor of 2 in each call that it went "
                      "through: it is counted twice")},
         {tp, N_("it is %g times the expected value, a factor of tp = %d in each call that it went "
-                "through: it is summed over the ranks although it was already complete")},
+                "through, as if summed over the ranks although it was already complete")},
         {0.5, N_("it is %g times the expected value, halved in each call that it went through")},
         {1.0 / tp, N_("it is %g times the expected value, divided by tp = %d in each call that it "
                       "went through")},

@@ -83,9 +83,13 @@ static bool has_right_border(const Evidence *e, const Lookup *l, bool first)
 static bool zero_at_borders(const Evidence *e, const Lookup *l)
 {
     int64_t wrong = 0, first = 0, last = 0;
+    double some = 0;
+    bool several = false; /* one id alone may be lost for another reason */
     for (int64_t i = 0; i < l->ids->count; i++) {
         if (is_right_row(e, l, i))
             continue;
+        several = several || (wrong > 0 && numbers_of(l->ids)[i] != some);
+        some = numbers_of(l->ids)[i];
         Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
         if (!border.known || !row_is(e->is + i * l->columns, NULL, l->columns, 0))
             return false;
@@ -95,6 +99,12 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     }
     if (wrong == 0 || (first == wrong) == (last == wrong) || has_right_border(e, l, first == wrong))
         return false;
+    if (!several)
+        return says(e,
+                    first == wrong
+                        ? _("the outputs of id %.0f, the first of a rank's rows, are zero")
+                        : _("the outputs of id %.0f, the last of a rank's rows, are zero"),
+                    some);
     return says(
         e, first == wrong
                ? _("the outputs of the first id of each rank are zero: a rank's rows begin with "
