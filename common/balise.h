@@ -473,7 +473,7 @@ Tensor *recompute_backward(const Segment *segment, Tensor *x, Tensor *dy, int64_
 /** A whole x -> this rank's part of it along dim; the gradients of all parts are gathered. The runtime puts your pair
  * on the tape. (Megatron-LM's scatter_to_tensor_model_parallel_region.) */
 Tensor *scatter(Tensor *x, int dim, const Mesh *mesh);
-Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim may be LAST */
+Tensor *scatter_forward(Tensor *x, int dim, const Mesh *mesh);   /**< dim counts from 0 */
 Tensor *scatter_backward(Tensor *dy, int dim, const Mesh *mesh); /**< backward of the scatter */
 
 /** A linear layer split along its outputs. (The layers and the names of their options come from

@@ -36,15 +36,15 @@ static int64_t index_of(int replica, int which, int step)
     return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
 }
 
-/* In the first run, the last one of four replicas has no rows; in the others, there are more than an
- * int can hold. */
+/* One of four replicas has no rows: in the first run the last one, in the others another one. With
+ * other numbers of replicas, these runs have more rows than an int can hold. */
 double averages_rows(const Scenario *run, int replica, int which, int step)
 {
-    if (which == 0 && replicas_of(&run->c) == 4 && replica == 3)
+    if (replicas_of(&run->c) == 4 && replica == (which == 0 ? 3 : (int)(run->c.key % 3)))
         return 0;
     const int64_t rows =
         1 + 2 * replica + random_below(run, "rows", index_of(replica, which, step), 3);
-    return (double)rows * (which == 0 ? 1 : 0x1p32);
+    return (double)rows * (which == 0 || replicas_of(&run->c) == 4 ? 1 : 0x1p32);
 }
 
 double averages_decay(const Scenario *run, int replica, int which, int step)

@@ -126,7 +126,8 @@ static Allowance sent_by_sum(int64_t n, const Sizes *z)
     const int64_t over_tp = dp * pp * sent_by_all_reduce(tp, NORM_NUMBERS);
     if (z->part == METRICS_OF_STAGES)
         return (Allowance){dp * sent_by_all_reduce(pp, METRICS_NUMBERS), 3};
-    return (Allowance){dp * sent_by_all_reduce(pp, NORM_NUMBERS) + (over_tp + tp - 1) / tp, 2};
+    /* Over pp, shards and whole may be summed apart. */
+    return (Allowance){dp * sent_by_all_reduce(pp, 2 * NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
 }
 
 /* A step: lab 13 on all replicas, one sum of the gradients, the sums of both functions, and the three
@@ -177,7 +178,7 @@ static bool is_a_case(int kind, int world, int tp, int pp)
 {
     enum { MOST_STAGES = 4 };
     if (world == 8 && tp != 2)
-        return kind == THREE_GROUPS;
+        return kind == THREE_GROUPS || (kind == SUMS && tp == 4);
     return kind == SUMS ? tp * pp > 1 : kind != WHOLE_STEPS || pp <= MOST_STAGES;
 }
 

@@ -24,11 +24,10 @@ static Tensor *input(Scenario *run, const char *what, int call, int rank)
 Tensor *ring_input(Scenario *run, int part, int call, int rank)
 {
     const int first = tp_group(&run->c, rank).first;
-    if (part == RING_ALL_GATHER)
-        return input(run, "sum", call, -1 - first);
-    Tensor *x = input(run, "x", call, rank);
+    const bool gathers = part == RING_ALL_GATHER;
+    Tensor *x = gathers ? input(run, "sum", call, -1 - first) : input(run, "x", call, rank);
     const int64_t count = tensor_count(x), n = run->c.tp,
-                  mine = place_in(tp_group(&run->c, rank), rank);
+                  mine = gathers ? 0 : place_in(tp_group(&run->c, rank), rank);
     for (int64_t k = 0; run->c.exponent != 0 && call == 1 && k < n; k++) {
         reals(x)[count * k / n + mine] = (real)NAN; /* one in each chunk, of each rank */
         if (count / n > 2 * n)

@@ -70,8 +70,10 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : world == 4 ? 2 : 3;
     c.dy_exponent = tp % 2 ? -24 : 20;
     c.p = draw(d, 2, 7) / 16.0;
-    if (world == 3 && kind == SEQUENCE_BLOCKS)
+    if (world == 3 && kind == SEQUENCE_BLOCKS) {
         c.p = 0; /* dropout then returns its argument, in training too */
+        c.S = tp;
+    }
     c.apart = world > tp && tp > 1;
     c.delay = world == tp;
     return c;

@@ -35,12 +35,13 @@ enum { LINE = 16 }; /* numbers; buffers are rounded up to multiples of it */
 
 /* The inputs of all calls. The first call's input exists before the pass, so the last call's result
  * counts instead. The input of an attention is a norm's result. It is computed again from x and two
- * numbers per row, so these count instead of it. */
+ * numbers per row, so these count instead of it; after a backward pass, a lab may have looked at the
+ * gradient of it. */
 static double kept_19(const Case *c, const Label *pass)
 {
     const bool of_norms = c->kind == SEGMENT_ATTENTION && pass->step < STEPS;
     const double each = numbers_of_x(c) + LINE + (of_norms ? 2.0 * c->B * c->S + LINE : 0);
-    return pass->what == BACKWARD_OF ? numbers_of_x(c) + LINE : each * segment_calls(c);
+    return pass->what == BACKWARD_OF ? each : each * segment_calls(c);
 }
 
 static Case case_19(const Lab *lab, Draw *d, int world, int tp, int kind, bool drawn_sizes)

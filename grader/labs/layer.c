@@ -221,6 +221,9 @@ static double any_weight(void *context, const Parameter *p, int64_t index)
         return 0;
     if (weights->step == DIVERGED && index == 0)
         return NAN;
+    if (weights->step == 1 &&
+        p->initial == ZEROS) /* a bias begins like this, and gets a gradient */
+        return 0;
     double u = 2 * weights->uniform[index] - 1;
     return (double)(float)(p->shape.rank == 1 ? (p->initial == ONES ? 1 : 0) + 0.5 * u : u / 2);
 }

@@ -115,9 +115,10 @@ bool nothing_flowed_back(const Evidence *e)
 {
     if (e->want->check == FORWARD || e->count == 0 || e->zeros < e->count)
         return false;
-    if (e->want->label.of == AN_OPERATION || e->want->label.what == OUTPUT_OF)
+    if (e->want->check == METRICS || e->want->label.of == AN_OPERATION ||
+        e->want->label.what == OUTPUT_OF)
         return says(e, _("it is zero everywhere"));
-    if (e->trial->result->lab->over_replicas)
+    if (e->trial->result->lab->over_replicas && replicas_of(e->c) > 1)
         return says(
             e, _("it is zero everywhere: a quotient such as 1 / mesh->dp_degree is 0 when both are "
                  "integers"));
@@ -212,7 +213,7 @@ bool multiple(const Evidence *e)
         {(double)c->tp * c->tp,
          N_("it is %g times the expected value: it is summed over the ranks two times too many")},
         {1.0 / c->tp,
-         N_("it is %g times the expected value: it is divided by the number of ranks")},
+         N_("it is %g times the expected value, as if divided by the number of ranks of a tp group")},
         {micros, N_("it is %g times the expected value, once for each micro-batch: the loss is "
                     "already divided by the rows of the whole batch")},
         {1.0 / micros, N_("it is %g times the expected value: it is divided by the number of "
