@@ -36,15 +36,16 @@ static int64_t index_of(int replica, int which, int step)
     return ((int64_t)which * (AVERAGES_STEPS + 1) + step) * MAX_RANKS + replica;
 }
 
-/* One of four replicas has no rows: in the first run the last one, in the others another one. With
- * other numbers of replicas, these runs have more rows than an int can hold. */
+/* With three replicas or more, one has no rows in the later runs, and the last of four none in the
+ * first one. Two replicas have more rows in the later runs than an int can hold. */
 double averages_rows(const Scenario *run, int replica, int which, int step)
 {
-    if (replicas_of(&run->c) == 4 && replica == (which == 0 ? 3 : (int)(run->c.key % 3)))
+    const int dp = replicas_of(&run->c);
+    if (which > 0 ? dp > 2 && replica == (int)(run->c.key % (uint64_t)dp) : dp == 4 && replica == 3)
         return 0;
     const int64_t rows =
         1 + 2 * replica + random_below(run, "rows", index_of(replica, which, step), 3);
-    return (double)rows * (which == 0 || replicas_of(&run->c) == 4 ? 1 : 0x1p32);
+    return (double)rows * (which > 0 && dp == 2 ? 0x1p32 : 1);
 }
 
 double averages_decay(const Scenario *run, int replica, int which, int step)

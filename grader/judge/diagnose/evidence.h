@@ -49,11 +49,11 @@ bool gives(const Evidence *e, const double *whole);
 bool says(const Evidence *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 Finder program_is_another, input_altered, not_a_number, nan_is_hidden, nothing_flowed_back,
-    multiple, scaled, suspected, added_up_over_ranks, of_another_rank, of_another_call,
-    same_numbers_elsewhere, right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right,
-    made_of_contributions, partial_match, rest_is_not_shared, right_in_step_1, first_ones_right,
-    brought_by_one, last_ones_wrong, not_on_tape, step_of_wrong_gradient, after_wrong_gradients,
-    sent_beyond_group, layer_gradient_is_scaled, after_wrong_forward;
+    parameter_not_read, multiple, scaled, suspected, added_up_over_ranks, of_another_rank,
+    of_another_call, same_numbers_elsewhere, right_on_first_rank, ranks_differ, parts_of_some_ranks,
+    nearly_right, made_of_contributions, partial_match, rest_is_not_shared, right_in_step_1,
+    first_ones_right, brought_by_one, last_ones_wrong, not_on_tape, step_of_wrong_gradient,
+    after_wrong_gradients, sent_beyond_group, layer_gradient_is_scaled, after_wrong_forward;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);

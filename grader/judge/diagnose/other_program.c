@@ -52,6 +52,26 @@ void note_equivalent(Trial *t)
         t->result->equivalent = difference.address;
 }
 
+/* Is this the gradient of a parameter that no operation of the rank takes in this step? */
+bool parameter_not_read(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    if (!calls || e->want->label.of != A_PARAMETER)
+        return false;
+    const RankCalls *mine = &calls->rank[e->trial->rank];
+    int64_t others = 0;
+    for (int64_t i = 0; i < mine->operations_count; i++) {
+        const TapeOperation *o = &mine->operation[i];
+        for (int k = 0; k < o->inputs && k < MOST_INPUTS && o->where.step == e->want->label.step;
+             k++)
+            if (!strcmp(o->input[k].parameter, e->want->label.name))
+                return false;
+        others += o->where.step == e->want->label.step;
+    }
+    return others > 0 && mine->operations_count < RING_OPERATIONS &&
+           says(e, _("it is zero everywhere: no operation on the tape takes this parameter"));
+}
+
 /* If the forward pass is right, another program is an equivalent one, or a part of it is not on the
  * tape. An evaluation records nothing, but runs what a training pass runs. What an operation of the
  * lab's own computes, its numbers may say. In which cases it differs tells nothing if it is in most:
