@@ -13,7 +13,8 @@ enum {
 };
 
 enum {
-    ZERO_SUM,     /**< the first call: the last rank of a tp group has no squares of shards */
+    USUAL_SUM,    /**< the first call */
+    ZERO_SUM,     /**< the call in which the last rank of a tp group has no squares of shards */
     INFINITE_SUM, /**< the call in which a loss and some squares are infinite */
     DIVERGED_SUM, /**< the call in which they are NaN */
     SUMS_TIMES,   /**< how often a case of SUMS calls each function */

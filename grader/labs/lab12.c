@@ -13,7 +13,8 @@ static void write_ranges(Scenario *run, const Mesh *mesh)
         ->shape = SHAPE(STAGES_RANGES);
     memset(numbers, 0, STAGES_RANGES * sizeof *numbers);
     for (int blocks = mesh->pp_degree; blocks <= MAX_BLOCKS; blocks++) {
-        const Range own = own_stage_blocks(blocks, mesh);
+        const Range own =
+            mesh == run->mesh ? own_stage_blocks(blocks, mesh) : stage_blocks(blocks, mesh);
         numbers[2 * blocks] = (double)own.begin;
         numbers[2 * blocks + 1] = (double)own.end;
     }

@@ -125,7 +125,7 @@ static Allowance sent_17(int64_t n, const Sizes *z)
     enum { NUMBERS_OF_SQUARES = 4 }; /* a double counts as two */
     if (z->part == SHARDED_SQUARES)
         return (Allowance){sent_by_all_reduce(n, NUMBERS_OF_SQUARES), 2};
-    return (Allowance){sent_by_all_gather(n, z->N), 1};
+    return (Allowance){sent_by_all_gather(n, z->N), (n + 3) / 4}; /* or a call for each part */
 }
 
 /* Room for a part and for a padded copy of the gradients or the weights, but not for the gradients

@@ -41,10 +41,7 @@ static void *make_20(Builder *b, const Case *c, int which, int H)
     const bool syncs = is_synced(c, which);
     layers->kind = c->kind;
     layers->heads = heads_of(c, which) / b->mesh->tp_degree;
-    layers->dim = c->idle       ? LAST
-                  : which       ? 1
-                  : c->exponent ? 0
-                                : LAST; /* drawn sizes have an exponent */
+    layers->dim = !which || c->idle ? LAST : c->exponent ? 0 : 1; /* drawn sizes have an exponent */
     if (c->kind == COLUMN)
         layers->column = column_parallel_linear_new(column, H, out_of(c, which), true);
     if (c->kind == ROW)

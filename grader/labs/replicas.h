@@ -61,7 +61,7 @@ enum { TRAINING_LAB = 11 }; /**< the lab whose cases train a whole model */
 enum {
     EVALUATIONS = 6,         /**< per case */
     DIVERGED_EVALUATION = 2, /**< in this one, the loss of the first replica is NaN */
-    INFINITE_EVALUATION = 1, /**< in this one, it is infinite */
+    INFINITE_EVALUATION = 3, /**< in this one, it is infinite */
 };
 /** The metrics of replica `replica` in an evaluation, from 0; replicas have different numbers of
  *  rows. */

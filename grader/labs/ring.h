@@ -23,7 +23,7 @@ enum {
 };
 /** The counts that only ring_chunk() is tested with: a count smaller than the number of chunks, and
  *  one too large for an int. */
-static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000033};
+static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000180};
 /** The label of the chunks of such a count: where each begins and ends. */
 static inline Label ring_extreme_label(int extreme)
 {

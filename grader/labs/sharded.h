@@ -40,7 +40,7 @@ enum {
 };
 /** The counts that are split: the count of the case (0 here), a count smaller than the number of
  *  parts, one that is not a multiple of the number of parts, one too large for an int, and another. */
-static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000033, 3001};
+static const int64_t sharded_counts[SHARDED_CUTS] = {0, 2, 1000, 5000000180, 3001};
 
 /** How many weights a rank holds. */
 int64_t sharded_weights(const Case *c);

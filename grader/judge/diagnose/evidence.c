@@ -22,6 +22,11 @@ double error_of(double is, double right)
     return is == right || (isnan(is) && !isfinite(right)) ? 0 : isnan(error) ? INFINITY : error;
 }
 
+double error_in(const Entry *want, double is, double right)
+{
+    return want->label.step == DIVERGED && isnan(is) ? 0 : error_of(is, right);
+}
+
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance)
 {
     for (int64_t i = 0; i < count; i++)

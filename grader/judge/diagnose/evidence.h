@@ -28,6 +28,8 @@ typedef struct Evidence {
 /** The error of a number. NaN is right where NaN or infinity is expected, and infinity where it is;
  *  elsewhere, they have an error of INFINITY. */
 double error_of(double is, double right);
+/** The same in this entry: in the step with NaN, NaN may spread farther, since 0 times NaN is NaN. */
+double error_in(const Entry *want, double is, double right);
 /** Is a[i] = factor * b[i] for all i, up to the tolerance (times |factor| if that is above 1)? */
 bool close_to(const double *a, const double *b, double factor, int64_t count, double tolerance);
 

@@ -5,7 +5,7 @@
 
 bool is_right(const Evidence *e, int64_t i)
 {
-    return error_of(e->is[i], e->right[i]) <= e->tolerance;
+    return error_in(e->want, e->is[i], e->right[i]) <= e->tolerance;
 }
 
 void look_over(Evidence *e)

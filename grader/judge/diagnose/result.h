@@ -32,6 +32,7 @@ typedef struct CheckResult {
     int explanations;       /**< number of searches for a cause */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
+    bool with_nan;          /**< only the step with NaN failed: any other failure says more */
     bool in_calls;          /**< the reason is in the ranks' calls, which make trace shows */
     bool repeated, alone;   /**< its case was run again, alone; it failed there too */
     double margin;          /**< the largest error, relative to the tolerance */

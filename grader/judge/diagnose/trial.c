@@ -7,9 +7,10 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 {
     va_list args;
     CheckResult *r = &t->result->check[check];
-    r->fails = true;
-    if (r->failed && (r->explained || cause == UNEXPLAINED))
+    r->fails = r->fails || !t->with_nan;
+    if (r->failed && (t->with_nan || (!r->with_nan && (r->explained || cause == UNEXPLAINED))))
         return;
+    r->with_nan = t->with_nan;
     va_start(args, format);
     vsnprintf(r->reason, sizeof r->reason, format, args);
     va_end(args);
@@ -142,6 +143,7 @@ static void compare_expected(Trial *t)
     for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
         const Entry *got = entry_of_rank(t, t->rank, want->kind, want->label);
         name_sizes(t, layer_of(&want->label));
+        t->with_nan = want->label.step == DIVERGED;
         CheckResult *r = &t->result->check[want->check],
                     *also = want->kind == PARAMETER ? &t->result->check[INITIAL_VALUES] : r;
         r->looked_at = r->looks = also->looked_at = also->looks = true;
@@ -161,6 +163,7 @@ static void compare_expected(Trial *t)
         if (got && own->entry)
             own->entry(t, got, want);
     }
+    t->with_nan = false;
     name_sizes(t, 0);
 }
 

@@ -32,6 +32,7 @@ typedef struct Trial {
     bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
     bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
     bool todo;                    /**< a TODO prevented some entry */
+    bool with_nan;                /**< the entry being judged is of the step with NaN */
     Cause explained_as;           /**< how much the cause found last says */
     char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;

@@ -150,7 +150,8 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     CheckResult *r = &t->result->check[want->check];
     char why[2048], where[480];
     snprintf(why, sizeof why, _("the values do not match"));
-    bool sure = !(r->failed && r->explained) && !was_wrong_a_step_ago(t, want) &&
+    bool sure = !(r->failed && (t->with_nan || (r->explained && !r->with_nan))) &&
+                !was_wrong_a_step_ago(t, want) &&
                 explain(t, r->explanations++ < EXPLANATIONS, why, sizeof why, got, want, tolerance);
     tell_difference(t, got, want, tolerance, worst, where);
     fail(t, (Check)want->check, sure ? t->explained_as : UNEXPLAINED, "%s\n%s", why, where);
@@ -177,7 +178,8 @@ double largest_error(const Entry *got, const Entry *want, int64_t *worst)
     double largest = -1;
     *worst = 0;
     for (int64_t i = 0; i < got->count; i++) {
-        const double error = error_of(numbers_of(got)[i], numbers_of(want)[global_index(got, i)]);
+        const double error =
+            error_in(want, numbers_of(got)[i], numbers_of(want)[global_index(got, i)]);
         if (error > largest) {
             largest = error;
             *worst = i;
