@@ -38,6 +38,7 @@ static const char *const of_things[MOST_WHATS] = {
     [ORDER_OF] = N_("order, %s"),
 };
 
+/* The number of the label's step or call, from 1. */
 static int number_of(const Label *l)
 {
     return 1 + (l->step == DIVERGED ? STEPS : l->step);
@@ -226,8 +227,6 @@ const char *label_text(const Label *label, char text[LABEL_SIZE])
     thing_text(&l, thing);
     bool passes = l.of == AN_OPERATION && (l.what == FORWARD_PASS_OF || l.what == BACKWARD_PASS_OF);
     const char *of = l.what >= 0 && l.what < MOST_WHATS && !passes ? of_things[l.what] : NULL;
-    if (l.step == DIVERGED)
-        snprintf(thing + strlen(thing), LABEL_SIZE - strlen(thing), "%s", _(" with NaN"));
     snprintf(text, LABEL_SIZE, of ? _(of) : "%s", thing);
     return text;
 }

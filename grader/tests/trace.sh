@@ -88,7 +88,7 @@ END
 check "below the calls of lab 13 is the schedule that they make" drawn
 check "and its length" says "10 slots; the first stage is idle in 2 of them"
 each_heading_once() {
-    [ "$(grep -c '^-- step' out)" = 2 ] && [ -z "$(grep '^-- ' out | sort | uniq -d)" ]
+    [ "$(grep -c '^-- step' out)" = 3 ] && [ -z "$(grep '^-- ' out | sort | uniq -d)" ]
 }
 trace LAB=13 SOLUTION=1
 check "each step has one heading, although some ranks end it before others" each_heading_once
