@@ -126,8 +126,7 @@ static Allowance sent_by_sum(int64_t n, const Sizes *z)
     const int64_t over_tp = dp * pp * sent_by_all_reduce(tp, NORM_NUMBERS);
     if (z->part == METRICS_OF_STAGES)
         return (Allowance){dp * sent_by_all_reduce(pp, METRICS_NUMBERS), 3};
-    /* Over pp, shards and whole may be summed apart. */
-    return (Allowance){dp * sent_by_all_reduce(pp, 2 * NORM_NUMBERS) + (over_tp + tp - 1) / tp, 3};
+    return (Allowance){dp * sent_by_all_reduce(pp, NORM_NUMBERS) + (over_tp + tp - 1) / tp, 2};
 }
 
 /* A step: lab 13 on all replicas, one sum of the gradients, the sums of both functions, and the three

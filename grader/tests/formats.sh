@@ -70,12 +70,11 @@ may_send() { # LAB SIZES NUMBERS: what it may send forward and backward
 }
 # One stage on one rank sends nothing; two stages send a batch of 2 * 3 * 4 numbers forward, then
 # its gradient. In lab 14, the norm is an all-reduce of 2 numbers over two stages, so it sends 4
-# numbers, or twice as many if its two sums are summed apart. A step sends these, too, and 12 for the
-# all-reduce of 6 numbers of the metrics.
+# numbers. A step sends these, too, and 12 for the all-reduce of 6 numbers of the metrics.
 check "lab 12 on one rank without TP may send nothing" may_send 12 "B=2 S=3 H=4" "0 0"
 check "two stages of lab 12 may send a batch each way" may_send 12 "n=2 STAGES=2 B=2 S=3 H=4" "24 48"
 check "two stages of lab 13 may send a batch each way, whatever the micro-batches" may_send 13 "n=2 STAGES=2 B=2 S=3 H=4 MICROS=2" "24 48"
-check "two stages of lab 14 may also send the sums of lab 14" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "8 68"
+check "two stages of lab 14 may also send the sums of lab 14" may_send 14 "n=2 STAGES=2 B=2 S=3 H=4" "4 64"
 
 # Each of three signals ends the grader after lab 1, while lab 2, which never ends, is running.
 sed -i 's/^    return/    for (volatile int forever = 1; forever;)\n        ;\n&/' "$(lab_file 2)"

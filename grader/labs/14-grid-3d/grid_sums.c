@@ -100,6 +100,8 @@ static bool summed_over_other_axes(const Evidence *e)
         for (int whole = 0; whole <= LEFT_OUT; whole++)
             if ((shards == LEFT_OUT || (shards & ~axes) == 0) &&
                 (whole == LEFT_OUT || (whole & ~axes) == 0) &&
+                !close_to(&(double){sqrt(of_shards[shards] + of_whole[whole])}, e->right, 1, 1,
+                          e->tolerance) &&
                 is_number(e, sqrt(of_shards[shards] + of_whole[whole])))
                 return says_of_axes(e, shards, whole);
     return false;
