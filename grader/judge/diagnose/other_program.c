@@ -69,7 +69,10 @@ bool parameter_not_read(const Evidence *e)
         others += o->where.step == e->want->label.step;
     }
     return others > 0 && mine->operations_count < RING_OPERATIONS &&
-           says(e, _("it is zero everywhere: no operation on the tape takes this parameter"));
+           says(
+               e,
+               _("it is zero everywhere: no operation on the tape takes this parameter (a group_... "
+                 "function gives values only, and so does tensor_copy())"));
 }
 
 /* If the forward pass is right, another program is an equivalent one, or a part of it is not on the

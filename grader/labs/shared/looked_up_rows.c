@@ -99,19 +99,21 @@ static bool zero_at_borders(const Evidence *e, const Lookup *l)
     }
     if (wrong == 0 || (first == wrong) == (last == wrong) || has_right_border(e, l, first == wrong))
         return false;
-    if (!several)
-        return says(e,
-                    first == wrong
-                        ? _("the outputs of id %.0f, the first of a rank's rows, are zero")
-                        : _("the outputs of id %.0f, the last of a rank's rows, are zero"),
-                    some);
+    char which[80];
+    snprintf(which, sizeof which,
+             several
+                 ? (first == wrong ? _("the first id of each rank") : _("the last id of each rank"))
+             : first == wrong ? _("id %.0f, the first of a rank's rows,")
+                              : _("id %.0f, the last of a rank's rows,"),
+             some);
     return says(
-        e, first == wrong
-               ? _("the outputs of the first id of each rank are zero: a rank's rows begin with "
-                   "row shard_begin() and end before shard_begin() plus their number")
-               : _("the outputs of the last id of each rank are zero: the `end` of "
-                   "ids_between is the first id after the rank's own, shard_begin() plus "
-                   "the number of its rows"));
+        e,
+        first == wrong
+            ? _("the outputs of %s are zero: a rank's rows begin with row shard_begin() and end "
+                "before shard_begin() plus their number")
+            : _("the outputs of %s are zero: the `end` of ids_between is the first id after the "
+                "rank's own, shard_begin() plus the number of its rows"),
+        which);
 }
 
 /* The table in the step of this output. */
