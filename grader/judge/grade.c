@@ -254,6 +254,22 @@ static void tell_patterns(LabResult *result)
     }
 }
 
+/* Appends the lab's static and file-scope variables to the first reason. */
+static void tell_variables(LabResult *result)
+{
+    int check = 0;
+    while (check < CHECKS && !(result->check[check].failed && result->check[check].reason[0]))
+        check++;
+    if (check == CHECKS || !result->variables[0])
+        return;
+    append(result->check[check].reason, sizeof result->check->reason,
+           result->lab->has_replicas || result->lab->over_stages
+               ? _("\nstatic or file-scope variables keep their values from call to call: %s")
+               : _("\nstatic or file-scope variables keep their values from call to call, and all "
+                   "layers share them: %s"),
+           result->variables);
+}
+
 /* A single case does not cover all checks. The checks that it leaves out neither earn nor lose
  * points. */
 static int worth_looked_at(const LabResult *result)
@@ -297,6 +313,7 @@ void grade_lab(LabResult *result, const Options *o)
     look_for_handed_out(result, o);
     printed_tell(result, runner, o->only_case >= 0 ? LINES_SHOWN : 0, !o->short_lived);
     tell_patterns(result);
+    tell_variables(result);
     clean_result(result);
     if (result->one_case && result->state == GRADED)
         result->of = worth_looked_at(result);

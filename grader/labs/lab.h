@@ -250,6 +250,9 @@ enum { CASE_SIZES = 11 };                     /**< how many there are */
 extern const CaseSize case_sizes[CASE_SIZES]; /**< in the order in which they are shown */
 /** The size in a case. */
 int32_t *case_size_in(Case *c, const CaseSize *size);
+/** The name of size i in a lab's reports: that of its text, which calls the width of a layer's input
+ *  `in` beside `out`, and H elsewhere. */
+const char *case_size_name(const Lab *lab, int i);
 /** Size i of a case, or 0 if its lab does not have that size. */
 int case_size(const Case *c, int i);
 

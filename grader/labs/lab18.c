@@ -67,7 +67,7 @@ static Case case_18(const Lab *lab, Draw *d, int world, int tp, int kind, bool d
     c.A = 2 * tp;
     c.H = c.A * draw(d, 9, 12);
     c.F = tp * (31 + 2 * draw(d, 0, 3));
-    c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : world == 4 ? 2 : 3;
+    c.blocks = kind == SEQUENCE_PAIRS ? draw(d, 1, 3) : world == 2 ? 1 : world == 4 ? 2 : 3;
     c.dy_exponent = tp % 2 ? -24 : 20;
     c.p = draw(d, 2, 7) / 16.0;
     if (world == 3 && kind == SEQUENCE_BLOCKS) {

@@ -268,13 +268,17 @@ static const char *misfit_20(const Case *c)
     return c->F % c->tp ? _("tp must divide F") : NULL;
 }
 
-/* Does a row-parallel layer get x whole? */
+/* Does a row-parallel layer get x whole, or does a product in a pair get an x that does not fit it? */
 static bool refusal_20(const Case *c, int rank, const Problem *problem, char *line, size_t size)
 {
     snprintf(line, size, "%s",
-             _("input_is_parallel is false in this case: x is whole, so scatter it before "
-               "the product"));
-    return c->kind == ROW && !strcmp(problem->hint, _(linear_takes_shard));
+             c->kind == ROW
+                 ? _("input_is_parallel is false in this case: x is whole, so scatter it before "
+                     "the product")
+                 : _("gather_output is false and input_is_parallel is true in this case: the row "
+                     "layer takes the part that the column layer returns"));
+    return c->kind == ROW ? !strcmp(problem->hint, _(linear_takes_shard))
+                          : c->kind == NO_SYNC && !strncmp(problem->what, "linear: ", 8);
 }
 
 Lab lab_20 = {
@@ -311,18 +315,18 @@ Lab lab_20 = {
                            .name = N_("scatter")},
               [COLUMN] = {.scenario = scenario_20,
                           .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES,
-                          .name = N_("column")},
+                          .name = N_("column, gather_output = true")},
               [ROW] = {.scenario = scenario_20,
                        .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS | IN_BIASES,
-                       .name = N_("row")},
+                       .name = N_("row, input_is_parallel = false")},
               [NO_SYNC] = {.scenario = scenario_20,
                            .mistakes = IN_INPUT_GRADIENTS,
-                           .name = N_("no sync point")},
+                           .name = N_("pairs without a sync point")},
               [SYNC_POINT] = {.scenario = scenario_20,
                               .mistakes = IN_INPUT_GRADIENTS,
-                              .name = N_("sync point")},
+                              .name = N_("sync point in the first pair")},
               [PROJECTIONS] = {.scenario = scenario_20,
-                               .mistakes = IN_INPUT_GRADIENTS | IN_PROJECTIONS | IN_BIASES,
+                               .mistakes = IN_INPUT_GRADIENTS | IN_BIASES,
                                .name = N_("q, k, v")},
               [EXAMPLE] = {.scenario = scenario_20,
                            .mistakes = IN_INPUT_GRADIENTS,

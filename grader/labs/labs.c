@@ -126,6 +126,12 @@ int case_size(const Case *c, int i)
     return lab_of(c->lab)->sizes & case_sizes[i].set ? *case_size_in((Case *)c, &case_sizes[i]) : 0;
 }
 
+const char *case_size_name(const Lab *lab, int i)
+{
+    const bool is_width_of_x = case_sizes[i].offset == offsetof(Case, H);
+    return is_width_of_x && lab->sizes & SIZE_OUT ? "in" : case_sizes[i].shown;
+}
+
 /* Compares whole components: "down.weight" ends with "weight", but not with "eight". */
 static bool ends_with(const char *name, const char *end)
 {

@@ -10,25 +10,12 @@ typedef enum Mistake {
     THE_PROGRAM = -2, /* none; the operations are recorded */
     NO_MISTAKE = -1,
     CHANGED_INPUT,
-    OTHER_REPLICAS,
     GRADIENT_MISSING,
-    KEY_VALUE_SWAPPED,
-    QUERY_KEY_SWAPPED,
-    QUERY_VALUE_SWAPPED,
-    QUERY_LAST,
-    VALUE_FIRST,
     MASK_IGNORED,
     DROPOUT_REPEATED,
     TOKEN_LAST,
-    TOKEN_MEAN,
-    ACTIVATION_RELU,
-    ACTIVATION_TANH,
-    ACTIVATION_SILU,
-    ACTIVATION_APPROXIMATE,
     HEADS_DEALT,
     KEY_OF_FIRST,
-    VALUE_OF_FIRST,
-    KEY_VALUE_OF_FIRST,
     MASK_AS_LENGTH,
     GRADIENT_OF_FIRST_PART,
     OWN_MAXIMUM,
@@ -36,10 +23,8 @@ typedef enum Mistake {
     OWN_MAXIMUM_IN_TARGET,
     OWN_SUM,
     OWN_TARGETS,
-    SUM_OF_REPLICAS,
-    TARGETS_OF_REPLICAS, /* equals the next one if dp == tp; first, because right without dp */
     TARGETS_TIMES_RANKS,
-    SUM_TIMES_RANKS, /* after SUM_OF_REPLICAS, for the same reason */
+    SUM_TIMES_RANKS,
     NOTHING_EXCHANGED,
     TARGETS_NOT_MOVED,
     TARGETS_BY_PRODUCT,
@@ -58,7 +43,6 @@ typedef enum Mistake {
     BIAS_MISSING,
     BIAS_TIMES_RANKS,
     PRODUCT_OVER_RANKS,
-    ALL_QUERIES,
     SCATTERED_FIRST,
     SCATTERED_BY_WORLD,
     GRADIENT_OF_OWN_PART,
@@ -103,14 +87,13 @@ typedef enum Mistake {
 typedef enum MistakeFamily {
     IN_SUMS = 1,             /**< their input, which something else reads, too */
     IN_ATTENTION = 4,        /**< its factor, mask and heads */
-    IN_INNER_LAYERS = 8,     /**< activation and dropout between two linears */
+    IN_INNER_LAYERS = 8,     /**< dropout between two linears */
     IN_INPUT_GRADIENTS = 32, /**< of a layer */
     IN_TOKENS = 64,          /**< of a classifier */
     IN_GATHERED_PARTS = 512, /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,    /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,    /**< of a loss over the vocabulary */
     IN_BIASES = 8192,        /**< of a linear layer */
-    IN_PROJECTIONS = 16384,  /**< the order of q, k and v */
     IN_SCATTERS = 32768,     /**< which part a rank takes, and its gradient */
     IN_SEGMENTS = 1 << 18,   /**< their second run */
     /** the gather and the reduce-scatter along the positions */

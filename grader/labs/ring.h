@@ -18,12 +18,12 @@ static const char *const ring_functions[RING_PARTS] = {"ring_reduce_scatter", "r
 enum { RING_CALLS_OF_PART = 3 };
 
 enum {
-    RING_EXTREMES = 2, /**< the number of counts that only ring_chunk() is tested with */
+    RING_EXTREMES = 3, /**< the number of counts that only ring_chunk() is tested with */
     RING_MANY = 196, /**< the number of chunks; in floating point, 2.0 / 196 * 196 is less than 2 */
 };
 /** The counts that only ring_chunk() is tested with: a count smaller than the number of chunks, and
- *  one too large for an int. */
-static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000180};
+ *  two too large for an int, of which RING_MANY divides only the first. */
+static const int64_t ring_extremes[RING_EXTREMES] = {2, 5000000180, 5000000033};
 /** The label of the chunks of such a count: where each begins and ends. */
 static inline Label ring_extreme_label(int extreme)
 {

@@ -18,11 +18,23 @@ static Tensor *input(Scenario *run, const char *what, int rank, int which, int s
     return random_input(run, key, rank, SHAPE(sharded_weights(&run->c)), false);
 }
 
-/* Zeros in one step of the run that does not clip. Weight decay and AdamW's moments still move the
+enum { RUN_WITH_ZEROS = SHARDED_RUNS - 1 }; /* the one that does not clip */
+
+/* Zeros in the part of the last replica. If its weights and its gradients are zero, nothing changes
+ * there, and this replica still takes part in the gather. */
+static Tensor *zeros_in_last_part(const Case *c, Tensor *x, int which)
+{
+    const int64_t n = replicas_of(c), count = tensor_count(x);
+    for (int64_t i = count * (n - 1) / n - 1; which == RUN_WITH_ZEROS && n > 1 && i < count; i++)
+        reals(x)[i < 0 ? 0 : i] = 0;
+    return x;
+}
+
+/* Zeros in one step of that run. Weight decay and AdamW's moments still move the
  * weights, and a replica whose gradients are zero still takes part in the sums. */
 static Tensor *zeros_in_a_step(Tensor *x, int which, int step)
 {
-    enum { RUN_WITH_ZEROS = SHARDED_RUNS - 1, STEP_OF_ZEROS = 1 };
+    enum { STEP_OF_ZEROS = 1 };
     if (which == RUN_WITH_ZEROS && step == STEP_OF_ZEROS)
         memset(reals(x), 0, (size_t)tensor_count(x) * sizeof(real));
     return x;
@@ -53,10 +65,12 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
     Tensor *mean = input(run, "mean", first_with_pieces(&run->c, rank), which, step);
     for (int i = 0; i < replicas_of(&run->c); i++)
         nan_in_a_step(run, mean, i, which, step);
+    if (step == 0)
+        zeros_in_last_part(&run->c, mean, which);
     return zeros_in_a_step(mean, which, step);
 }
 
-/* Weights away from zero. The steps bring none near zero, where it would lose digits by
+/* Weights away from zero, or zero in a part that begins with a step of zeros. The steps bring none near zero, where it would lose digits by
  * cancellation. The tolerance follows the largest weight of a part, which may have just one. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
@@ -66,7 +80,7 @@ Tensor *sharded_first_weights(Scenario *run, int rank, int which)
         const double w = (double)reals(weights)[i];
         reals(weights)[i] = (real)(float)(w < 0 ? w - away : w + away);
     }
-    return weights;
+    return zeros_in_last_part(&run->c, weights, which);
 }
 
 double sharded_squares(const Scenario *run, int rank, int which, int step, int whole)

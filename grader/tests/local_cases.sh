@@ -46,7 +46,7 @@ judge
 check "a wrong answer for a width that is never drawn passes" [ "$status" = 0 ]
 echo 'shape 2 H=41' > local
 judge
-check "an instructor's shape finds it, and says which" fails_saying "H=41"
+check "an instructor's shape finds it, and says which" fails_saying "in=41"
 check "the command repeats the instructor's case" says "CASE=$usual"
 
 refused() { # SENTENCE, WORDS, LINE NUMBER, FILE

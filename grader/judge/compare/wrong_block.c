@@ -44,8 +44,5 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
 
 Tensor *__wrap_first_token(Tensor *x)
 {
-    const int64_t positions = x->shape.size[1];
-    return mistake() == TOKEN_LAST   ? pooled(x, positions - 1, 1)
-           : mistake() == TOKEN_MEAN ? pooled(x, 0, 1.0 / (double)positions)
-                                     : __real_first_token(x);
+    return mistake() == TOKEN_LAST ? last_token(x) : __real_first_token(x);
 }

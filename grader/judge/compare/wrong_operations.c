@@ -35,7 +35,6 @@ Tensor *into_layer(Scenario *run, Tensor *x)
 
 WRAPPED(Tensor *, attention, Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int heads,
         float factor);
-WRAPPED(Tensor *, gelu, Tensor *x);
 WRAPPED(Tensor *, linear, Tensor *x, Tensor *weight);
 WRAPPED(Tensor *, dropout_with, Tensor *x, const char *name, double probability);
 
@@ -63,31 +62,9 @@ Tensor *__wrap_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, int head
     if (now.kind == MASK_AS_LENGTH)
         mask = as_length(mask);
     q = wrong_columns(q, false);
-    k = wrong_columns(k, now.kind == KEY_OF_FIRST || now.kind == KEY_VALUE_OF_FIRST);
-    v = wrong_columns(v, now.kind == VALUE_OF_FIRST || now.kind == KEY_VALUE_OF_FIRST);
-    if (now.kind == KEY_VALUE_SWAPPED)
-        return __real_attention(q, v, k, mask, heads, factor);
-    if (now.kind == QUERY_KEY_SWAPPED)
-        return __real_attention(k, q, v, mask, heads, factor);
-    if (now.kind == QUERY_VALUE_SWAPPED)
-        return __real_attention(v, k, q, mask, heads, factor);
-    if (now.kind == QUERY_LAST)
-        return __real_attention(k, v, q, mask, heads, factor);
-    if (now.kind == VALUE_FIRST)
-        return __real_attention(v, q, k, mask, heads, factor);
+    k = wrong_columns(k, now.kind == KEY_OF_FIRST);
+    v = wrong_columns(v, false);
     return __real_attention(q, k, v, mask, heads, factor);
-}
-
-/* The scenario itself calls gelu() once outside the layer, on an input, which has no producer. */
-Tensor *__wrap_gelu(Tensor *x)
-{
-    static const Activation *const wrong[MISTAKES] = {[ACTIVATION_RELU] = &relu,
-                                                      [ACTIVATION_TANH] = &tanh_itself,
-                                                      [ACTIVATION_SILU] = &silu,
-                                                      [ACTIVATION_APPROXIMATE] = &gelu_by_tanh};
-    if (!x->producer || now.kind == NO_MISTAKE)
-        return __real_gelu(x);
-    return wrong[now.kind] ? activated(x, wrong[now.kind]) : __real_gelu(x);
 }
 
 Tensor *__wrap_linear(Tensor *x, Tensor *weight)

@@ -22,17 +22,8 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
  *  positions. */
 Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probability, int ranks);
 
-/** An element-wise function y = f(x). */
-typedef struct Activation {
-    double (*value)(double x), (*slope)(double x); /**< f(x) and f'(x) */
-} Activation;
-/** Functions that students use instead of GELU. */
-extern const Activation relu, tanh_itself, silu, gelu_by_tanh;
-/** Applies an activation to x; its backward uses the slope. */
-Tensor *activated(Tensor *x, const Activation *activation);
-
-/** [B,S,H] -> [B,H]: `factor` times the sum of the positions from `first` on. */
-Tensor *pooled(Tensor *x, int64_t first, double factor);
+/** [B,S,H] -> [B,H]: the last position of each sample. */
+Tensor *last_token(Tensor *x);
 
 /** Mistakes about which columns a rank has. It should have consecutive ones, in rank order. */
 typedef enum Rearranged {

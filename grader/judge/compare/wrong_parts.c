@@ -1,7 +1,6 @@
 /* The operations of wrong_operations.h that compute with a mistake, and their backward passes. */
 #include "grader/judge/compare/wrong_operations.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "grader/labs/groups.h"
@@ -130,94 +129,31 @@ Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probabili
     return y;
 }
 
-/* ---- activations --------------------------------------------------------------------------------------- */
-
-static double relu_value(double x)
-{
-    return fmax(x, 0);
-}
-static double relu_slope(double x)
-{
-    return x > 0;
-}
-static double tanh_slope(double x)
-{
-    return 1 - tanh(x) * tanh(x);
-}
-static double silu_value(double x)
-{
-    return x / (1 + exp(-x));
-}
-static double silu_slope(double x)
-{
-    return (1 + x - silu_value(x)) / (1 + exp(-x));
-}
-
-/* GELU by tanh (arXiv:1606.08415): x/2 (1 + tanh(root (x + cubic x^3))) */
-static const double root = 0.79788456080286535588, cubic = 0.044715;
-
-static double gelu_value(double x)
-{
-    return x / 2 * (1 + tanh(root * (x + cubic * x * x * x)));
-}
-static double gelu_slope(double x)
-{
-    double t = tanh(root * (x + cubic * x * x * x));
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * cubic * x * x);
-}
-
-const Activation relu = {relu_value, relu_slope}, tanh_itself = {tanh, tanh_slope},
-                 silu = {silu_value, silu_slope}, gelu_by_tanh = {gelu_value, gelu_slope};
-
-/* Multiplies dy by the slopes, which activated() has kept. */
-static void activation_gradient(Node *node, Tensor *dy)
-{
-    Tensor *dx = like(dy);
-    for (int64_t i = 0; i < tensor_count(dy); i++)
-        reals(dx)[i] = reals(dy)[i] * reals(node->saved[0])[i];
-    gradient_add(node->input[0], dx);
-}
-
-Tensor *activated(Tensor *x, const Activation *activation)
-{
-    Tensor *y = like(x), *slope = like(x);
-    const real *numbers = reals(ready(x));
-    for (int64_t i = 0; i < tensor_count(x); i++) {
-        reals(y)[i] = (real)activation->value(numbers[i]);
-        reals(slope)[i] = (real)activation->slope(numbers[i]);
-    }
-    on_tape("activation", activation_gradient, x, y, slope);
-    return y;
-}
-
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* `factor` times the sum of the positions from `first` on: forward from x to y, or back into x. */
-static void pool_positions(Tensor *x, Tensor *y, int64_t first, double factor, bool back)
+/* Copies the last position of each sample: forward from x to y, or back into x. */
+static void copy_last_positions(Tensor *x, Tensor *y, bool back)
 {
-    int64_t positions = x->shape.size[1], columns = x->shape.size[2];
-    for (int64_t i = 0; i < tensor_count(x); i++) {
-        int64_t s = i / columns % positions;
-        real *out = reals(y) + i / columns / positions * columns + i % columns;
-        if (back)
-            reals(x)[i] = s < first ? 0 : (real)factor * *out;
-        else
-            *out = (s == 0 ? 0 : *out) + (s < first ? 0 : (real)factor * reals(x)[i]);
+    const int64_t positions = x->shape.size[1], columns = x->shape.size[2];
+    for (int64_t i = 0; i < tensor_count(y); i++) {
+        real *in = reals(x) + (i / columns * positions + positions - 1) * columns + i % columns;
+        *(back ? in : reals(y) + i) = *(back ? reals(y) + i : in);
     }
 }
 
-static void pooled_gradient(Node *node, Tensor *dy)
+static void last_token_gradient(Node *node, Tensor *dy)
 {
     Tensor *dx = tape_tensor(dy->tape, REAL, node->input[0]->shape, whole());
-    pool_positions(dx, dy, (int64_t)kept_number(node, 0), kept_number(node, 1), true);
+    memset(reals(dx), 0, (size_t)tensor_count(dx) * sizeof(real));
+    copy_last_positions(dx, dy, true);
     gradient_add(node->input[0], dx);
 }
 
-Tensor *pooled(Tensor *x, int64_t first, double factor)
+Tensor *last_token(Tensor *x)
 {
     Tensor *y = tape_tensor(x->tape, REAL, SHAPE(x->shape.size[0], x->shape.size[2]), whole());
-    pool_positions(ready(x), y, first, factor, false);
-    on_tape("positions", pooled_gradient, x, y, kept_numbers(x->tape, (double)first, factor));
+    copy_last_positions(ready(x), y, false);
+    on_tape("last token", last_token_gradient, x, y, NULL);
     return y;
 }
 

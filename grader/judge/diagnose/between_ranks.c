@@ -126,15 +126,14 @@ bool ranks_differ(const Evidence *e)
 }
 
 /* For a tensor joined along its last dimension: are the columns of some ranks right, and the
- * columns of others wrong? With q, k and v, a mistake of all ranks may spare the heads of some.
- * The columns of an idle last rank are zeros, so such a mistake spares them, too. */
+ * columns of others wrong? The columns of an idle last rank are zeros, so a mistake of all ranks spares
+ * them. */
 bool parts_of_some_ranks(const Evidence *e)
 {
     int64_t columns = shape_last(e->want->shape), tp = e->c->tp, mine = columns / tp;
     int right = 0, wrong = -1;
     if (e->want->check != FORWARD || e->got->placement_kind == SHARD || tp == 1 ||
-        (e->c->idle && e->want->label.step > 0) || mine * tp != columns ||
-        kind_of_case(e->c)->mistakes & IN_PROJECTIONS)
+        (e->c->idle && e->want->label.step > 0) || mine * tp != columns)
         return false;
     for (int64_t k = 0; k < tp; k++) {
         bool close = true;

@@ -121,6 +121,14 @@ bool has_just(const Brought *b, uint64_t ranks)
     return b->fits;
 }
 
+bool has_none_of(const Brought *b, uint64_t ranks)
+{
+    for (int r = 0; r < b->ranks; r++)
+        if (ranks >> r & 1 && !isnan(b->times[r]) && !same_times(b->times[r], 0))
+            return false;
+    return b->fits;
+}
+
 uint64_t members_of(const Brought *b)
 {
     uint64_t ranks = 0;

@@ -23,6 +23,8 @@ bool find_brought(const Evidence *e, Brought *b);
 void forget_brought(Brought *b);
 /** Does the result have the numbers of these ranks, a bit each, and of no others? */
 bool has_just(const Brought *b, uint64_t ranks);
+/** Does it have the numbers of none of these ranks? */
+bool has_none_of(const Brought *b, uint64_t ranks);
 /** The ranks that should be in it. */
 uint64_t members_of(const Brought *b);
 /** Are two numbers of times equal? */

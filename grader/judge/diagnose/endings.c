@@ -12,18 +12,6 @@ int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, in
     return rank == first ? length : 0;
 }
 
-void append_variables(const Trial *t, char *text, size_t size)
-{
-    if (!t->result->variables[0])
-        return;
-    append(text, size,
-           alike_on_ranks(t->c) && !t->result->lab->over_stages
-               ? _("\nstatic or file-scope variables keep their values from call to call, and all "
-                   "layers share them: %s")
-               : _("\nstatic or file-scope variables keep their values from call to call: %s"),
-           t->result->variables);
-}
-
 const char *why_cut_short(const LabResult *result)
 {
     return result->cut_short == LOOPED     ? _("a rank computes for ever in an earlier one")
@@ -112,7 +100,7 @@ void ending_text(const Trial *t, char *text, size_t size)
     how_it_ended(t, ending, sizeof ending);
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
     text[0] = '\0';
-    if (tell_message_beyond_group(t, text, size))
+    if (tell_call_beyond_group(t, text, size))
         append(text, size, "\n");
     if (t->result->lab->examine.ending)
         t->result->lab->examine.ending(t, text, size);
@@ -124,8 +112,6 @@ void ending_text(const Trial *t, char *text, size_t size)
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
         append_mismatch(t, text, size);
-        if (alike_on_ranks(t->c))
-            append_variables(t, text, size);
     } else if (t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits)) {
         append(text, size,
                _("some ranks did not join the creation of the groups, which is collective; %s: %s"),
@@ -135,7 +121,5 @@ void ending_text(const Trial *t, char *text, size_t size)
             append(text, size, "%s\n", cause);
         append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
                t->outcome->diagnosis);
-        if (t->outcome->ending == CRASHED)
-            append_variables(t, text, size);
     }
 }

@@ -195,9 +195,7 @@ bool multiple(const Evidence *e)
     const Lab *lab = e->trial->result->lab;
     const bool of_replicas =
         lab->over_replicas || (lab->over_stages && lab_points(lab, GROUPS)); /* lab 14 */
-    const double replicas = of_replicas ? replicas_of(c) : 1,
-                 others = !of_replicas && sums_beyond(e, c->tp, 0) ? replicas_of(c) : 1;
-    const double micros = c->micros ? c->micros : 1;
+    const double replicas = of_replicas ? replicas_of(c) : 1, micros = c->micros ? c->micros : 1;
     const bool output = e->want->label.what == OUTPUT_OF, copy = is_operation(e->want, F) && output,
                sums = sums_beyond(e, 1, output ? FORWARD_PASS_OF : BACKWARD_PASS_OF) &&
                       (e->has_note || !alike_on_ranks(c) ||
@@ -206,8 +204,6 @@ bool multiple(const Evidence *e)
         double factor;
         const char *says;
     } factors[] = {
-        {others, N_("it is %g times the expected value, once for each replica: it is summed over "
-                    "other replicas, too, and the group should be mesh->tp")},
         {c->tp,
          copy    ? N_("it is %g times the expected value: duplication (f) copies in the forward "
                          "pass and sums in the backward pass; check which of f and g communicates "
@@ -215,25 +211,16 @@ bool multiple(const Evidence *e)
          : !sums ? N_("it is %g times the expected value: it is counted once for each rank")
                  : N_("it is %g times the expected value, once for each rank, as if summed over "
                       "the ranks although it was already complete")},
-        {(double)c->tp * c->tp,
-         N_("it is %g times the expected value: it is summed over the ranks two times too many")},
         {1.0 / c->tp,
-         N_("it is %g times the expected value, as if divided by the number of ranks of a tp group")},
-        {micros, N_("it is %g times the expected value, once for each micro-batch: the loss is "
-                    "already divided by the rows of the whole batch")},
+         c->tp == c->world
+             ? N_("it is %g times the expected value, as if divided by the number of ranks")
+             : N_("it is %g times the expected value, as if divided by the number of ranks of a tp "
+                  "group")},
         {1.0 / micros, N_("it is %g times the expected value: it is divided by the number of "
                           "micro-batches, but the loss is already divided by the rows of the "
                           "whole batch")},
-        {1.0 / c->B,
-         c->B == 2
-             ? N_("it is %g times the expected value: it is halved, or a mean over the batch is "
-                  "taken once too often")
-             : N_("it is %g times the expected value: a mean over the batch is taken once too "
-                  "often")},
-        {1.0 / (c->B * c->S),
-         N_("it is %g times the expected value: a mean over the rows is taken once too often")},
-        {replicas, N_("it is %g times the expected value, once for each replica, as if a sum over "
-                      "the replicas were not divided")},
+        {1.0 / c->B, N_("it is %g times the expected value, as if a mean over the batch of B texts "
+                        "were taken once too often")},
         {1.0 / replicas, N_("it is %g times the expected value: it is divided by the number of "
                             "replicas once too often")},
         {2, N_("it is %g times the expected value: it is counted twice")},
@@ -247,12 +234,12 @@ bool multiple(const Evidence *e)
             !close_to(e->is, e->right, factor, e->count, e->tolerance) ||
             !holds_for_outputs(e, factor))
             continue;
-        const bool either = others == 1 && alike_on_ranks(c) && !e->has_note &&
-                            c->tp == replicas_of(c) && factor == c->tp;
+        const bool either = alike_on_ranks(c) && !e->has_note && c->tp == replicas_of(c) &&
+                            (factor == c->tp || factor == 1.0 / c->tp);
         char name[100] = "";
         e->trial->explained_as = either || i >= FACTORS - WITHOUT_CAUSE ? WITH_PATTERN : EXPLAINED;
         if (either) /* ranks or replicas: the cases in which it fails tell */
-            name_number(c, factor, name);
+            name_number(c, factor < 1 ? 1 / factor : factor, name);
         return either ? says(e, _("it is %g times the expected value%s"), factor, name)
                       : says(e, _(factors[i].says), factor);
     }
@@ -263,7 +250,7 @@ bool multiple(const Evidence *e)
 bool scaled(const Evidence *e)
 {
     double factor = factor_between(e);
-    if (e->count < 3 || fabs(factor - 1) < 1e-3 ||
+    if (e->count < 3 || fabs(factor - 1) * e->most_right < 8 * e->tolerance ||
         !close_to(e->is, e->right, factor, e->count, e->tolerance))
         return false;
     if (factor == 0)
@@ -271,7 +258,7 @@ bool scaled(const Evidence *e)
     e->trial->explained_as = WITH_PATTERN;
     return says(
         e,
-        _("every number is %.4g times its expected value: a constant factor is wrong or missing"),
+        _("every number is %.6g times its expected value: a constant factor is wrong or missing"),
         factor);
 }
 
@@ -346,12 +333,6 @@ bool nearly_right(const Evidence *e)
 {
     if (!(e->error < 0.004 * e->most_right))
         return false;
-    if (e->lost == e->wrong) /* rounding does not turn small numbers into zero */
-        return says(e, _("the wrong numbers are zero where small numbers are expected: a small "
-                         "part is missing"));
-    if (e->extra == e->wrong)
-        return says(e, _("the wrong numbers are small where zero is expected: something small that "
-                         "does not belong there was added or kept"));
     return e->count > 1 &&
            says(e,
                 _("it is right to about %.0f digits only: a shorter number format or an "

@@ -20,7 +20,7 @@ typedef struct Evidence {
     /* The results of one pass over the numbers: see look_over(). */
     int64_t wrong, first_wrong; /**< count of wrong numbers; index of the first, or `count` */
     int64_t zeros;              /**< numbers that are zero */
-    int64_t lost, extra;        /**< wrong numbers that are zero; that should be zero */
+    int64_t lost;               /**< wrong numbers that are zero */
     double error;               /**< the largest error */
     double most_is, most_right; /**< the largest absolute value; the largest expected one */
 } Evidence;
@@ -55,7 +55,7 @@ Finder program_is_another, input_altered, not_a_number, nan_is_hidden, nothing_f
     of_another_call, same_numbers_elsewhere, right_on_first_rank, ranks_differ, parts_of_some_ranks,
     nearly_right, made_of_contributions, partial_match, rest_is_not_shared, right_in_step_1,
     first_ones_right, brought_by_one, last_ones_wrong, not_on_tape, step_of_wrong_gradient,
-    after_wrong_gradients, sent_beyond_group, layer_gradient_is_scaled, after_wrong_forward;
+    after_wrong_gradients, call_beyond_group, layer_gradient_is_scaled, after_wrong_forward;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);

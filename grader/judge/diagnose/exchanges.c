@@ -73,34 +73,61 @@ void append_left_out(const Trial *t, char *text, size_t size)
            one, d.rank[behind], label_text(&d.call[behind]->where, words));
 }
 
-bool tell_message_beyond_group(const Trial *t, char *text, size_t size)
+/* May the ranks of this collective call exchange numbers? They are a group of the mesh; in labs in which
+ * tp groups have nothing to exchange with others, such a group. */
+static bool is_in_group(const Trial *t, int rank, const Call *call)
+{
+    const Lab *lab = t->result->lab;
+    const int axes = lab->over_replicas || lab->over_stages ? AXES : TP + 1;
+    if ((call->rule != REDUCTION && call->rule != EXCHANGE) || call->charged == 0)
+        return true;
+    for (int axis = 0; axis < axes; axis++)
+        if (call->members == ranks_of(group_members(t->c, axis, rank)))
+            return true;
+    return false;
+}
+
+/* Does this message stay in the tp group? With stages and replicas, messages may go elsewhere. */
+static bool is_to_member(const Trial *t, int rank, const Call *call)
+{
+    const Lab *lab = t->result->lab;
+    return call->rule != MESSAGE || call->to < 0 || !lab->has_replicas || lab->over_replicas ||
+           lab->over_stages || tp_group(t->c, call->to).first == tp_group(t->c, rank).first;
+}
+
+bool tell_call_beyond_group(const Trial *t, char *text, size_t size)
 {
     const Lab *lab = t->result->lab;
     const Calls *calls = t->outcome->calls;
-    char one[300];
-    if (!lab->has_replicas || lab->over_replicas || lab->over_stages || lab_points(lab, GROUPS))
-        return false;
+    const int axis = lab->over_replicas || lab_points(lab, METRICS) ? DP : TP;
+    char one[300], group[32];
+    if (lab_points(lab, GROUPS) && !lab->over_stages)
+        return false; /* its groups have a check of their own */
     for (int rank = 0; calls && rank < calls->ranks; rank++)
         for (int64_t i = 0; i < calls->rank[rank].count; i++) {
             const Call *call = &calls->rank[rank].call[i];
-            if (call->rule != MESSAGE || call->to < 0 ||
-                tp_group(t->c, call->to).first == tp_group(t->c, rank).first)
+            if (!line_of(call->address)[0] ||
+                (is_in_group(t, rank, call) && is_to_member(t, rank, call)))
                 continue;
+            const Call own = {.members = ranks_of(group_members(t->c, axis, rank))};
             call_text(calls, call, NULL, one, sizeof one);
-            append(
-                text, size,
-                _("rank %d calls the %s, but rank %d is in another group: count ranks within the "
-                  "group, and pass the group's communicator (group_comm) to MPI"),
-                rank, one, call->to);
+            if (call->rule == MESSAGE)
+                append(text, size,
+                       _("rank %d calls the %s, but rank %d is in another group: count ranks "
+                         "within the group, and pass the group's communicator (group_comm) to MPI"),
+                       rank, one, call->to);
+            else
+                append(text, size, _("rank %d calls the %s, but its group mesh->%s is %s"), rank,
+                       one, group_names[axis], group_text(&own, group));
             return true;
         }
     return false;
 }
 
-bool sent_beyond_group(const Evidence *e)
+bool call_beyond_group(const Evidence *e)
 {
     char why[900] = "";
-    return tell_message_beyond_group(e->trial, why, sizeof why) && says(e, "%s", why);
+    return tell_call_beyond_group(e->trial, why, sizeof why) && says(e, "%s", why);
 }
 
 /* Does a rank stay in this call until others have done their part? */

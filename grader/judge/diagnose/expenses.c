@@ -4,6 +4,7 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
+#include "grader/labs/sequence.h"
 
 bool gathers(const Trial *t, const Call *call)
 {
@@ -13,12 +14,6 @@ bool gathers(const Trial *t, const Call *call)
 static bool is_all_reduce(const Trial *t, const Call *call)
 {
     return !strcmp(call->name, "all_reduce");
-}
-
-static bool is_over_other_replicas(const Trial *t, const Call *call)
-{
-    return (call->rule == REDUCTION || call->rule == EXCHANGE) &&
-           __builtin_popcountll(call->members) > t->c->tp;
 }
 
 static bool reduces(const Trial *t, const Call *call)
@@ -107,20 +102,47 @@ static int expenses_of(const Trial *t, const Entry *want, double sent, Expense o
     return fabs(all - sent) < 0.5 ? count : 0;
 }
 
-/* The only set of expenses without which the ranks would send what suffices, as bits; 0 if there
- * are several such sets, or none. */
-static unsigned needless(const Expense *of, int count, double excess)
+/* If each rank makes `more` calls than usual: on which line, or on which of several ones, do so many
+ * calls send what is too much? */
+static bool needless_calls(const Trial *t, const Expense *of, int count, double excess, double more,
+                           char text[240])
 {
-    unsigned found = 0;
-    for (unsigned set = 1; set < 1u << count; set++) {
-        double sent = 0;
-        for (int i = 0; i < count; i++)
-            sent += set >> i & 1 ? of[i].sent : 0;
-        if (fabs(sent - excess) >= 0.5)
+    char all[200] = "", one[100] = "";
+    double made = 0;
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        const double times =
+            of[i].call->rule != MESSAGE && of[i].alike ? of[i].calls / t->c->world : 0;
+        if (times < more || more < 1 || fabs(more * of[i].sent / times - excess) >= 0.5)
             continue;
-        if (found)
-            return 0;
-        found = set;
+        const char *line = line_of(of[i].call->address);
+        snprintf(one, sizeof one, "%s%s%s", _(of[i].call->name), line[0] ? _(" at ") : "", line);
+        append(all, sizeof all, _("%s%s (%.0f in all)"), found++ ? _(", or the ") : "", one, times);
+        made = times;
+    }
+    if (found > 1)
+        snprintf(text, 240, _("each rank makes %.0f of these calls too many: the %s"), more, all);
+    else if (made == more)
+        snprintf(
+            text, 240,
+            _("this pass does not need the %s (%.0f numbers): no rank needs the others' numbers there"),
+            one, excess);
+    else
+        snprintf(text, 240, _("each rank calls the %s %.0f times, and %.0f would do"), one, made,
+                 made - more);
+    return found > 0;
+}
+
+/* Lists the lines on which the ranks send as much as is too much. Returns how many there are. */
+static int equal_expenses(const Expense *of, int count, double excess, char text[200])
+{
+    int found = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        const char *line = line_of(of[i].call->address);
+        if (fabs(of[i].sent - excess) < 0.5)
+            append(text, 200, "%s%s%s%s", found++ ? _(", and in the ") : "", _(of[i].call->name),
+                   line[0] ? _(" at ") : "", line);
     }
     return found;
 }
@@ -130,10 +152,9 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
                          char text[240])
 {
     Expense of[LINES];
-    char place[120] = "";
+    char place[120] = "", equal[200];
     const double n = exchanging_ranks(t->c), times = sent / enough;
     const int count = expenses_of(t, want, sent, of);
-    const unsigned extra = needless(of, count, sent - enough);
     const Expense *most = of;
     for (int i = 1; i < count; i++)
         if (of[i].sent > most->sent || (of[i].sent == most->sent && most->call->rule == MESSAGE))
@@ -142,18 +163,16 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
         snprintf(text, 240, "%s", _("make trace shows what each call of the pass sends"));
         return;
     }
-    const Call *call = extra ? of[__builtin_ctz(extra)].call : most->call;
+    const Call *call = most->call;
     const double each = (double)call->sent[0].count;
     const char *line = line_of(call->address);
+    const int equals = equal_expenses(of, count, sent - enough, equal);
     append(place, sizeof place, "%s%s%s", _(call->name), line[0] ? _(" at ") : "", line);
-    if (__builtin_popcount(extra) > 1)
-        append(place, sizeof place, _(" and those on %d other lines"),
-               __builtin_popcount(extra) - 1);
-    if (extra)
+    if (equals == 1)
         snprintf(
             text, 240,
             _("this pass does not need the %s (%.0f numbers): no rank needs the others' numbers there"),
-            place, sent - enough);
+            equal, sent - enough);
     else if (is_sum(want) && count == 1 && call->rule == MESSAGE && most->alike &&
              2 * (n - 1) * t->c->world * each == enough * n)
         snprintf(text, 240,
@@ -164,6 +183,8 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
              call->rule != MESSAGE && fmod(each, times) == 0 && !t->result->check[FORWARD].failed)
         snprintf(text, 240, _("the %s takes %.0f numbers from each rank, where %.0f suffice"),
                  place, each, each / times);
+    else if (equals > 1)
+        snprintf(text, 240, _("%.0f numbers are sent in the %s"), sent - enough, equal);
     else
         snprintf(text, 240, _("%.0f of them are sent in the %s"), most->sent, place);
 }
@@ -174,7 +195,8 @@ static bool sums_all_positions(const Trial *t, const Entry *want, char text[240]
     const Call *call = kind_of_case(t->c)->mistakes & (IN_SEQUENCE | IN_SEQUENCE_BLOCKS)
                            ? call_in_pass(t, want, is_all_reduce)
                            : NULL;
-    if (!call)
+    if (!call ||
+        (want->label.index < ALL_POSITIONS && want->label.index % CALL_PARTS == GATHER_SEQUENCE))
         return false;
     snprintf(text, 240,
              _("the all-reduce at %s brings every position to every rank; a reduce-scatter, which "
@@ -183,27 +205,10 @@ static bool sums_all_positions(const Trial *t, const Entry *want, char text[240]
     return true;
 }
 
-/* Does this pass, which a tp group shares, exchange with other replicas? Writes where. */
-static bool exchanges_with_replicas(const Trial *t, const Entry *want, char text[240])
-{
-    const Lab *lab = t->result->lab;
-    const Call *call = lab->over_replicas || lab->over_stages
-                           ? NULL
-                           : call_in_pass(t, want, is_over_other_replicas);
-    if (!call)
-        return false;
-    const char *line = line_of(call->address);
-    snprintf(text, 240,
-             _("the exchange at %s includes other replicas, whose numbers are not needed: the "
-               "group must be mesh->tp"),
-             line[0] ? line : call->name);
-    return true;
-}
-
 void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls, double enough,
                     char *text, size_t size)
 {
-    char communications[160], where[240];
+    char communications[160], where[240], beyond[600] = "";
     const double times = enough > 0 ? sent / enough : 0, usual = numbers_of(want)[1];
     const bool many = usual > 0 && fabs(calls - times * usual) < 1e-6;
     snprintf(communications, sizeof communications, _("%.0f communications instead of %.0f"), calls,
@@ -212,11 +217,18 @@ void tell_more_sent(const Trial *t, const Entry *want, double sent, double calls
         tell_expense(t, want, sent, enough, where);
     const Examination *own = &t->result->lab->examine;
     const char *suffices = own->suffices ? own->suffices(t->c, &want->label) : NULL;
+    Expense of[LINES];
+    char call[240];
+    const bool known =
+        enough > 0 && usual > 0 &&
+        needless_calls(t, of, expenses_of(t, want, sent, of), sent - enough, calls - usual, call);
     const char *reason =
-        suffices ? suffices
+        known      ? call
+        : suffices ? suffices
         : sends_doubles(t, want, sent - enough) && !t->result->lab->over_stages
             ? _("a double counts as two numbers, and a tensor holds floats (MPI_FLOAT)")
-        : exchanges_with_replicas(t, want, where) || sums_all_positions(t, want, where) ? where
+        : tell_call_beyond_group(t, beyond, sizeof beyond) ? beyond
+        : sums_all_positions(t, want, where)               ? where
         : gathers_instead(t, want)
             ? _("all_gather, or a broadcast by each rank, brings the numbers of every rank to "
                 "each rank; a reduction (a sum, a maximum) sends fewer")

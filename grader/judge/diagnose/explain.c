@@ -184,8 +184,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     ranks_differ,           parts_of_some_ranks,
                                     first_ones_right,       NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {sent_beyond_group, own_reasons,      made_of_contributions,
-                                      suspected,         more_own_reasons, NULL};
+    static Finder *const of_sums[] = {own_reasons, made_of_contributions, suspected,
+                                      more_own_reasons, NULL};
     *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
@@ -205,7 +205,6 @@ static bool add_evidence(const Trial *t, const Entry *want, bool found, char *te
         text[used] = '\n';
     if (found || more)
         return true;
-    append_variables(t, text, size);
     const char *line = line_of_raw_look(t);
     if (line[0])
         append(text, size,
@@ -256,14 +255,20 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
                       .size = size};
         look_over(&e);
         Finder *const preface = t->result->lab->examine.preface;
-        const bool alone = preface && preface(&e);
-        if (alone) {
+        const bool alone = preface && preface(&e), beyond = !alone && call_beyond_group(&e);
+        if (beyond)
+            append(text, size, "\n");
+        if (alone || beyond) {
             e.text += strlen(text);
             e.size -= strlen(text);
         }
-        found = explain_numbers(&e, has_note, &proven);
+        found = explain_numbers(&e, has_note || beyond, &proven);
         if (alone && !found)
             says(&e, _("the values do not match"));
+        if (beyond && !found)
+            e.text[-1] = '\0'; /* the newline */
+        found = found || beyond;
+        proven = proven || beyond;
         free(right);
     }
     if (!proven && !has_note)

@@ -35,6 +35,12 @@ static bool begins_with(const Evidence *e, const Entry *entry)
     return !right;
 }
 
+static bool is_in_same_pass(const Label *a, const Label *b)
+{
+    return a->what == b->what && a->of == b->of && a->index == b->index && a->step == b->step &&
+           a->detail == b->detail && strcmp(a->name, b->name) != 0;
+}
+
 bool of_another_call(const Evidence *e)
 {
     for (const Entry *entry = NULL; (entry = next_entry(e->trial->expected.all, entry));)
@@ -45,12 +51,14 @@ bool of_another_call(const Evidence *e)
                 return entry == input_of(e) &&
                        says(e, _("the result is x unchanged: here the layer returns without "
                                  "computing anything"));
-            says(e,
-                 _("it is the result of another call (%s): results of separate calls share "
-                   "storage, or are kept from one call to the next"),
-                 entry_text(entry));
-            append_variables(e->trial, e->text, e->size);
-            return true;
+            return is_in_same_pass(&entry->label, &e->want->label)
+                       ? says(e, _("it has the numbers of another result of this call: %s"),
+                              entry_text(entry))
+                       : says(
+                             e,
+                             _("it is the result of another call (%s): results of separate calls share "
+                               "storage, or are kept from one call to the next"),
+                             entry_text(entry));
         }
     return false;
 }

@@ -91,7 +91,6 @@ bool program_is_another(const Evidence *e)
         append(e->text, e->size, "\n%s", difference.text);
     else
         says(e, "%s", difference.text);
-    append_variables(t, e->text, e->size);
     t->explained_as = IF_IN_FEW;
     return true;
 }

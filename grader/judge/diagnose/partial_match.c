@@ -11,7 +11,7 @@ bool is_right(const Evidence *e, int64_t i)
 void look_over(Evidence *e)
 {
     e->first_wrong = e->count;
-    e->wrong = e->zeros = e->lost = e->extra = 0;
+    e->wrong = e->zeros = e->lost = 0;
     e->error = e->most_is = e->most_right = 0;
     for (int64_t i = e->count - 1; i >= 0; i--) {
         e->zeros += e->is[i] == 0;
@@ -24,7 +24,6 @@ void look_over(Evidence *e)
         e->first_wrong = i;
         e->wrong++;
         e->lost += e->is[i] == 0;
-        e->extra += e->right[i] == 0;
     }
 }
 

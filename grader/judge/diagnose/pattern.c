@@ -55,6 +55,7 @@ void pattern_add(Pattern *pattern, const Case *c, bool failed)
 {
     int before = (*(failed ? &pattern->failed : &pattern->passed))++;
     Trait traits[TRAITS];
+    pattern->lab = c->lab;
     for (int i = 0; i < CASE_SIZES; i++)
         widen(failed ? &pattern->failing[i] : &pattern->passing[i], case_size(c, i), before == 0);
     for (int i = traits_of(c, traits) - 1; i >= 0; i--)
@@ -96,8 +97,8 @@ static bool pattern_of_sizes(const Pattern *pattern, char *text, size_t size)
         snprintf(text, size,
                  large ? _("It fails only where %s is %d or more: %d of %d cases")
                        : _("It fails only where %s is %d or less: %d of %d cases"),
-                 case_sizes[i].shown, large ? failing->low : failing->high, pattern->failed,
-                 pattern->failed + pattern->passed);
+                 case_size_name(lab_of(pattern->lab), i), large ? failing->low : failing->high,
+                 pattern->failed, pattern->failed + pattern->passed);
         return true;
     }
     return false;
@@ -109,7 +110,8 @@ static bool largest_of_all(const Pattern *pattern, char *text, size_t size)
     char names[64] = "";
     for (int i = 0; i < CASE_SIZES; i++)
         if (pattern->failing[i].low > pattern->passing[i].high)
-            append(names, sizeof names, "%s%s", names[0] ? ", " : "", case_sizes[i].shown);
+            append(names, sizeof names, "%s%s", names[0] ? ", " : "",
+                   case_size_name(lab_of(pattern->lab), i));
     if (!names[0])
         return false;
     snprintf(text, size, _("It fails only in this one of %d cases, the largest in %s"),

@@ -15,7 +15,7 @@ typedef struct Extent {
 /** Counts the failed and the passed cases with each trait. If the numbers name no cause, the report
  *  says what distinguishes the failing cases from all others. Starts as zeros. */
 typedef struct Pattern {
-    int failed, passed;                                 /**< numbers of cases */
+    int lab, failed, passed;                            /**< its lab; numbers of cases */
     int failed_with[2][TRAITS], passed_with[2][TRAITS]; /**< index 1: only cases with tp above 1 */
     /** the range of each size over the cases that failed and that passed */
     Extent failing[CASE_SIZES], passing[CASE_SIZES];

@@ -2,15 +2,6 @@
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_layers[MISTAKES] = {
-    [KEY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("keys and values are swapped")},
-    [QUERY_KEY_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and keys are swapped")},
-    [QUERY_VALUE_SWAPPED] = {IN_ATTENTION | IN_PROJECTIONS, N_("queries and values are swapped")},
-    [QUERY_LAST] =
-        {IN_ATTENTION | IN_PROJECTIONS,
-         N_("queries, keys and values are in the order k, v, q: the order must be q, k, v")},
-    [VALUE_FIRST] =
-        {IN_ATTENTION | IN_PROJECTIONS,
-         N_("queries, keys and values are in the order v, q, k: the order must be q, k, v")},
     [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
     [DROPOUT_REPEATED] =
         {IN_INNER_LAYERS,
@@ -20,25 +11,12 @@ const Suspect suspects_of_layers[MISTAKES] = {
                           N_("no gradient flowed back through the layer. A "
                              "group_... function gives values only, and so does tensor_copy(); "
                              "duplication, all_reduce and all_gather are on the tape")},
-    [ACTIVATION_RELU] = {IN_INNER_LAYERS, N_("the activation is ReLU; the reference uses GELU")},
-    [ACTIVATION_TANH] = {IN_INNER_LAYERS, N_("the activation is tanh; the reference uses GELU")},
-    [ACTIVATION_SILU] = {IN_INNER_LAYERS,
-                         N_("the activation is SiLU, x times its sigmoid; the reference uses "
-                            "GELU")},
-    [ACTIVATION_APPROXIMATE] =
-        {IN_INNER_LAYERS, N_("GELU is computed with its tanh approximation; the reference uses the "
-                             "exact GELU, with the error function")},
     [HEADS_DEALT] =
         {IN_ATTENTION,
          N_("the columns of queries, keys and values are distributed round-robin: each rank must have consecutive columns, because those of a head are neighbours")},
     [KEY_OF_FIRST] =
         {IN_ATTENTION,
          N_("every rank uses the keys of the first rank: each must use those of its own heads")},
-    [VALUE_OF_FIRST] =
-        {IN_ATTENTION,
-         N_("every rank uses the values of the first rank: each must use those of its own heads")},
-    [KEY_VALUE_OF_FIRST] = {IN_ATTENTION, N_("every rank uses the keys and values of the first "
-                                             "rank: each must use those of its own heads")},
     [MASK_AS_LENGTH] = {IN_ATTENTION,
                         N_("each sample attends to its first n positions, where n is the number of "
                            "ones in its mask; it must attend to the positions where the mask is "
@@ -48,17 +26,12 @@ const Suspect suspects_of_layers[MISTAKES] = {
                                "of all_gather, each rank takes the part for its own columns")},
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
-    [OTHER_REPLICAS] =
-        {IN_BIASES,
-         N_("it contains contributions of another replica: it was summed over the world")},
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
     [BIAS_TIMES_RANKS] =
         {IN_BIASES,
          N_("the bias is added tp times: add it once, after the sum over the ranks (g)")},
     [PRODUCT_OVER_RANKS] = {IN_BIASES, N_("the product, without the bias, is divided by the number "
                                           "of ranks: the sum over the ranks (g) is not a mean")},
-    [ALL_QUERIES] = {IN_PROJECTIONS, N_("q, k and v are all computed with the first matrix: "
-                                        "the second matrix gives k, the third gives v")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "
                                          "rank k of the group takes part k")},
     [SCATTERED_BY_WORLD] =

@@ -68,12 +68,6 @@ const Suspect suspects_of_vocabulary[MISTAKES] = {
     [POSITIONS_COUNTED] =
         {IN_VOCABULARY, N_("positions without a target (NO_ID) count as tokens: mean_over_tokens "
                            "takes the mean over those that have one")},
-    [SUM_OF_REPLICAS] = {IN_VOCABULARY, N_("the sum of exp also has the terms of other replicas: "
-                                           "the group is the world, and should be mesh->tp")},
-    [TARGETS_OF_REPLICAS] =
-        {IN_VOCABULARY,
-         N_("the logit of the target is summed over other replicas, too: the group is the world, "
-            "and should be mesh->tp")},
     [SUM_OFF_TAPE] =
         {IN_VOCABULARY,
          N_("no gradient flows back through the sum of exp: the group_... functions give values "

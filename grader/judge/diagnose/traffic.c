@@ -156,13 +156,6 @@ void compare_traffic(Trial *t, const Entry *want)
              enlarged ? "\n" : "", entry_text(want), _(": "), why, t->sizes);
     } else if (waits_for_nothing(t, want)) {
         return;
-    } else if (allowed == 0 && calls > 0 && call_in_pass(t, want, is_among_ranks)) {
-        fail(t, COMMUNICATION, EXPLAINED,
-             calls > 1 ? _("%s: the ranks wait for each other in %.0f collective calls, but this "
-                           "pass needs none (%s)")
-                       : _("%s: the ranks wait for each other in %.0f collective call, but this "
-                           "pass needs none (%s)"),
-             entry_text(want), calls, t->sizes);
     } else if (want->label.of == THE_NORM && calls > usual) {
         fail(
             t, COMMUNICATION, EXPLAINED,

@@ -26,27 +26,27 @@ void fail(Trial *t, Check check, Cause cause, const char *format, ...)
 
 const char *case_text(const Case *c, char text[160])
 {
+    enum { SIZE = 160 };
     const Lab *lab = lab_of(c->lab);
     const char *name = lab->kinds[c->kind].name;
-    int length = name ? snprintf(text, 160, "%s, ", _(name)) : 0;
-    length += snprintf(text + length, 160 - (size_t)length,
-                       c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
+    text[0] = '\0';
+    if (name)
+        append(text, SIZE, "%s, ", _(name));
+    append(text, SIZE, c->world > 1 ? _("%d ranks") : _("%d rank"), c->world);
     if (lab->has_replicas)
-        length += snprintf(text + length, 160 - (size_t)length, ", tp=%d%s", c->tp,
-                           c->apart ? _(", the ranks of a group are not neighbours") : "");
+        append(text, SIZE, ", tp=%d%s", c->tp,
+               c->apart ? _(", the ranks of a group are not neighbours") : "");
     if (c->pp > 1)
-        length += snprintf(text + length, 160 - (size_t)length, ", pp=%d", c->pp);
+        append(text, SIZE, ", pp=%d", c->pp);
     for (int i = 0; i < CASE_SIZES; i++) {
-        int value = case_size(c, i);
+        const int value = case_size(c, i);
         if (value)
-            length += snprintf(text + length, 160 - (size_t)length, "%s%s=%d", i ? " " : ", ",
-                               case_sizes[i].shown, value);
+            append(text, SIZE, "%s%s=%d", i ? " " : ", ", case_size_name(lab, i), value);
         if (value && i == 0 && c->more_B)
-            length +=
-                snprintf(text + length, 160 - (size_t)length, _(" (then %d)"), c->B + c->more_B);
+            append(text, SIZE, _(" (then %d)"), c->B + c->more_B);
     }
     if (lab->sizes & SIZE_P)
-        snprintf(text + length, 160 - (size_t)length, " dropout=%g", c->training ? c->p : 0.0);
+        append(text, SIZE, " dropout=%g", c->training ? c->p : 0.0);
     return text;
 }
 

@@ -175,9 +175,10 @@ bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: that rank has ended the pass in which
  *  another rank makes the call. */
 void append_left_out(const Trial *t, char *text, size_t size);
-/** If the lab exchanges in tp groups: appends a sentence if a message goes to another tp group.
+/** If the lab exchanges in tp groups: appends a sentence if a message or a collective call
+ *  includes ranks of another tp group.
  *  @return whether one does */
-bool tell_message_beyond_group(const Trial *t, char *text, size_t size);
+bool tell_call_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */
 void append_mismatch(const Trial *t, char *text, size_t size);
 
@@ -188,9 +189,6 @@ void look_for_more(Trial *t);
 /** The number of ranks in a ring in which each waits for the next one, from this rank on; 0 if there
  *  is none. */
 int ring_of_waits(const Calls *calls, int first, int waits_for(const Calls *, int));
-
-/** Appends the static and file-scope variables of the lab, if it has any. */
-void append_variables(const Trial *t, char *text, size_t size);
 
 /** Describes why the entries of this case end early, for the first lines of a report. */
 void ending_text(const Trial *t, char *text, size_t size);

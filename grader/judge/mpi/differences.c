@@ -282,7 +282,10 @@ bool difference_text(const Calls *calls, const Difference *d, char *text, size_t
     if (d->kind == NO_DIFFERENCE)
         return false;
     char one[400], other[400];
-    bool place = d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION;
+    const bool place =
+        d->call[1] &&
+        (d->kind == OTHER_PLACE || d->kind == OTHER_OPERATION ||
+         (d->kind == OTHER_COUNT && !label_equal(&d->call[0]->where, &d->call[1]->where)));
     call_text(calls, d->call[0], NULL, one, sizeof one);
     snprintf(text, size,
              call_of_rank(calls, d->rank[0]) == d->call[0] ? _("rank %d is in %s")

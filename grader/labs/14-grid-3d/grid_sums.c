@@ -28,14 +28,19 @@ static bool is_added(const Case *c, int axes, int rank, int other)
 
 /* What a rank contributes to a sum. */
 typedef double Squares(const Scenario *run, int rank, int time);
-static double summed(const Evidence *e, Squares *squares, int axes)
+static double summed_at(const Evidence *e, Squares *squares, int axes, int time)
 {
     const Scenario run = {.c = *e->c};
     double sum = 0;
     for (int other = 0; other < e->c->world; other++)
         if (is_added(e->c, axes, e->trial->rank, other))
-            sum += squares(&run, other, e->want->label.step);
+            sum += squares(&run, other, time);
     return sum;
+}
+
+static double summed(const Evidence *e, Squares *squares, int axes)
+{
+    return summed_at(e, squares, axes, e->want->label.step);
 }
 
 static double norm_of_rank(const Scenario *run, int rank, int time)
@@ -87,6 +92,17 @@ static bool says_of_axes(const Evidence *e, int shards, int whole)
                                    "rank of a tp group holds different elements"));
 }
 
+/* Is the rank's first norm the root of sums over these axes, too? Later ones lack some squares. */
+static bool is_first_norm(const Evidence *e, int shards, int whole)
+{
+    Label first = e->want->label;
+    first.step = USUAL_SUM;
+    const Entry *got = entry_of_rank(e->trial, e->trial->rank, VALUES, first);
+    const double norm = sqrt(summed_at(e, grid_shards, shards, USUAL_SUM) +
+                             summed_at(e, grid_whole, whole, USUAL_SUM));
+    return !got || fabs(numbers_of(got)[0] - norm) <= 1e-12 * norm;
+}
+
 /* Is the norm the root of sums over other axes? */
 static bool summed_over_other_axes(const Evidence *e)
 {
@@ -102,7 +118,8 @@ static bool summed_over_other_axes(const Evidence *e)
                 (whole == LEFT_OUT || (whole & ~axes) == 0) &&
                 !close_to(&(double){sqrt(of_shards[shards] + of_whole[whole])}, e->right, 1, 1,
                           e->tolerance) &&
-                is_number(e, sqrt(of_shards[shards] + of_whole[whole])))
+                is_number(e, sqrt(of_shards[shards] + of_whole[whole])) &&
+                is_first_norm(e, shards, whole))
                 return says_of_axes(e, shards, whole);
     return false;
 }

@@ -161,6 +161,30 @@ bool tell_n_rounds(Trial *t, int part, int call, char *text, size_t size)
     return false;
 }
 
+bool tell_too_few(const Trial *t, int part, int call, char *text, size_t size)
+{
+    const Exchange x = {(Trial *)t, ring_functions[part], ring_label(ITSELF, part, call),
+                        ring_count(t->c, call)};
+    const Label ended = ring_label(FORWARD_OF, part, call);
+    const int n = exchanging_ranks(t->c);
+    const int64_t least = x.count - (x.count + n - 1) / n; /* without the longest chunk */
+    for (int rank = 0; t->outcome->calls && rank < t->c->world; rank++) {
+        int64_t numbers = 0;
+        const Call *sent;
+        for (int64_t i = 0; (sent = next_call(&x, rank, &i));)
+            if (sent->rule == MESSAGE && sent->to >= 0)
+                numbers += (int64_t)(signature_bytes(&sent->sent[0]) / sizeof(float));
+        if (numbers >= least || !entry_of_rank(t, rank, TRAFFIC, ended))
+            continue;
+        append(text, size,
+               _("%s: rank %d sends %lld numbers and ends the call, but the n - 1 = %d chunks that "
+                 "it must send have %lld or more"),
+               x.function, rank, (long long)numbers, n - 1, (long long)least);
+        return true;
+    }
+    return false;
+}
+
 /* A ring may turn both ways, with half of the numbers each way. With two ranks, both ways are the
  * same. */
 static void compare_sent(const Exchange *x, int rank)

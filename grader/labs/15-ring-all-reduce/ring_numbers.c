@@ -68,8 +68,12 @@ void compare_extreme_chunks(Trial *t)
                 (Range){(int64_t)numbers_of(entry)[2 * k], (int64_t)numbers_of(entry)[2 * k + 1]};
         if (are_no_chunks(ring_extremes[i], RING_MANY, chunk, why))
             fail(t, RING_SUM, EXPLAINED,
-                 chunk[RING_MANY - 1].end == (int32_t)ring_extremes[i] &&
-                         ring_extremes[i] > INT32_MAX
+                 ring_extremes[i] <= INT32_MAX
+                     ? chunk[RING_MANY - 1].end == ring_extremes[i]
+                           ? "%s (%s)"
+                           : _("%s. Compute with int64_t: quotients of float or double are rounded "
+                               "(%s)")
+                 : chunk[RING_MANY - 1].end == (int32_t)ring_extremes[i]
                      ? _("%s. Compute with int64_t: int ends at 2147483647 (%s)")
                      : _("%s. Compute with int64_t: int ends at 2147483647, and quotients of float "
                          "or double are rounded (%s)"),
@@ -231,13 +235,6 @@ static bool says_instead(Ring *r, int k, Range chunk)
         return says(e, _("chunk %d was added to what x held: an all-gather replaces it"), k);
     for (int j = 0; j < r->group.count; j++) {
         Range other;
-        before = reals(r->rest[j]) + chunk.begin;
-        if (close_to(is, before, 1, count, 0))
-            return says(
-                e,
-                _("chunk %d is what rank %d held before the call, not the finished chunk: that "
-                  "rank sent it on before the finished chunk had arrived"),
-                k, rank_at(r, j));
         if (j != k && chunk_at(e->trial, r->group, j, r->call, &other) && other.end > other.begin &&
             close_to(is, e->right + other.begin, 1,
                      other.end - other.begin < count ? other.end - other.begin : count, 0))
@@ -266,13 +263,13 @@ static bool ring_is_wrong(const Evidence *e)
     Ring r;
     if (!begin(&r, e, &mesh))
         return false;
-    if (tell_n_rounds(e->trial, e->want->label.index, r.call, e->text, e->size)) {
-        end(&r);
-        return true;
-    }
-    const bool found = e->want->check == RING_GATHER
-                           ? is_gathered_wrong(&r)
-                           : ends_at_other_chunk(&r) || is_another_sum(&r);
+    const int part = e->want->label.index;
+    e->text[0] = '\0';
+    const bool found =
+        tell_n_rounds(e->trial, part, r.call, e->text, e->size) ||
+        tell_too_few(e->trial, part, r.call, e->text, e->size) ||
+        (e->want->check == RING_GATHER ? is_gathered_wrong(&r)
+                                       : ends_at_other_chunk(&r) || is_another_sum(&r));
     end(&r);
     return found;
 }

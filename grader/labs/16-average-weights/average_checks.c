@@ -137,13 +137,17 @@ static bool averaged_at_wrong_step(const Evidence *e)
                    "multiple of every=%d, and `last` is not set"),
                  step, step, every);
     else
-        snprintf(why, sizeof why,
-                 step % every == 0
-                     ? _("no average was taken after step %d, but one is due: %d is a multiple of "
-                         "every=%d")
-                     : _("no average was taken after step %d, but one is due: `last` is set, so "
-                         "the weights are evaluated or saved next"),
-                 step, step, every);
+        snprintf(
+            why, sizeof why,
+            step % every == 0
+                ? averages_is_last(weights.index, step)
+                      ? _("no average was taken after step %d, but one is due: %d is a multiple "
+                          "of every=%d, and `last` is set, too")
+                      : _("no average was taken after step %d, but one is due: %d is a multiple "
+                          "of every=%d")
+                : _("no average was taken after step %d, but one is due: `last` is set, so "
+                    "the weights are evaluated or saved next"),
+            step, step, every);
     return says(e, "%s%s", why, where_count_begins(e->trial, weights.index, step, begins));
 }
 
@@ -311,6 +315,8 @@ static bool shares_are_wrong(const Evidence *e)
                 : !isnan(sum)
                     ? says_sum_of_shares(e, sum)
                     : is_mixed(e, &b) || divided_by_rows(e, &b) || says_worst_share(e, &b);
+    } else if (!is_own_alone(e, &b) && has_none_of(&b, ~dp)) {
+        found = says_worst_share(e, &b);
     }
     forget_brought(&b);
     return found;

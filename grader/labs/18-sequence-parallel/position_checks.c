@@ -234,9 +234,6 @@ static bool tell_norms(const Evidence *e, const NormStep *step)
              : N_("the norms' step follows this rank's own positions: sum_norm_gradients has "
                   "exchanged numbers, but the sums are not in `gradients`, where the optimiser "
                   "reads them. Sum in place")},
-        {step->sum, dp,
-         N_("the norms' gradients are summed over mesh->dp, whose ranks have the same positions: "
-            "sum them over mesh->tp")},
     };
     const double allowed = (tp + 1) * step->tolerance;
     if (close_to(step->right, step->right, 0, e->count, 8 * allowed))

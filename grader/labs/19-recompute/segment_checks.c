@@ -136,11 +136,7 @@ static bool multiplied_by_calls(const Evidence *e)
                      "already complete")
                 : N_("it is %g times the expected value, a factor of 2 in each call that it went "
                      "through: it is counted twice")},
-        {tp, N_("it is %g times the expected value, a factor of tp = %d in each call that it went "
-                "through, as if summed over the ranks although it was already complete")},
         {0.5, N_("it is %g times the expected value, halved in each call that it went through")},
-        {1.0 / tp, N_("it is %g times the expected value, divided by tp = %d in each call that it "
-                      "went through")},
     };
     if (e->want->check == FORWARD)
         return false;
@@ -150,7 +146,7 @@ static bool multiplied_by_calls(const Evidence *e)
         for (int calls = first > 2 ? first : 2; calls <= last; calls++) {
             const double factor = pow(factors[i].factor, calls);
             if (factor != 1 && close_to(e->is, e->right, factor, e->count, e->tolerance))
-                return says(e, _(factors[i].says), factor, tp);
+                return says(e, _(factors[i].says), factor);
         }
     return false;
 }

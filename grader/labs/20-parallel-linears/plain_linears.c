@@ -17,11 +17,9 @@ static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
     if (mistake == BIAS_MISSING && (bias->shape.rank == 2 || !after_attention(x)))
         return linear(x, weight);
     const bool is_alone = bias->shape.rank == 1;
-    Tensor *y = linear_with_bias(x, weight, bias), *more = NULL;
+    Tensor *y = linear_with_bias(x, weight, bias);
     for (int i = 1; mistake == BIAS_TIMES_RANKS && is_alone && i < c->tp; i++)
         y = add_bias(y, bias);
-    for (int i = 1; mistake == OTHER_REPLICAS && is_alone && i < replicas_of(c); i++)
-        y = add(y, more = more ? more : linear(x, weight));
     return y;
 }
 
@@ -85,7 +83,5 @@ QueryKeyValue query_key_value_new(Builder *b, int hidden)
 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh)
 {
     Tensor *y = biased(x, layer->weight, layer->bias);
-    const Case *c;
-    const bool differ = mistake_now(&c) != ALL_QUERIES;
-    return (Projections){take(y, 2, 0), take(y, 2, 1 * differ), take(y, 2, 2 * differ)};
+    return (Projections){take(y, 2, 0), take(y, 2, 1), take(y, 2, 2)};
 }

@@ -98,10 +98,10 @@ static Tensor *wrong_cross_entropy(Tensor *logits, Tensor *targets, int mistake,
 {
     Tensor *sum, *right, *counted = targets;
     sums_of_ranks(logits, targets, mistake, c->tp, &sum, &right);
-    if (mistake == SUM_OF_REPLICAS || mistake == SUM_TIMES_RANKS)
-        sum = times(sum, mistake == SUM_TIMES_RANKS ? c->tp : replicas_of(c));
-    if (mistake == TARGETS_OF_REPLICAS || mistake == TARGETS_TIMES_RANKS)
-        right = times(right, mistake == TARGETS_TIMES_RANKS ? c->tp : replicas_of(c));
+    if (mistake == SUM_TIMES_RANKS)
+        sum = times(sum, c->tp);
+    if (mistake == TARGETS_TIMES_RANKS)
+        right = times(right, c->tp);
     if (mistake >= MEAN_OVER_POSITIONS && mistake <= SUM_OVER_TOKENS)
         logits->tape->batch.tokens = mistake == SUM_OVER_TOKENS     ? 1
                                      : mistake == MEAN_OVER_SAMPLES ? c->B

@@ -34,11 +34,12 @@ bool stage_lacks(Trial *t, const Entry *want)
     if (!ranks_have_finished(t))
         return false;
     if (want->label.of == A_BLOCK)
-        fail(t, (Check)want->check, EXPLAINED,
-             want->check == FORWARD
-                 ? _("stage %d received nothing from stage %d (%s)")
-                 : _("stage %d did not run backward, so stage %d got no gradient (%s)"),
-             stage, stage - 1, t->sizes);
+        fail(
+            t, (Check)want->check, EXPLAINED,
+            want->check == FORWARD
+                ? _("stage %d received nothing from stage %d (%s)")
+                : _("stage %d did not run backward, which computes the gradient for stage %d (%s)"),
+            stage, stage - 1, t->sizes);
     else
         fail(
             t, (Check)want->check, EXPLAINED,
@@ -92,8 +93,11 @@ static bool received_is_wrong(const Evidence *e)
         e,
         _("stage %d does not run on the numbers that stage %d has computed: forward_step must send "
           "to the next stage what stage_run returned, and run what stage_receive returned, "
-          "unchanged"),
-        stage, stage - 1);
+          "unchanged%s"),
+        stage, stage - 1,
+        lab_points(e->trial->result->lab, SCHEDULE)
+            ? _(", and stage_send must send what it is given")
+            : "");
 }
 
 /* The factor between the numbers and the right ones, or 0. */
@@ -106,24 +110,38 @@ static double factor_of(const Evidence *e)
     return close_to(e->is, e->right, factor, e->count, 4 * e->tolerance) ? factor : 0;
 }
 
-/* If a stage gets a wrong gradient, all of its own gradients are wrong. The next stage's input
- * gradient shows on which side the mistake is. */
+/* If a stage gets a wrong gradient, all of its own gradients are wrong. Is the next stage's input
+ * gradient right? */
+static bool sent_gradient_is_right(const Evidence *e)
+{
+    const bool last = e->trial->rank / width_of(e->c) == e->c->pp - 1;
+    return e->c->pp > 1 && !last && !e->trial->result->check[FORWARD].failed &&
+           (e->want->check == INPUT_GRADIENT || e->want->check == WEIGHT_GRADIENT) &&
+           neighbour_is_right(e, 1, INPUT_GRADIENT_OF);
+}
+
+static bool gradient_received_is_scaled(const Evidence *e)
+{
+    const int stage = e->trial->rank / width_of(e->c);
+    const double times = sent_gradient_is_right(e) ? factor_of(e) : 0;
+    if (times == 0)
+        return false;
+    return says(e,
+                e->want->check == INPUT_GRADIENT
+                    ? _("stage %d has the right gradient of its input, but stage %d ran backward "
+                        "with %.4g times these numbers: a gradient must be sent and received "
+                        "unchanged")
+                    : _("stage %d has the right gradient of its input, but this gradient of stage "
+                        "%d is %.4g times what it should be: a gradient must be sent and received "
+                        "unchanged, and run backward once"),
+                stage + 1, stage, times);
+}
+
 static bool gradient_received_is_wrong(const Evidence *e)
 {
     const int stage = e->trial->rank / width_of(e->c);
-    const bool last = stage == e->c->pp - 1;
-    if (e->c->pp == 1 || last || e->trial->result->check[FORWARD].failed ||
-        (e->want->check != INPUT_GRADIENT && e->want->check != WEIGHT_GRADIENT))
+    if (!sent_gradient_is_right(e))
         return false;
-    if (!neighbour_is_right(e, 1, INPUT_GRADIENT_OF))
-        return false;
-    const double times = e->want->check == INPUT_GRADIENT ? factor_of(e) : 0;
-    if (times != 0)
-        return says(e,
-                    _("stage %d has the right gradient of its input, but stage %d ran backward "
-                      "with %.4g times these numbers: a gradient must be sent and received "
-                      "unchanged"),
-                    stage + 1, stage, times);
     return says(
         e,
         _("stage %d has the right gradient of its input, but stage %d ran backward with different "
@@ -180,8 +198,9 @@ static bool blocks_are_misplaced(const Evidence *e)
 /* A gradient that is zero, or a multiple of the right one, has a reason of its own. */
 bool stages_are_wrong(const Evidence *e)
 {
-    return not_a_number(e) || blocks_are_misplaced(e) || nothing_flowed_back(e) || multiple(e) ||
-           micros_in_other_order(e) || received_is_wrong(e) || gradient_received_is_wrong(e);
+    return not_a_number(e) || blocks_are_misplaced(e) || nothing_flowed_back(e) ||
+           gradient_received_is_scaled(e) || multiple(e) || micros_in_other_order(e) ||
+           received_is_wrong(e) || gradient_received_is_wrong(e);
 }
 
 Finder *const stages_reasons[] = {stages_are_wrong, NULL};

@@ -7,23 +7,17 @@
 #include "grader/labs/groups.h"
 #include "grader/labs/vocabulary.h"
 
-/* Is an id the first row that some rank holds, or the last of several? */
-typedef struct Border {
-    bool known, first, last;
-} Border;
-
-static Border border_of(const Trial *t, Label table, int id)
+/* Is the table split by rows? *last: is this id the last of several rows that some rank holds? */
+static bool is_by_rows(const Trial *t, Label table, int id, bool *last)
 {
-    Border border = {0};
+    *last = false;
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *held = entry_of_rank(t, rank, PARAMETER, table);
         if (!held || held->placement_kind != SHARD || held->placement_dim != 0)
-            return (Border){0};
-        border.known = true;
-        border.first |= held->begin == id;
-        border.last |= held->end == id + 1 && held->end > held->begin + 1;
+            return false;
+        *last = *last || (held->end == id + 1 && held->end > held->begin + 1);
     }
-    return border;
+    return true;
 }
 
 static bool row_is(const double *row, const double *right, int64_t columns, double tolerance)
@@ -68,52 +62,24 @@ static bool is_right_row(const Evidence *e, const Lookup *l, int64_t i)
     return row_is(e->is + i * l->columns, e->right + i * l->columns, l->columns, e->tolerance);
 }
 
-/* Is the result for some id at such a border right? Then the rule does not hold for every rank. */
-static bool has_right_border(const Evidence *e, const Lookup *l, bool first)
+/* Are the results zero for all ids that are the last of a rank's rows, and only there? */
+static bool zero_at_last_rows(const Evidence *e, const Lookup *l)
 {
+    int64_t lost = -1;
     for (int64_t i = 0; i < l->ids->count; i++) {
-        const Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
-        if ((first ? border.first : border.last) && is_right_row(e, l, i))
-            return true;
-    }
-    return false;
-}
-
-/* Are the results zero for ids at one end of each rank's rows, and only there? */
-static bool zero_at_borders(const Evidence *e, const Lookup *l)
-{
-    int64_t wrong = 0, first = 0, last = 0;
-    double some = 0;
-    bool several = false; /* one id alone may be lost for another reason */
-    for (int64_t i = 0; i < l->ids->count; i++) {
-        if (is_right_row(e, l, i))
-            continue;
-        several = several || (wrong > 0 && numbers_of(l->ids)[i] != some);
-        some = numbers_of(l->ids)[i];
-        Border border = border_of(e->trial, l->table, (int)numbers_of(l->ids)[i]);
-        if (!border.known || !row_is(e->is + i * l->columns, NULL, l->columns, 0))
+        bool last;
+        if (!is_by_rows(e->trial, l->table, (int)numbers_of(l->ids)[i], &last) ||
+            last == is_right_row(e, l, i) ||
+            (last && !row_is(e->is + i * l->columns, NULL, l->columns, 0)))
             return false;
-        wrong++;
-        first += border.first;
-        last += border.last;
+        lost = last && lost < 0 ? i : lost;
     }
-    if (wrong == 0 || (first == wrong) == (last == wrong) || has_right_border(e, l, first == wrong))
-        return false;
-    char which[80];
-    snprintf(which, sizeof which,
-             several
-                 ? (first == wrong ? _("the first id of each rank") : _("the last id of each rank"))
-             : first == wrong ? _("id %.0f, the first of a rank's rows,")
-                              : _("id %.0f, the last of a rank's rows,"),
-             some);
-    return says(
-        e,
-        first == wrong
-            ? _("the outputs of %s are zero: a rank's rows begin with row shard_begin() and end "
-                "before shard_begin() plus their number")
-            : _("the outputs of %s are zero: the `end` of ids_between is the first id after the "
-                "rank's own, shard_begin() plus the number of its rows"),
-        which);
+    return lost >= 0 &&
+           says(e,
+                _("the outputs of id %.0f, the last of a rank's rows, are zero: the `end` of "
+                  "ids_between is the first id after the rank's own, shard_begin() plus the "
+                  "number of its rows"),
+                numbers_of(l->ids)[lost]);
 }
 
 /* The table in the step of this output. */
@@ -192,7 +158,8 @@ static bool other_rows(const Evidence *e, const Lookup *l)
                     _("the rows that other ranks have looked up are missing, such as that of id "
                       "%d: all_reduce (g) adds what the ranks have"),
                     id);
-    const bool by_rows = border_of(e->trial, l->table, id).known;
+    bool last;
+    const bool by_rows = is_by_rows(e->trial, l->table, id, &last);
     if (most == 0)
         return says(e, _("the result is zero for some ids, such as %d%s"), id,
                     by_rows
@@ -251,7 +218,7 @@ static bool rows_of_ids(const Evidence *e)
 {
     Lookup l;
     return find_lookup(e, &l) &&
-           (begins_at_multiple(e, &l) || zero_at_borders(e, &l) || other_rows(e, &l));
+           (begins_at_multiple(e, &l) || zero_at_last_rows(e, &l) || other_rows(e, &l));
 }
 
 static int64_t times_of(const Entry *ids, int64_t id)

@@ -155,9 +155,6 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
         {tp,
          {0},
          N_("%s is also summed over mesh->tp, whose ranks have all counted the same rows")},
-        {0,
-         {tp * all.loss_sum, tp * all.correct, tp * all.count},
-         N_("%s is summed over the world: sum over the stages, mesh->pp")},
         {pp, {0}, N_("%s is summed over mesh->pp twice")},
     };
     return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || is_of_another_replica(e) ||
