@@ -21,8 +21,12 @@ static const struct {
     {"add_bos_token", 1 << UNIGRAM, "true"},
     {"add_eos_token", 1 << UNIGRAM, "false"},
     {"add_prefix_space", 1 << BPE, "false"},
+    {"add_prefix_space", 1 << UNIGRAM, "true"},
+    {"bos_token", 1 << UNIGRAM, "<s>"},
     {"cls_token", 1 << WORDPIECE, "[CLS]"},
     {"do_basic_tokenize", 1 << WORDPIECE, "true"},
+    {"eos_token", 1 << BPE, "<|endoftext|>"},
+    {"eos_token", 1 << UNIGRAM, "</s>"},
     {"mask_token", 1 << WORDPIECE, "[MASK]"},
     {"pad_token", 1 << WORDPIECE, "[PAD]"},
     {"padding_side", 1 << WORDPIECE, "right"},
@@ -86,26 +90,50 @@ static bool is_implemented(const json_t *config, const char *path, TokenizerForm
         if (fixed[i].kinds >> kind & 1 && value && strcmp(value, fixed[i].value) != 0)
             return refuse(path, fixed[i].key, value, kind, problem);
     }
+    static const char *const switches[] = {"do_lower_case", "strip_accents",
+                                           "tokenize_chinese_chars"};
+    for (size_t i = 0; kind == WORDPIECE && i < sizeof switches / sizeof *switches; i++) {
+        const json_t *value = json_object_get(config, switches[i]);
+        if (value && !json_is_boolean(value) && !json_is_null(value))
+            return problem_set(problem, path, N_("write true, false or null"),
+                               "%s is neither true nor false", switches[i]);
+    }
     return true;
 }
 
-/* Text that spells an added token becomes that token: only the usual ones may be there. */
-static bool adds_no_tokens(const json_t *config, const char *path, TokenizerForm kind,
-                           Problem *problem)
+/* The token, unless it is a usual one, or the one found before. Text that spells an added token
+ * becomes that token, so only the usual ones may be there. */
+static const char *unusual(const json_t *token, TokenizerForm kind, const char *before)
 {
     static const char *const usual[] = {"<|endoftext|>", "<unk>", "<s>", "</s>", "<pad>"};
-    const char *id;
-    json_t *token;
-    json_object_foreach(json_object_get(config, "added_tokens_decoder"), id, token)
-    {
-        const char *content = words_of(token);
-        bool known = !content;
-        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-            known = known || (kind != WORDPIECE && !strcmp(content, usual[i]));
-        for (int i = 0; i < SPECIAL_TOKENS; i++)
-            known = known || (kind == WORDPIECE && !strcmp(content, special_token[i]));
-        if (!known)
-            return refuse(path, "added_tokens_decoder", content, kind, problem);
+    const char *content = words_of(token);
+    bool known = before || !content;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        known = known || (kind != WORDPIECE && !strcmp(content, usual[i]));
+    for (int i = 0; i < SPECIAL_TOKENS; i++)
+        known = known || (kind == WORDPIECE && !strcmp(content, special_token[i]));
+    return known ? before : content;
+}
+
+static bool adds_no_tokens(json_t *config, const char *path, TokenizerForm kind, Problem *problem)
+{
+    /* Each is a token, a list of tokens, or an object whose values are tokens. */
+    static const char *const keys[] = {"added_tokens_decoder", "additional_special_tokens",
+                                       "extra_special_tokens", "bos_token", "eos_token"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        json_t *tokens = json_object_get(config, keys[k]), *token;
+        const char *other = unusual(tokens, kind, NULL), *name;
+        size_t place;
+        json_array_foreach(tokens, place, token)
+        {
+            other = unusual(token, kind, other);
+        }
+        json_object_foreach(json_object_get(tokens, "content") ? NULL : tokens, name, token)
+        {
+            other = unusual(token, kind, other);
+        }
+        if (other)
+            return refuse(path, keys[k], other, kind, problem);
     }
     return true;
 }

@@ -224,7 +224,8 @@ START_TEST(settings_beside_the_vocabulary_are_followed)
     assert_ids("{\"do_lower_case\": true, \"strip_accents\": false}", "5 9 9 10");
     assert_ids("{\"strip_accents\": null, \"tokenize_chinese_chars\": false}", "7 8 1");
     assert_ids(
-        "{\"tokenizer_class\": \"BertTokenizerFast\", \"unk_token\": {\"content\": \"[UNK]\"}}",
+        "{\"tokenizer_class\": \"BertTokenizerFast\", \"unk_token\": {\"content\": \"[UNK]\"}, "
+        "\"additional_special_tokens\": [], \"bos_token\": \"[CLS]\", \"eos_token\": null}",
         "7 9 9 1");
 }
 END_TEST
@@ -246,6 +247,12 @@ START_TEST(settings_that_are_not_implemented_are_refused)
     assert_refused_settings("{\"truncation_side\": \"left\"}", "truncation_side is left");
     assert_refused_settings("{\"added_tokens_decoder\": {\"5\": {\"content\": \"[NEW]\"}}}",
                             "[NEW]");
+    assert_refused_settings("{\"additional_special_tokens\": [\"[SEP]\", \"na\"]}", "tokens is na");
+    assert_refused_settings("{\"extra_special_tokens\": {\"image\": {\"content\": \"na\"}}}",
+                            "tokens is na");
+    assert_refused_settings("{\"bos_token\": \"na\"}", "bos_token is na");
+    assert_refused_settings("{\"do_lower_case\": \"false\"}", "do_lower_case is neither");
+    assert_refused_settings("{\"strip_accents\": 0}", "strip_accents is neither");
     assert_refused_settings("[]", "no object");
     assert_refused_settings("{", "cannot be read");
 }
