@@ -193,9 +193,8 @@ check_files() {
 rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
 [ "$(stat -Lc %s "$source")" -le $((256 << 10)) ] || end_with "$(said 'lab %s is larger than %s KB (%s)' "$lab" 256 "$source")" "$(say 'a lab is a few lines')"
-# Bash leaves out zero bytes.
-IFS= LC_ALL=C read -r -N 2 begins < "$source" 2> /dev/null || :
-[[ ${begins:-} != $'\xff\xfe' && ${begins:-} != $'\xfe\xff' ]] ||
+# A byte order mark, or a zero byte in the first character, which is ASCII in C.
+[[ ! $(head -c 2 -- "$source" | od -An -tx1) =~ ^\ (ff\ fe|fe\ ff|00\ ..|..\ 00)$ ]] ||
     end_with "$(said 'lab %s is in UTF-16 (%s)' "$lab" "$source")" "$(say 'convert it with iconv -f utf-16 -t utf-8, or save it as UTF-8')"
 list_folders
 installed=()

@@ -339,6 +339,11 @@ bool find_labs(const Files *files, Layout *layout, Problem *problem)
         if (lab >= 0 && !strcmp(prefix, chosen))
             layout->lab[lab] = &files->file[i];
     }
+    for (int i = 0; i < files->count; i++) {
+        int lab = lab_of_file(files->file[i].path);
+        if (lab >= 0 && !layout->lab[lab] && !is_junk(files->file[i].path))
+            layout->elsewhere[lab] = &files->file[i];
+    }
     size_t root = strlen(chosen) - (is_labs(chosen) ? 5 : 0);
     snprintf(layout->root, sizeof layout->root, "%.*s", (int)root, chosen);
     return true;

@@ -43,6 +43,8 @@ size_t archive_end(const char *name);
 /** Which file of a submission is which lab. */
 typedef struct Layout {
     const File *lab[MOST_LABS]; /**< indexed as lab_at(); NULL if missing */
+    /** for a missing lab: a file with the name of its file, in another folder or case; or NULL */
+    const File *elsewhere[MOST_LABS];
     /** the folder that contains labs/, "" or "ada/"; a manifest would be there */
     char root[PATH_SIZE];
 } Layout;

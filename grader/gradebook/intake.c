@@ -122,6 +122,30 @@ static void keep_source(const Book *book, int submission, int lab, const File *f
         _exit(3);
 }
 
+static bool is_utf_16(const File *file)
+{
+    const char *bytes = file->bytes;
+    return bytes && file->size > 1 &&
+           (!memcmp(bytes, "\xFF\xFE", 2) || !memcmp(bytes, "\xFE\xFF", 2) ||
+            !bytes[0] != !bytes[1]);
+}
+
+/* Says what is wrong with the labs' files, after what is wrong with the manifest. */
+static void examine_labs(const Layout *layout, Manifest *manifest)
+{
+    for (int i = 0; i < lab_count(); i++) {
+        const Lab *lab = lab_at(i);
+        char *remark = manifest->remark;
+        if (layout->elsewhere[i])
+            append(remark, sizeof manifest->remark, _("%sexpected labs/%s/%s, found %s: rename it"),
+                   *remark ? _("; ") : "", lab->folder, lab->file,
+                   clean_name(layout->elsewhere[i]->path).text);
+        if (layout->lab[i] && is_utf_16(layout->lab[i]))
+            append(remark, sizeof manifest->remark, _("%slab %d is in UTF-16: save it as UTF-8"),
+                   *remark ? _("; ") : "", lab->number);
+    }
+}
+
 static json_t *examine(const Book *book, int submission)
 {
     static Files files;
@@ -137,6 +161,7 @@ static json_t *examine(const Book *book, int submission)
         if (layout.lab[i])
             keep_source(book, submission, i, layout.lab[i]);
     Manifest manifest = manifest_of(&files, layout.root);
+    examine_labs(&layout, &manifest);
     return json_pack("{s:b, s:s, s:s, s:s, s:s}", "refused", false, "remark", manifest.remark,
                      "name", manifest.name, "created", manifest.created, "predictions",
                      manifest.predictions);

@@ -159,6 +159,9 @@ iconv -f utf-8 -t utf-16 "$(lab_file 1)" > wide.c && mv wide.c "$(lab_file 1)"
 grade LAB=1
 check "a lab in UTF-16 fails with a sentence that says so" fails_saying "lab 1 is in UTF-16"
 check "the HINT names the conversion" says "iconv -f utf-16 -t utf-8"
+iconv -f utf-16 -t utf-16le "$(lab_file 1)" > wide.c && mv wide.c "$(lab_file 1)"
+grade LAB=1
+check "a lab in UTF-16 without a byte order mark fails with the same sentence" fails_saying "lab 1 is in UTF-16"
 truncate -s 300G "$(lab_file 1)"
 grade LAB=1
 check "a lab of 300 GB fails with a sentence about its size" fails_saying "lab 1 is larger than 256 KB"

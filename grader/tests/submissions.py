@@ -123,6 +123,9 @@ kind(True, "nested.zip", lambda p: zipped(p, {"hand-in.tar.gz": b"x", "other.c":
 kind(True, "nothing.tar.gz", lambda p: open(p, "wb").close(), UNREAD, "it is an empty file")
 kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "expected labs/02-colwise-linear/colwise-linear.c",
      "found labs/02-colwise-linear/ColWise-Linear.C, which differs in upper and lower case: rename it")
+kind(True, "one capital.zip", lambda p: zipped(p, {**labs(3), "labs/02-colwise-linear/ColWise-Linear.C": b""}), full(3),
+     "expected labs/02-colwise-linear/colwise-linear.c, found labs/02-colwise-linear/ColWise-Linear.C: rename it", "not handed in: labs 1, 2, 4-11")
+kind(True, "wide", lambda p: folder(p, {path: text.decode().encode("utf-16") for path, text in labs(1).items()}), {}, "lab 1 is in UTF-16: save it as UTF-8", "does not build: lab 1")
 kind(True, "hangs.zip", lambda p: zipped(p, labs(8, lab8=replaced(SPLIT, SPLIT + "\n    if (rank == 1)\n        return;"))), {}, "hangs: lab 8")
 
 kind(True, "prints", lambda p: folder(p, labs(8, lab8=lambda text: "#include <stdio.h>\n" + replaced(SPLIT, SPLIT + "\n    puts(\"here\");")(text))), full(8))
