@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/language.h"
 #include "base/run.h"
@@ -151,19 +150,11 @@ static bool merge(const char *folder, const char *out, Problem *problem)
     return good;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    struct stat one, other;
-    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
 /* Writes a folder in Hugging Face's format instead of one file. */
 static bool merge_hf(const char *folder, const char *out, Problem *problem)
 {
-    if (is_same(folder, out))
-        return problem_set(problem, out, "name another folder",
-                           "this folder holds the checkpoint that is to be merged");
+    if (*checkpoint_find(out).text)
+        return problem_set(problem, out, "name another folder", "this folder holds a checkpoint");
     SavedModel *saved = open_newest(folder, problem);
     const bool good = saved && hugging_face_write(saved, out, problem);
     if (good)

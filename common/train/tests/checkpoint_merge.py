@@ -57,9 +57,10 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         keys = {"format", "step", *(f"xxh3:{name}" for name in tensors)}
         check(tensors == undivided(newest(saved), "weight") and len(tensors) == 23 and metadata["format"] == "pt" and metadata["step"] == "2" and set(metadata) == keys,
               f"the merged weights of {ranks} ranks equal those of the shards", done.stderr)
-        done = tool("merge", saved, saved, "--hf")
-        check(done.returncode == 2 and "holds the checkpoint" in done.stderr and not os.path.exists(f"{saved}/config.json"),
-              f"merge --hf of {ranks} ranks does not write into the folder that it reads", done.stderr)
+        for folder in (saved, newest(saved), f"{temporary}/saved1"):
+            done = tool("merge", saved, folder, "--hf")
+            check(done.returncode == 2 and "holds a checkpoint" in done.stderr and not os.path.exists(f"{folder}/config.json"),
+                  f"merge --hf of {ranks} ranks does not write into {os.path.basename(folder)}, which holds a checkpoint", done.stderr)
         shard = f"{newest(saved)}/rank-0-of-{ranks}.safetensors"
         over, again = tool("merge", saved, shard), tool("merge", saved, merged)
         check(over.returncode == 2 and "is not a merged checkpoint" in over.stderr and tool("info", saved).returncode == 0, "a shard is not replaced by the merged weights",
