@@ -4,6 +4,7 @@
 
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/f_and_g.h"
+#include "grader/labs/sequence.h"
 #include "grader/labs/sharded.h"
 
 /* A number that a rank has written, as an index among its recorded calls. */
@@ -79,7 +80,7 @@ static double tolerated(const Trial *t, const Entry *want, const Call *call, dou
 }
 
 /* What all ranks together may send in a pass on top of what suffices. For an f or g alone, the
- * budget determines the padding. */
+ * budget determines the padding. Positions need none: tp divides them. */
 static double tolerated_in_pass(const Trial *t, const Entry *want, double n, double allowed)
 {
     double sum = 0;
@@ -87,6 +88,8 @@ static double tolerated_in_pass(const Trial *t, const Entry *want, double n, dou
     double in_messages = 0;
     for (const Call *call = NULL; (call = next_in_pass(t, want, call));)
         *(call->rule == MESSAGE ? &in_messages : &sum) += tolerated(t, want, call, n);
+    if (want->label.of == A_SEQUENCE && want->label.index != NORM_GRADIENTS)
+        sum = 0;
     sum += fmin(in_messages, each * (n - 1) * numbers_of(want)[1]);
     if (n > 1 && want->label.of == AN_OPERATION)
         sum = fmin(sum, each * fmod(n - fmod(allowed / each, n), n));
