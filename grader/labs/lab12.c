@@ -85,8 +85,9 @@ static int cases_12(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     c.blocks = c.pp * (c.pp < 3 ? draw(d, 1, 2) : 1);
     c.training = 0;
     c.delay = 1;
-    cases[1] = c;
-    return 2;
+    cases[1] = cases[2] = c;
+    cases[2].micros = 1; /* two replicas run pipeline_step */
+    return c.pp < world / tp ? 3 : 2;
 }
 
 static double bytes_of_step(int rank, const Entry *entry, const double *numbers)

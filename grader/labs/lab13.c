@@ -81,11 +81,11 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[1].kind = BY_ONE_F_ONE_B;
     if (pp == 3) /* many messages: the middle stage sends two for each micro-batch */
         cases[1].B = cases[1].micros = MAX_MICROS;
-    if (world == 4 && tp == 1) /* two replicas: a rank's number in the world is not its stage */
-        cases[1].pp = 2;
     cases[2] = even_case(lab, d, world, tp, many_micros(d, pp));
     cases[2].training = 0;
     cases[2].delay = 1;
+    if (world == 4 && tp == 1) /* two replicas: a rank's number in the world is not its stage */
+        cases[1].pp = cases[2].pp = 2;
     if (pp == 2)
         cases[2].B = cases[2].micros = MAX_MICROS;
     cases[3] = even_case(lab, d, world, tp, pp == 1 ? 1 : draw(d, 1, pp - 1));
