@@ -211,6 +211,22 @@ START_TEST(a_config_that_is_no_json_is_refused)
 }
 END_TEST
 
+START_TEST(a_byte_order_mark_in_the_config_changes_nothing)
+{
+    Problem problem = {0};
+    char marked[4096] = "\xEF\xBB\xBF";
+    FILE *config = fopen(model_path("gpt2", "config.json").text, "r");
+    ck_assert_ptr_nonnull(config);
+    ck_assert_uint_gt(fread(marked + 3, 1, sizeof marked - 4, config), 100);
+    fclose(config);
+    put_text("config.json", marked);
+    put_tensors("gpt2", NULL, NULL);
+    Pretrained *from = pretrained_open(folder, &problem);
+    ck_assert_msg(from != NULL, "%s", problem.what);
+    pretrained_close(from);
+}
+END_TEST
+
 /* The kit has one probability for all places; NAN stands for several. */
 static const struct {
     const char *model, *changes;
@@ -325,6 +341,7 @@ Suite *suite(void)
                         (int)(sizeof dropouts / sizeof *dropouts));
     tcase_add_test(cases, the_hint_names_the_ways_of_scaling_that_the_kit_has);
     tcase_add_test(cases, rotary_positions_are_scaled_as_the_config_says);
+    tcase_add_test(cases, a_byte_order_mark_in_the_config_changes_nothing);
     tcase_add_test(cases, a_config_that_is_no_json_is_refused);
     tcase_add_test(cases, tensors_that_are_missing_or_renamed_are_refused);
     tcase_add_test(cases, many_tensors_are_checked_in_seconds);

@@ -23,6 +23,9 @@ refused() {
 # shellcheck disable=SC2046 # several settings
 check "make train takes every setting of its program" make -n train \
     $(sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -oE '=[A-Z]+(_[A-Z]+)*' | sed -E 's/=(.*)/\1=1/; s/_FILE=/=/')
+# These are the launcher's and the tests' own, or stand elsewhere in train.mk.
+check "every option of that program is such a setting" diff <(grep -oE '\{"[a-z-]+", OPTION' common/train/config.c | grep -oE '[a-z-]{2,}' | grep -vxE 'cache|dry|labs|perturb|ranks|test' | sort) \
+    <(sed -n '/^TRAIN_SETTINGS = /,/[^\\]$/p' common/train/train.mk | grep -oE '[a-z-]+=[A-Z]' | sed 's/=.*//' | sort)
 refused SOLUTON grade SOLUTON=1 LAB=2
 check "a similar setting is suggested" grep -qF 'HINT: did you mean SOLUTION?' out
 refused lab grade lab=1
