@@ -191,7 +191,11 @@ check_files() {
 }
 
 rm -f "$object".{failed,read,assembled,messages*}
-[ -r "$source" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
+[ -r "$source" ] || {
+    other=$(find "${source%/*}" -maxdepth 1 -iname "${source##*/}*" -type f -print -quit 2> /dev/null)
+    [ -z "$other" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'there is %s: rename it' "$other")"
+    end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
+}
 [ "$(stat -Lc %s "$source")" -le $((256 << 10)) ] || end_with "$(said 'lab %s is larger than %s KB (%s)' "$lab" 256 "$source")" "$(say 'a lab is a few lines')"
 # A byte order mark, or a zero byte in the first character, which is ASCII in C.
 [[ ! $(head -c 2 -- "$source" | od -An -tx1) =~ ^\ (ff\ fe|fe\ ff|00\ ..|..\ 00)$ ]] ||

@@ -300,14 +300,15 @@ static bool none_found(const Files *files, Problem *problem)
     const char *misplaced = NULL, *archive = NULL, *other = NULL;
     char shown[120], prefix[PATH_SIZE];
     for (int i = 0; i < files->count; i++) {
-        const char *path = files->file[i].path, *dot = strrchr(path, '.');
+        const char *path = files->file[i].path, *name = base_of(path);
+        const bool is_c = strstr(name, ".c") || strstr(name, ".C");
         if (is_junk(path))
             continue;
         if (lab_of_file(path) >= 0)
             misplaced = path;
         else if (archive_end(path))
             archive = path;
-        else if (dot && !strcasecmp(dot, ".c"))
+        else if (is_c)
             other = path;
     }
     const int lab = misplaced ? lab_of_file(misplaced) : 0;

@@ -155,6 +155,13 @@ grade LAB=1
 check "the report has the first ten of many errors" [ "$(grep -c 'error: .y[0-9]*. undeclared' out) $(grep -c "error: .y1. undeclared" out)" = "10 1" ]
 
 copy_solution 1
+lab=$(lab_file 1)
+for name in Collectives.C collectives.c.txt; do
+    mv "$lab" "${lab%/*}/$name"
+    grade LAB=1
+    check "the HINT about a missing lab names $name beside it" says "there is ${lab%/*}/$name: rename it"
+    mv "${lab%/*}/$name" "$lab"
+done
 iconv -f utf-8 -t utf-16 "$(lab_file 1)" > wide.c && mv wide.c "$(lab_file 1)"
 grade LAB=1
 check "a lab in UTF-16 fails with a sentence that says so" fails_saying "lab 1 is in UTF-16"

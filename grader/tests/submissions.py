@@ -119,6 +119,7 @@ kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.
 kind(True, "empty", os.mkdir, UNREAD, "it contains no lab", "it is empty")
 kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it contains no lab: expected labs/01-duplication-allreduce/collectives.c, found collectives.c")
 kind(False, "loose 8.zip", lambda p: zipped(p, {"tp-group.c": b"", "other.c": b""}), UNREAD, "it contains no lab: expected labs/08-tp-group/tp-group.c, found tp-group.c")
+kind(False, "typed.zip", lambda p: zipped(p, {"labs/01-duplication-allreduce/collectives.c.txt": b""}), UNREAD, "found labs/01-duplication-allreduce/collectives.c.txt")
 kind(True, "nested.zip", lambda p: zipped(p, {"hand-in.tar.gz": b"x", "other.c": b""}), UNREAD, "it contains no lab", "found the archive hand-in.tar.gz: unpack it")
 kind(True, "nothing.tar.gz", lambda p: open(p, "wb").close(), UNREAD, "it is an empty file")
 kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "expected labs/02-colwise-linear/colwise-linear.c",
