@@ -2,6 +2,13 @@
  * backward. */
 #include "grader/labs/stages.h"
 
+/* stage_blocks() exchanges nothing. */
+static void end_of_ranges(Scenario *run)
+{
+    const Sizes nothing = {.tp = run->c.tp, .stages = run->c.pp};
+    traffic_end(run, label_named("stage_blocks"), FORWARD_BUDGET, &nothing);
+}
+
 #ifndef BALISE_DOUBLE
 #include "base/run.h"
 
@@ -24,8 +31,10 @@ static void write_ranges(Scenario *run, const Mesh *mesh)
  * case. One rank alone also tries longer pipelines than there are ranks. */
 static void write_all_ranges(Scenario *run)
 {
-    at(run, label_of(MAKING_OF, THE_MODEL, 0, 0));
+    at(run, label_named("stage_blocks"));
+    traffic_begin(run);
     write_ranges(run, run->mesh);
+    end_of_ranges(run);
     Mesh mesh = *run->mesh;
     for (mesh.pp_degree = 2; mesh.pp_degree <= MAX_RANKS && run->c.world == 1; mesh.pp_degree++)
         for (mesh.pp_rank = 0; mesh.pp_rank < mesh.pp_degree; mesh.pp_rank++)
@@ -66,6 +75,7 @@ void scenario_12(Scenario *run)
 #else
 void scenario_12(Scenario *run)
 {
+    end_of_ranges(run);
     run_stages(run, NULL);
 }
 
