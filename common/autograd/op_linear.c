@@ -40,7 +40,7 @@ static RowsInUse rows_in_use(const Tensor *dy, int64_t columns)
     return use;
 }
 
-static Tensor *taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape *tape)
+static Tensor *rows_taken(const RowsInUse *use, Tensor *x, int64_t columns, Tape *tape)
 {
     if (!use->index)
         return x;
@@ -99,7 +99,7 @@ static void linear_backward(Node *node, Tensor *dy)
     Tensor *multiplied = ready(node->saved[0]); /* first: a recomputation is a span of its own */
     RowsInUse use = rows_in_use(dy, out);
     Tape *tape = dy->tape;
-    Tensor *rows = taken(&use, dy, out, tape);
+    Tensor *rows = rows_taken(&use, dy, out, tape);
     const bool in_16_bits = node->saved[1]->dtype == ROUNDED;
     const Tensor *left = factor(tape, rows, in_16_bits);
     bool accumulate;
@@ -109,7 +109,7 @@ static void linear_backward(Node *node, Tensor *dy)
     Tensor *dw = gradient_room(weight, &accumulate);
     if (dw)
         weight_gradient(&use, in, out, left,
-                        factor(tape, taken(&use, multiplied, in, tape), in_16_bits), dw,
+                        factor(tape, rows_taken(&use, multiplied, in, tape), in_16_bits), dw,
                         accumulate);
     Tensor *db = bias ? gradient_sum(bias) : NULL;
     if (db)

@@ -11,22 +11,22 @@ bool is_split(const Tape *tape)
     return tape->mesh->tp_degree > 1;
 }
 
-static bool is(const Tensor *x, PlacementKind kind)
+static bool has_kind(const Tensor *x, PlacementKind kind)
 {
     return x->placement.kind == (int)kind;
 }
 
 static bool is_same_everywhere(const Tensor *x)
 {
-    return is(x, WHOLE) || is(x, COPIED);
+    return has_kind(x, WHOLE) || has_kind(x, COPIED);
 }
 
 static bool is_last(const Tensor *x)
 {
-    return is(x, SHARD) && x->placement.dim == x->shape.rank - 1;
+    return has_kind(x, SHARD) && x->placement.dim == x->shape.rank - 1;
 }
 
-static Placement of(PlacementKind kind)
+static Placement one_of_kind(PlacementKind kind)
 {
     return (Placement){kind, 0};
 }
@@ -34,7 +34,7 @@ static Placement of(PlacementKind kind)
 void must_be_cut_evenly(const Tape *tape, const char *function, const Tensor *weight)
 {
     const int ranks = tape->mesh->tp_degree, dim = weight->placement.dim - weight->shape.rank;
-    if (!is(weight, SHARD) || weight->may_be_uneven || weight->undivided % ranks == 0)
+    if (!has_kind(weight, SHARD) || weight->may_be_uneven || weight->undivided % ranks == 0)
         return;
     misuse(dim < -2
                ? N_("shard(1) splits each of them")
@@ -77,7 +77,7 @@ static bool is_duplicated(const Tape *tape, const Tensor *x)
 /* In the result's shape, the weight's dimensions without the last one replace x's last one. */
 static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tensor *weight)
 {
-    if (is(x, WHOLE))
+    if (has_kind(x, WHOLE))
         misplaced_with(
             is_from_parameters(x) ? HARMS_GRADIENTS : HARMS_GRADIENT_OF_X,
             has_joined_positions(x)
@@ -89,7 +89,7 @@ static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tens
             "linear: x %s and the weight %s: each rank computes only some outputs, so its "
             "gradient of x is only a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    else if (!is(x, COPIED) && !is(x, UNKNOWN))
+    else if (!has_kind(x, COPIED) && !has_kind(x, UNKNOWN))
         misplaced("a weight split by columns takes all of x: gather or sum x first",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
     return shard(x->shape.rank - 1 + weight->placement.dim);
@@ -97,63 +97,65 @@ static Placement linear_of_columns(const Tape *tape, const Tensor *x, const Tens
 
 static Placement linear_of_rows(const Tensor *x, const Tensor *weight)
 {
-    if (!is_last(x) && !is(x, UNKNOWN))
+    if (!is_last(x) && !has_kind(x, UNKNOWN))
         misplaced("a weight split by rows takes this rank's columns of x",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    return of(PARTIAL);
+    return one_of_kind(PARTIAL);
 }
 
 static Placement linear_of_whole(const Tensor *x, const Tensor *weight)
 {
-    if (is(x, COPIED))
+    if (has_kind(x, COPIED))
         misplaced_with(
             HARMS_GRADIENTS,
             "a weight that every rank holds whole takes x as it is, without duplication (f)",
             "linear: x %s and the weight %s: the weight's gradient would be a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    else if (!is(x, WHOLE) && !is(x, UNKNOWN))
+    else if (!has_kind(x, WHOLE) && !has_kind(x, UNKNOWN))
         misplaced("gather or sum x first, or split the weight",
                   "linear: x %s and the weight %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(weight));
-    return is(x, UNKNOWN) ? of(WHOLE) : x->placement;
+    return has_kind(x, UNKNOWN) ? one_of_kind(WHOLE) : x->placement;
 }
 
 Placement place_linear(const Tape *tape, const Tensor *x, const Tensor *weight)
 {
     if (!is_split(tape))
         return whole();
-    if (is(weight, SHARD))
+    if (has_kind(weight, SHARD))
         return is_last(weight) ? linear_of_rows(x, weight) : linear_of_columns(tape, x, weight);
-    return is(weight, WHOLE) ? linear_of_whole(x, weight) : of(UNKNOWN);
+    return has_kind(weight, WHOLE) ? linear_of_whole(x, weight) : one_of_kind(UNKNOWN);
 }
 
 Placement place_add_bias(const Tape *tape, const Tensor *x, Tensor *bias)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, PARTIAL))
+    if (has_kind(x, PARTIAL))
         misplaced("add the bias after the sum: all_reduce (g)",
                   "add_bias: x %s: each rank would add the bias %s", TENSOR_TEXT(x),
                   TENSOR_TEXT(bias));
-    else if (!is(x, UNKNOWN) && !is(bias, UNKNOWN) && is_last(x) != is(bias, SHARD))
+    else if (!has_kind(x, UNKNOWN) && !has_kind(bias, UNKNOWN) &&
+             is_last(x) != has_kind(bias, SHARD))
         misplaced("split the bias like the columns of x",
                   "add_bias: x %s and the bias %s do not fit", TENSOR_TEXT(x), TENSOR_TEXT(bias));
-    else if (is(x, COPIED) && is(bias, WHOLE))
+    else if (has_kind(x, COPIED) && has_kind(bias, WHOLE))
         misplaced_with(
             HARMS_GRADIENTS,
             "a bias that every rank holds whole is added before duplication (f): to what f takes",
             "add_bias: x %s and the bias %s: the bias's gradient would be a partial sum",
             TENSOR_TEXT(x), TENSOR_TEXT(bias));
-    if (is(x, SHARD) && !is_last(x))
+    if (has_kind(x, SHARD) && !is_last(x))
         bias->is_by_positions = true;
-    return is(x, UNKNOWN) ? is(bias, SHARD) ? shard(x->shape.rank - 1) : whole() : x->placement;
+    return has_kind(x, UNKNOWN) ? has_kind(bias, SHARD) ? shard(x->shape.rank - 1) : whole()
+                                : x->placement;
 }
 
 Placement place_lookup(const Tape *tape, const Tensor *weight, int rank_of_result)
 {
     if (!is_split(tape))
         return whole();
-    if (is(weight, SHARD))
-        return weight->placement.dim == 0 ? of(PARTIAL) : shard(rank_of_result - 1);
+    if (has_kind(weight, SHARD))
+        return weight->placement.dim == 0 ? one_of_kind(PARTIAL) : shard(rank_of_result - 1);
     return weight->placement;
 }
 
@@ -161,9 +163,9 @@ Placement place_alike(const Tape *tape, const char *function, const Tensor *x, c
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, UNKNOWN))
+    if (has_kind(x, UNKNOWN))
         return y->placement;
-    if (!is(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
+    if (!has_kind(y, UNKNOWN) && !placement_equal(x->placement, y->placement)) {
         misplaced_with(is_same_everywhere(x) && is_same_everywhere(y) ? HARMS_GRADIENTS
                                                                       : HARMS_RESULTS,
                        "bring both to the same placement first (f, g or all_gather)",
@@ -177,7 +179,7 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, PARTIAL))
+    if (has_kind(x, PARTIAL))
         misplaced("sum it first: all_reduce (g)",
                   "%s: x %s: applying this to each term is not the same as applying it to the sum",
                   function, TENSOR_TEXT(x));
@@ -186,10 +188,10 @@ Placement place_not_partial(const Tape *tape, const char *function, const Tensor
 
 Placement place_heads(const Tape *tape, const char *function, const Tensor *x)
 {
-    if (is_split(tape) && is(x, SHARD) && !is_last(x)) {
+    if (is_split(tape) && has_kind(x, SHARD) && !is_last(x)) {
         misplaced("gather the positions first; the heads may be split, along the last dimension",
                   "%s: x %s is not split by heads", function, TENSOR_TEXT(x));
-        return of(UNKNOWN);
+        return one_of_kind(UNKNOWN);
     }
     return place_not_partial(tape, function, x);
 }
@@ -198,10 +200,10 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (!is(x, WHOLE) && !is(x, UNKNOWN))
+    if (!has_kind(x, WHOLE) && !has_kind(x, UNKNOWN))
         misplaced_with(
-            is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
-            is(x, COPIED)
+            has_kind(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
+            has_kind(x, COPIED)
                 ? N_("f comes too early: put it after this operation, right before the product "
                      "with a split weight")
                 : N_("this operation takes a tensor that every rank holds in full: "
@@ -214,7 +216,7 @@ Placement place_whole(const Tape *tape, const char *function, const Tensor *x)
 Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
                      Tensor *const *weights, int count)
 {
-    if (!is_split(tape) || !is(x, SHARD) || is_last(x))
+    if (!is_split(tape) || !has_kind(x, SHARD) || is_last(x))
         return place_whole(tape, function, x);
     for (int i = 0; i < count; i++)
         weights[i]->is_by_positions = true;
@@ -223,29 +225,29 @@ Placement place_rows(const Tape *tape, const char *function, const Tensor *x,
 
 bool may_be_columns(const Tensor *x)
 {
-    return is_last(x) || is(x, UNKNOWN);
+    return is_last(x) || has_kind(x, UNKNOWN);
 }
 
 Placement place_row_max(const Tape *tape, const Tensor *x)
 {
     const Placement placement = place_not_partial(tape, "row_max", x);
-    return is_split(tape) && is_last(x) ? of(UNKNOWN) : placement;
+    return is_split(tape) && is_last(x) ? one_of_kind(UNKNOWN) : placement;
 }
 
 Placement place_row_sum(const Tape *tape, const char *function, const Tensor *x)
 {
     const Placement placement = place_not_partial(tape, function, x);
-    return is_split(tape) && is_last(x) ? of(PARTIAL) : placement;
+    return is_split(tape) && is_last(x) ? one_of_kind(PARTIAL) : placement;
 }
 
 Placement place_first_token(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, SHARD) && x->placement.dim == 1) {
+    if (has_kind(x, SHARD) && x->placement.dim == 1) {
         misplaced("gather the positions first",
                   "first_token: x %s: the first token is on one rank only", TENSOR_TEXT(x));
-        return of(UNKNOWN);
+        return one_of_kind(UNKNOWN);
     }
     return is_last(x) ? shard(1) : x->placement;
 }
@@ -254,27 +256,27 @@ Placement place_duplication(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (!is(x, WHOLE) && !is(x, UNKNOWN))
+    if (!has_kind(x, WHOLE) && !has_kind(x, UNKNOWN))
         misplaced_with(
-            is(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
-            is(x, COPIED)
+            has_kind(x, COPIED) ? HARMS_GRADIENTS : HARMS_RESULTS,
+            has_kind(x, COPIED)
                 ? N_("x has been duplicated already: a second duplication would sum its gradient "
                      "twice")
                 : N_("duplication (f) takes what every rank holds in full"),
             "duplication: x %s is not whole", TENSOR_TEXT(x));
-    return of(COPIED);
+    return one_of_kind(COPIED);
 }
 
 Placement place_all_reduce(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, SHARD))
+    if (has_kind(x, SHARD))
         misplaced(
             "all_reduce (g) adds partial sums; shards are joined with all_gather, or go into a "
             "product with a weight split by rows, whose result is a partial sum",
             "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
-    else if (!is(x, PARTIAL) && !is(x, UNKNOWN))
+    else if (!has_kind(x, PARTIAL) && !has_kind(x, UNKNOWN))
         misplaced("it is already whole: the sum would count it once per rank",
                   "all_reduce: x %s is not a partial sum", TENSOR_TEXT(x));
     return whole();
@@ -284,13 +286,13 @@ Placement place_all_gather(const Tape *tape, const Tensor *x, int dim)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, PARTIAL))
+    if (has_kind(x, PARTIAL))
         misplaced("use all_reduce (g) to add partial sums; all_gather joins shards",
                   "all_gather: x %s is not a shard", TENSOR_TEXT(x));
-    else if (is(x, SHARD) && x->placement.dim != dim)
+    else if (has_kind(x, SHARD) && x->placement.dim != dim)
         misplaced("join the pieces along the dimension that was split",
                   "all_gather along dimension %d: x %s", dim, TENSOR_TEXT(x));
-    else if (!is(x, SHARD) && !is(x, UNKNOWN))
+    else if (!has_kind(x, SHARD) && !has_kind(x, UNKNOWN))
         misplaced("every rank holds all of it already", "all_gather: x %s is not a shard",
                   TENSOR_TEXT(x));
     return whole();
@@ -300,25 +302,26 @@ Placement place_gather_sequence(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, PARTIAL))
+    if (has_kind(x, PARTIAL))
         misplaced("reduce_scatter_sequence adds partial sums; gather_sequence joins positions",
                   "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
-    else if (is(x, WHOLE) || is(x, COPIED))
+    else if (has_kind(x, WHOLE) || has_kind(x, COPIED))
         misplaced("every rank holds all positions already",
                   "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
-    else if (is(x, SHARD) && x->placement.dim != 1)
+    else if (has_kind(x, SHARD) && x->placement.dim != 1)
         misplaced("it joins positions, which are dimension 1",
                   "gather_sequence: x %s is not a shard of the positions", TENSOR_TEXT(x));
-    return of(COPIED);
+    return one_of_kind(COPIED);
 }
 
 Placement place_reduce_scatter_sequence(const Tape *tape, const Tensor *x)
 {
     if (!is_split(tape))
         return whole();
-    if (!is(x, PARTIAL) && !is(x, UNKNOWN))
-        misplaced(is(x, SHARD) ? N_("it adds the ranks' terms; a shard is a piece, not a term")
-                               : N_("it is already whole: the sum would count it once per rank"),
+    if (!has_kind(x, PARTIAL) && !has_kind(x, UNKNOWN))
+        misplaced(has_kind(x, SHARD)
+                      ? N_("it adds the ranks' terms; a shard is a piece, not a term")
+                      : N_("it is already whole: the sum would count it once per rank"),
                   "reduce_scatter_sequence: x %s is not a partial sum", TENSOR_TEXT(x));
     return shard(1);
 }
@@ -327,14 +330,15 @@ Placement place_scatter(const Tape *tape, const Tensor *x, int dim)
 {
     if (!is_split(tape))
         return whole();
-    if (is(x, COPIED))
+    if (has_kind(x, COPIED))
         misplaced_with(
             HARMS_GRADIENTS,
             "scatter takes x as it is, without duplication (f): its backward pass gathers the "
             "whole gradient on each rank, and f would sum these copies",
             "scatter: x %s is not whole", TENSOR_TEXT(x));
-    else if (!is(x, WHOLE) && !is(x, UNKNOWN))
-        misplaced(is(x, SHARD) ? N_("it is split already") : N_("sum it first: all_reduce (g)"),
+    else if (!has_kind(x, WHOLE) && !has_kind(x, UNKNOWN))
+        misplaced(has_kind(x, SHARD) ? N_("it is split already")
+                                     : N_("sum it first: all_reduce (g)"),
                   "scatter: x %s is not whole", TENSOR_TEXT(x));
     return shard(dim);
 }
@@ -343,25 +347,25 @@ Placement place_part(const Tape *tape, const Tensor *x, int dim)
 {
     if (!is_split(tape))
         return whole();
-    if (tape->recording && is(x, SHARD) && x->placement.dim == dim)
+    if (tape->recording && has_kind(x, SHARD) && x->placement.dim == dim)
         misplaced("if q, k and v are stacked and split as one matrix, the first ranks hold all "
                   "of q: split each of them, as a weight [3,out,in] with shard(1)",
                   "part along dimension %d: x %s: part k of this rank's columns is not this "
                   "rank's share of part k of x",
                   dim, TENSOR_TEXT(x));
-    return of(UNKNOWN);
+    return one_of_kind(UNKNOWN);
 }
 
 Placement place_slice(const Tape *tape, const Tensor *x, int dim)
 {
     if (!is_split(tape))
         return whole();
-    if (!is(x, SHARD))
+    if (!has_kind(x, SHARD))
         return x->placement;
     if (x->placement.dim == dim) {
         misplaced("split each of the three matrices: a weight [3,out,in] with shard(1)",
                   "take along dimension %d: x %s: other ranks hold the rest", dim, TENSOR_TEXT(x));
-        return of(UNKNOWN);
+        return one_of_kind(UNKNOWN);
     }
     return shard(x->placement.dim - (x->placement.dim > dim));
 }

@@ -103,7 +103,7 @@ Metrics trainer_evaluate(Trainer *t);
 /** Frees everything that was opened, even if a function above failed half-way. */
 void trainer_close(Trainer *t);
 
-/* ---- sequence.c: SP -------------------------------------------------------------------------------------- */
+/* ---- norm_gradients.c: SP ------------------------------------------------------------------------------------- */
 
 /** With SP: lab 18 sums the gradients of the norms over tp, where they are partial sums. Call this
  *  once a step, after the last backward pass, which was on `tape`. Collective over the ranks that

@@ -50,7 +50,7 @@ static uint64_t mark_of(const void *block, size_t bytes)
 }
 
 /* Registers a block for `bytes` and its guard, and fills it from offset `from` on. Returns the block. */
-static void *taken(void *block, size_t bytes, size_t from)
+static void *registered(void *block, size_t bytes, size_t from)
 {
     if (!block)
         return NULL;
@@ -107,14 +107,14 @@ static void given_back(void *block)
 GRADED(void *, malloc, size_t bytes)
 {
     must_fit(bytes);
-    return taken(malloc(bytes + BEHIND), bytes, 0);
+    return registered(malloc(bytes + BEHIND), bytes, 0);
 }
 
 GRADED(void *, calloc, size_t count, size_t size)
 {
     size_t bytes = size && count > SIZE_MAX / size ? SIZE_MAX : count * size;
     must_fit(bytes);
-    return taken(calloc(1, bytes + BEHIND), bytes, bytes);
+    return registered(calloc(1, bytes + BEHIND), bytes, bytes);
 }
 
 GRADED(void *, realloc, void *block, size_t bytes)
@@ -122,7 +122,7 @@ GRADED(void *, realloc, void *block, size_t bytes)
     must_fit(bytes);
     size_t before = block ? asked_for(block) : 0;
     given_back(block);
-    return taken(realloc(block, bytes + BEHIND), bytes, before < bytes ? before : bytes);
+    return registered(realloc(block, bytes + BEHIND), bytes, before < bytes ? before : bytes);
 }
 
 GRADED(void *, reallocarray, void *block, size_t count, size_t size)
@@ -133,7 +133,7 @@ GRADED(void *, reallocarray, void *block, size_t count, size_t size)
 GRADED(void *, aligned_alloc, size_t alignment, size_t bytes)
 {
     must_fit(bytes);
-    return taken(memalign(alignment, bytes + BEHIND), bytes, 0);
+    return registered(memalign(alignment, bytes + BEHIND), bytes, 0);
 }
 
 GRADED(void *, memalign, size_t alignment, size_t bytes)
@@ -151,7 +151,7 @@ GRADED(int, posix_memalign, void **block, size_t alignment, size_t bytes)
     must_fit(bytes);
     int result = posix_memalign(block, alignment, bytes + BEHIND);
     if (result == 0)
-        taken(*block, bytes, 0);
+        registered(*block, bytes, 0);
     return result;
 }
 
