@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What golden.py lists, for three made-up reports.
+# What golden.py and unsaid.py list, for three made-up reports.
 set -uo pipefail
 cd -- "${ROOT:?}" || exit 2
 folder=$(mktemp -d)
@@ -39,3 +39,11 @@ report 01-three 'input gradient' 'twice'
 golden
 check "a changed reason is listed once, with its answers" "the reason has changed: 2" "mutant 01-one mutant 01-two" "- the sum is missing" "+ a sum is missing"
 check "an answer of which another check fails is listed first" "other checks fail: 1" "mutant 01-three" "- forward" "+ input gradient"
+
+# A sentence with formats: each piece of it is in some report, or the sentence is listed.
+sentence="the result is right on rank 0, but not on rank %d"
+list=$(python3 -B grader/tests/unsaid.py "$folder"/mutants/*)
+check "a sentence of the judge that no report has is listed with its line" "between_ranks.c:" ": $sentence"
+report 01-one forward 'the result is right on rank 0, but not on rank 1'
+list=$(python3 -B grader/tests/unsaid.py "$folder"/mutants/*)
+check "a sentence that a report has is not listed" "$([[ $list == *"$sentence"* ]] && echo 'it is')"

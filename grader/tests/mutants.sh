@@ -7,7 +7,8 @@
 # Fails if a wrong answer is not caught by its checks or a right one is rejected. Lists reports that
 # lack expected words at the end; three are allowed, four are a failure. SEED selects the cases
 # (default 1), BACKEND the kernels (see common/backend/backend.mk). GOLDEN=FILE keeps in FILE what
-# each report says, or shows what has changed since (golden.py).
+# each report says, or shows what has changed since (golden.py). A run of all answers also lists the
+# judge's sentences that none of them draws (unsaid.py).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export ROOT=${ROOT:-$(cd "$here/../.." && pwd)}
@@ -43,5 +44,6 @@ least=$(for folder in "${folders[@]}"; do
 done | awk '$1 > 1 && (!least || $1 < least) { least = $1 } END { print least + 0 }')
 printf 'least error of a mutant %s x what is allowed\n' "$least"
 [ -z "${GOLDEN:-}" ] || python3 "$here/golden.py" "$GOLDEN" "${folders[@]}"
+[ "$which$#" != --all0 ] || python3 "$here/unsaid.py" "${folders[@]}"
 sed -n 's/^not ok - /survivor: /p; s/^otherwise - /said otherwise: /p' "$results"
 [ "$(grep -c '^ok' "$results")" = ${#folders[@]} ] && [ "$(grep -c '^otherwise' "$results")" -le 3 ]
