@@ -13,7 +13,6 @@ typedef enum Mistake {
     GRADIENT_MISSING,
     MASK_IGNORED,
     DROPOUT_REPEATED,
-    TOKEN_LAST,
     HEADS_DEALT,
     KEY_OF_FIRST,
     MASK_AS_LENGTH,
@@ -89,7 +88,7 @@ typedef enum MistakeFamily {
     IN_ATTENTION = 4,        /**< its factor, mask and heads */
     IN_INNER_LAYERS = 8,     /**< dropout between two linears */
     IN_INPUT_GRADIENTS = 32, /**< of a layer */
-    IN_TOKENS = 64,          /**< of a classifier */
+    IN_TOKENS = 64,          /**< of a classifier: its output is one row for each sample */
     IN_GATHERED_PARTS = 512, /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,    /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,    /**< of a loss over the vocabulary */

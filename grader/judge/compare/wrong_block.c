@@ -4,7 +4,6 @@
 #include "grader/judge/compare/wrong_operations.h"
 #include "grader/labs/mistakes.h"
 
-WRAPPED(Tensor *, first_token, Tensor *x);
 WRAPPED(Tensor *, layer_norm, const LayerNorm *layer, Tensor *x);
 
 static const Half changes[MISTAKES][HALVES] = {
@@ -40,9 +39,4 @@ Tensor *__wrap_layer_norm(const LayerNorm *layer, Tensor *x)
     return mistake() == NORM_GRADIENTS_OF_FIRST
                ? norm_with_gradients_of_first(layer, x, __real_layer_norm)
                : __real_layer_norm(layer, x);
-}
-
-Tensor *__wrap_first_token(Tensor *x)
-{
-    return mistake() == TOKEN_LAST ? last_token(x) : __real_first_token(x);
 }

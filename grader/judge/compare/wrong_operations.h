@@ -22,9 +22,6 @@ Tensor *dropout_repeated(Tensor *x, const char *name, double probability, int ra
  *  positions. */
 Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probability, int ranks);
 
-/** [B,S,H] -> [B,H]: the last position of each sample. */
-Tensor *last_token(Tensor *x);
-
 /** Mistakes about which columns a rank has. It should have consecutive ones, in rank order. */
 typedef enum Rearranged {
     DEALT_OUT,          /**< rank r has every `ranks`-th column, from column r on */

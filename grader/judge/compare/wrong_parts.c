@@ -129,34 +129,6 @@ Tensor *dropout_of_first_positions(Tensor *x, const char *name, double probabili
     return y;
 }
 
-/* ---- positions ----------------------------------------------------------------------------------------- */
-
-/* Copies the last position of each sample: forward from x to y, or back into x. */
-static void copy_last_positions(Tensor *x, Tensor *y, bool back)
-{
-    const int64_t positions = x->shape.size[1], columns = x->shape.size[2];
-    for (int64_t i = 0; i < tensor_count(y); i++) {
-        real *in = reals(x) + (i / columns * positions + positions - 1) * columns + i % columns;
-        *(back ? in : reals(y) + i) = *(back ? reals(y) + i : in);
-    }
-}
-
-static void last_token_gradient(Node *node, Tensor *dy)
-{
-    Tensor *dx = tape_tensor(dy->tape, REAL, node->input[0]->shape, whole());
-    memset(reals(dx), 0, (size_t)tensor_count(dx) * sizeof(real));
-    copy_last_positions(dx, dy, true);
-    gradient_add(node->input[0], dx);
-}
-
-Tensor *last_token(Tensor *x)
-{
-    Tensor *y = tape_tensor(x->tape, REAL, SHAPE(x->shape.size[0], x->shape.size[2]), whole());
-    copy_last_positions(ready(x), y, false);
-    on_tape("last token", last_token_gradient, x, y, NULL);
-    return y;
-}
-
 Tensor *as_length(Tensor *mask)
 {
     int64_t positions = mask->shape.size[1];

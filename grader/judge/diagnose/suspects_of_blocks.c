@@ -2,8 +2,6 @@
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_blocks[MISTAKES] = {
-    [TOKEN_LAST] = {IN_TOKENS,
-                    N_("the classifier reads the last position: it must read the first token")},
     [GATHER_GRADIENT_OWN] =
         {IN_SEQUENCE,
          N_("it has only what this rank's weights contribute: every rank has used all positions, so "
