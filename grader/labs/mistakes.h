@@ -40,7 +40,6 @@ typedef enum Mistake {
     SUM_BY_MAXIMUM, /* has the gradients of SUM_OFF_TAPE, so it comes later; the next one likewise */
     TARGETS_BY_MAXIMUM,
     BIAS_MISSING,
-    BIAS_TIMES_RANKS,
     PRODUCT_OVER_RANKS,
     SCATTERED_FIRST,
     SCATTERED_BY_WORLD,

@@ -27,9 +27,6 @@ const Suspect suspects_of_layers[MISTAKES] = {
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},
-    [BIAS_TIMES_RANKS] =
-        {IN_BIASES,
-         N_("the bias is added tp times: add it once, after the sum over the ranks (g)")},
     [PRODUCT_OVER_RANKS] = {IN_BIASES, N_("the product, without the bias, is divided by the number "
                                           "of ranks: the sum over the ranks (g) is not a mean")},
     [SCATTERED_FIRST] = {IN_SCATTERS, N_("every rank takes the first part: in scatter_forward, "

@@ -8,19 +8,14 @@ static bool after_attention(const Tensor *x)
     return x->producer && !strcmp(x->producer->name, "attention");
 }
 
-/* linear_with_bias() with the current mistake. BIAS_MISSING spares the layer after the attention.
- * The other mistakes spare the layer for q, k and v. */
+/* linear_with_bias() without the bias, if that is the current mistake; but not after the attention. */
 static Tensor *biased(Tensor *x, Tensor *weight, Tensor *bias)
 {
     const Case *c;
-    const int mistake = mistake_now(&c);
-    if (mistake == BIAS_MISSING && (bias->shape.rank == 2 || !after_attention(x)))
-        return linear(x, weight);
-    const bool is_alone = bias->shape.rank == 1;
-    Tensor *y = linear_with_bias(x, weight, bias);
-    for (int i = 1; mistake == BIAS_TIMES_RANKS && is_alone && i < c->tp; i++)
-        y = add_bias(y, bias);
-    return y;
+    const bool missing = mistake_now(&c) == BIAS_MISSING;
+    return missing && (bias->shape.rank == 2 || !after_attention(x))
+               ? linear(x, weight)
+               : linear_with_bias(x, weight, bias);
 }
 
 /* The result of a scatter along the last dimension. */
