@@ -84,9 +84,10 @@ static double loss_of_step(const Scenario *run, const Stage *stage)
 
 static double run_step(Scenario *run, Stage *stage, int step, double *norm)
 {
+    enum { FEW_BYTES = 1 << 10, MANY_BYTES = 1 << 14 }; /* of a bucket */
     const int replica = replica_of_rank(&run->c, group_rank(run->mesh->world));
     if (step == 0)
-        passes.buckets = bucket_set_new(run->model, 1 << 14);
+        passes.buckets = bucket_set_new(run->model, run->c.world == 2 ? FEW_BYTES : MANY_BYTES);
     passes.count = 0;
     stages_passes_begin();
     stages_fill(run, stage, step, replica, replicas_of(&run->c));
