@@ -213,28 +213,20 @@ static void thing_text(const Label *l, char text[LABEL_SIZE])
     }
 }
 
-static void full_text(const Label *l, char text[LABEL_SIZE])
-{
-    char thing[LABEL_SIZE];
-    if (whole_text(l, text))
-        return;
-    if (l->of == OF_SHARDS) {
-        shards_text(l, text);
-        return;
-    }
-    thing_text(l, thing);
-    bool passes =
-        l->of == AN_OPERATION && (l->what == FORWARD_PASS_OF || l->what == BACKWARD_PASS_OF);
-    const char *of = l->what >= 0 && l->what < MOST_WHATS && !passes ? of_things[l->what] : NULL;
-    snprintf(text, LABEL_SIZE, of ? _(of) : "%s", thing);
-}
-
 const char *label_text(const Label *label, char text[LABEL_SIZE])
 {
     Label l = *label;
+    char thing[LABEL_SIZE];
     l.name[sizeof l.name - 1] = '\0';
-    full_text(&l, text);
-    if (l.step == DIVERGED)
-        snprintf(text + strlen(text), LABEL_SIZE - strlen(text), "%s", _(" (with NaN)"));
+    if (whole_text(&l, text))
+        return text;
+    if (l.of == OF_SHARDS) {
+        shards_text(&l, text);
+        return text;
+    }
+    thing_text(&l, thing);
+    bool passes = l.of == AN_OPERATION && (l.what == FORWARD_PASS_OF || l.what == BACKWARD_PASS_OF);
+    const char *of = l.what >= 0 && l.what < MOST_WHATS && !passes ? of_things[l.what] : NULL;
+    snprintf(text, LABEL_SIZE, of ? _(of) : "%s", thing);
     return text;
 }

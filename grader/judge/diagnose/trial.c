@@ -57,8 +57,11 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label)
 
 const char *entry_text(const Entry *entry)
 {
-    static char text[LABEL_SIZE];
-    return label_text(&entry->label, text);
+    static char text[LABEL_SIZE + 40];
+    label_text(&entry->label, text);
+    if (entry->label.step == DIVERGED)
+        append(text, sizeof text, "%s", _(" (with NaN)"));
+    return text;
 }
 
 bool ranks_have_finished(const Trial *t)

@@ -267,11 +267,13 @@ static bool says_worst_share(const Evidence *e, const Brought *b)
                     _("replica %d has no rows, but a share of %.4g in the mean: its share is 0, "
                       "and it gets the mean like all others"),
                     replica, b->times[worst]);
+    const bool none = same_times(b->times[worst], 0);
     return says(e,
                 _("the share of replica %d in the mean is %.4g, but it has trained on %g of %g "
-                  "rows, a share of %.4g"),
-                replica, b->times[worst], rows_of_replica(e, replica), rows_of_average(e),
-                b->weight[worst]);
+                  "rows, a share of %.4g%s"),
+                replica, none ? 0 : b->times[worst], rows_of_replica(e, replica),
+                rows_of_average(e), b->weight[worst],
+                none ? _(": a quotient is 0 when both are integers") : "");
 }
 
 /* Are the times the inverses of the rows? */
