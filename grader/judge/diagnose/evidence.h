@@ -15,6 +15,7 @@ typedef struct Evidence {
     int64_t count;
     double tolerance; /**< the largest error that rounding explains */
     bool has_note;    /**< a broken placement rule may be the cause */
+    bool beyond;      /**< a call has left its group, so no mistake within the group is replayed */
     char *text;       /**< receives the sentence that names the cause */
     size_t size;      /**< bytes of `text` */
     /* The results of one pass over the numbers: see look_over(). */

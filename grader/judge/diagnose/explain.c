@@ -255,20 +255,21 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
                       .size = size};
         look_over(&e);
         Finder *const preface = t->result->lab->examine.preface;
-        const bool alone = preface && preface(&e), beyond = !alone && call_beyond_group(&e);
-        if (beyond)
+        const bool alone = preface && preface(&e);
+        e.beyond = !alone && call_beyond_group(&e);
+        if (e.beyond)
             append(text, size, "\n");
-        if (alone || beyond) {
+        if (alone || e.beyond) {
             e.text += strlen(text);
             e.size -= strlen(text);
         }
-        found = explain_numbers(&e, has_note || beyond, &proven);
+        found = explain_numbers(&e, has_note || e.beyond, &proven);
         if (alone && !found)
             says(&e, _("the values do not match"));
-        if (beyond && !found)
+        if (e.beyond && !found)
             e.text[-1] = '\0'; /* the newline */
-        found = found || beyond;
-        proven = proven || beyond;
+        found = found || e.beyond;
+        proven = proven || e.beyond;
         free(right);
     }
     if (!proven && !has_note)

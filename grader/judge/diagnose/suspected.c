@@ -144,8 +144,8 @@ static bool never_records(const Evidence *e, const char *name)
 bool suspected(const Evidence *e)
 {
     bool denied = false;
-    if (alike_on_ranks(e->c) &&
-        e->zeros == e->count) /* if dropout keeps little, many mistakes give zeros */
+    /* If dropout keeps little, many mistakes give zeros. */
+    if (e->beyond || (alike_on_ranks(e->c) && e->zeros == e->count))
         return false;
     const int s = best_suspect(e, &denied);
     if (s == NO_MISTAKE)

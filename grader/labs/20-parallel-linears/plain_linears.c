@@ -78,5 +78,5 @@ QueryKeyValue query_key_value_new(Builder *b, int hidden)
 Projections query_key_value_forward(const QueryKeyValue *layer, Tensor *x, const Mesh *mesh)
 {
     Tensor *y = biased(x, layer->weight, layer->bias);
-    return (Projections){take(y, 2, 0), take(y, 2, 1), take(y, 2, 2)};
+    return (Projections){.q = take(y, 2, 0), .k = take(y, 2, 1), .v = take(y, 2, 2)};
 }
