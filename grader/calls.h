@@ -131,6 +131,7 @@ typedef struct TapeTensor {
     int32_t kind, dim;      /**< its Placement */
     int32_t integers;       /**< ids, labels, a mask */
     int32_t needs_gradient; /**< of an input */
+    double sum;             /**< of integers: each times a weight of its place */
     char parameter[44];     /**< its name if it is a parameter; otherwise empty */
 } TapeTensor;
 
@@ -152,6 +153,10 @@ typedef struct TapeOperation {
     TapeTensor output; /**< its result */
     TapeTensor input[MOST_INPUTS];            /**< its arguments */
     TapeAttribute attribute[MOST_ATTRIBUTES]; /**< its other arguments, without gaps */
+    /** two sums over the numbers of its result or, if `back`, of the gradient, each number times a
+     *  weight of its place in the whole tensor */
+    double sum[2];
+    double size; /**< the same sum over absolute values; -1 if the numbers were not available */
 } TapeOperation;
 
 /** A rank's rings: entry i is at [i % RING_...]. */

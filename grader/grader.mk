@@ -158,9 +158,7 @@ $(RUNNERS)/idle: $(call float,grader/runner/idle.c) $(call start_objects,float,8
 # the labs and their checks.
 $(BUILD)/judge.a: $(call double,$(filter-out grader/judge/main.c,$(JUDGE)) $(SERIAL) $(SCENARIOS)) \
                   $(call start_objects,double,$(FROM_START_FILES))
-# Operations of which grader/judge/compare has wrong versions.
-REPLACED = attention linear dropout_with layer_norm
-JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS) $(REPLACED))
+JUDGE_LDFLAGS = $(LDFLAGS) $(call wrapped,$(COUNTED_KERNELS))
 JUDGE_PARTS = $(BUILD)/judge.a $(BUILD)/libbalise-double.a
 link_judge = $(CC) $(JUDGE_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(JUDGE_PARTS) -Wl,--end-group -o $@
 $(BUILD)/grade: $(call double,grader/judge/main.c) $(JUDGE_PARTS) | $(CATALOGUES)

@@ -102,21 +102,21 @@ def ids_of(build, folder, text):
 
 
 def of_kit(build, folder, total):
-    """Runs make story. Returns the seconds from the prompt's arrival to the last token's, and
-    the text.
+    """Runs make story. Returns the seconds from the prompt's arrival to the last token's (if all
+    arrived together, from the start of the program), and the text.
 
     @param total the number of tokens of the text, without the begin token"""
     command = ["common/train/launch.sh", "1", *map(str, steps.ALL_LABS), f"{build}/story", "--model", folder, "--prompt", PROMPT, "--steps", str(total)]
+    arrived, text = [time.perf_counter()], b""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, OMP_NUM_THREADS="1")) as story:
-        arrived, text = [], b""
         while some := os.read(story.stdout.fileno(), 1 << 16):
             if some != b"\n":  # a newline ends the text, once the ranks have ended
                 arrived.append(time.perf_counter())
             text += some
         trouble = story.stderr.read().decode().strip()
-    if story.returncode or not arrived:
+    if story.returncode or len(arrived) == 1:
         has_failed(f"{build}/story", story.returncode, trouble[:300], command)
-    return arrived[-1] - arrived[0], text.decode(errors="replace")
+    return arrived[-1] - arrived[len(arrived) > 2], text.decode(errors="replace")
 
 
 def same_text(build, folder, mine, ids, who):

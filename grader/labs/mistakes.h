@@ -1,8 +1,6 @@
 /** @file
  * Students' mistakes that the judge can reproduce. If a mistake gives a rank's numbers, the report
- * names the mistake. The judge is linked with --wrap for the operations that a mistake changes, so
- * the plain layers stay as they are.
- */
+ * names the mistake.  */
 #pragma once
 
 /** The mistakes, each with its sentence in judge/diagnose/suspects*.c. */
@@ -11,12 +9,6 @@ typedef enum Mistake {
     NO_MISTAKE = -1,
     CHANGED_INPUT,
     GRADIENT_MISSING,
-    MASK_IGNORED,
-    DROPOUT_REPEATED,
-    HEADS_DEALT,
-    KEY_OF_FIRST,
-    MASK_AS_LENGTH,
-    GRADIENT_OF_FIRST_PART,
     OWN_MAXIMUM,
     OWN_MAXIMUM_IN_SUM,
     OWN_MAXIMUM_IN_TARGET,
@@ -54,30 +46,6 @@ typedef enum Mistake {
     RUN_ON_RUN,
     BACKWARD_FROM_INPUT,
     BACKWARD_FROM_RESULT,
-    GATHER_GRADIENT_OWN,
-    GATHER_GRADIENT_OWN_1,
-    GATHER_GRADIENT_OWN_2,
-    GATHER_GRADIENT_TIMES_RANKS,
-    GATHER_GRADIENT_OVER_RANKS,
-    GATHER_OFF_TAPE,
-    POSITIONS_OF_OWN_TERM,
-    POSITIONS_OF_OWN_ATTENTION,
-    POSITIONS_OF_OWN_FEED_FORWARD,
-    TERM_GRADIENT_OWN,
-    TERM_GRADIENT_OWN_1,
-    TERM_GRADIENT_OWN_2,
-    TERM_GRADIENT_TIMES_RANKS,
-    TERM_GRADIENT_OVER_RANKS,
-    TERM_OFF_TAPE,
-    BLOCK_NOT_RUN,
-    NORM_GRADIENTS_OF_FIRST,
-    MASKS_OF_FIRST_POSITIONS,
-    MASK_1_OF_FIRST_POSITIONS,
-    MASK_2_OF_FIRST_POSITIONS,
-    PAIRS_OFF_TAPE,
-    SUMS_CUT, /* has the forward pass of MASKS_OF_FIRST_POSITIONS; the next two likewise */
-    SUM_1_CUT,
-    SUM_2_CUT,
     MISTAKES
 } Mistake;
 

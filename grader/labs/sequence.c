@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/run.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/work.h"
 #include "model/sequence_block.h"
 
@@ -239,6 +240,19 @@ static Tensor *terms_to_sum(const Chain *chain, int64_t count)
     }
     return sum;
 }
+
+Summand sequence_summand(Scenario *run, const Entry *want, int of, int on)
+{
+    const Chain chain = {.run = run, .step = want->label.step};
+    const Members group = tp_group(&run->c, on);
+    if (want->label.of != A_SEQUENCE || want->label.index != NORM_GRADIENTS)
+        return (Summand){0};
+    const bool added = tp_group(&run->c, of).first == group.first;
+    Tensor *terms = terms_of(&chain, added ? place_in(group, of) : 0, want->count);
+    if (!added)
+        kernel_vector_fill(want->count, 0, reals(terms));
+    return (Summand){.numbers = terms, .added = added, .weight = 1};
+}
 #else
 static Tensor *terms_to_sum(const Chain *chain, int64_t count)
 {
@@ -276,10 +290,10 @@ static void one_step(Chain *chain, int step)
     if (run->c.kind == SEQUENCE_PAIRS)
         return;
     Tensor *terms = sum_norms(chain);
+    write_values(run, STEP, sequence_label(OUTPUT_OF, NORM_GRADIENTS, step), ready(terms));
     kernel_sgd_step(run->model->arena_size, model_weights(run->model), model_gradients(run->model),
                     rate, 0);
     write_arena(run, STEP, VALUE_OF, step);
-    write_values(run, STEP, sequence_label(OUTPUT_OF, NORM_GRADIENTS, step), ready(terms));
 }
 
 /* The chain with all of its blocks, in a model of their own. */

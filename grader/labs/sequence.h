@@ -34,5 +34,7 @@ ScenarioFunction run_sequence;
 
 /** In the judge: compares what the ranks multiply and keep with 1/tp of what one rank does. */
 void compare_work_of_positions(struct Trial *t, const Entry *want);
+/** In the judge: the terms that a rank contributes to the sum of its own; see Examination. */
+Summand sequence_summand(Scenario *run, const Entry *want, int of, int on);
 /** In the judge: why numbers are wrong. */
 extern Finder *const sequence_reasons[];

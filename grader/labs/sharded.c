@@ -70,8 +70,9 @@ Tensor *sharded_mean(Scenario *run, int rank, int which, int step)
     return zeros_in_a_step(mean, which, step);
 }
 
-/* Weights away from zero, or zero in a part that begins with a step of zeros. The steps bring none near zero, where it would lose digits by
- * cancellation. The tolerance follows the largest weight of a part, which may have just one. */
+/* Weights away from zero, or zero in a part that begins with a step of zeros. The steps bring none
+ * near zero, where it would lose digits by cancellation. The tolerance follows the largest weight of
+ * a part, which may have just one. */
 Tensor *sharded_first_weights(Scenario *run, int rank, int which)
 {
     Tensor *weights = input(run, "weights", first_with_pieces(&run->c, rank), which, 0);

@@ -25,7 +25,7 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
     run_ends(&problem, address);
 }
 
-/* The operations of the forward pass that the scenario runs, if they are recorded. */
+/* The operations of the pass that the scenario runs, if they are recorded. */
 static struct {
     bool wanted;
     Label pass;
@@ -36,7 +36,7 @@ static struct {
 static void note_operation(void *context, const char *function, void *address, const Tensor *output,
                            int inputs, Tensor *const *input, bool back)
 {
-    if (!back && program.count < RING_OPERATIONS)
+    if (program.count < RING_OPERATIONS)
         program.operation[program.count++] =
             operation_record(function, address, output, inputs, input, back);
 }
@@ -59,7 +59,7 @@ void at(Scenario *run, Label label)
 {
     write_program(run);
     program.pass = label;
-    if (program.wanted && label.what == FORWARD_PASS_OF)
+    if (program.wanted && (label.what == FORWARD_PASS_OF || label.what == BACKWARD_PASS_OF))
         tape_observer()->operation = note_operation;
 }
 

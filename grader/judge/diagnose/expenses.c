@@ -121,7 +121,8 @@ static bool needless_calls(const Trial *t, const Expense *of, int count, double 
         made = times;
     }
     if (found > 1)
-        snprintf(text, 240, _("each rank makes %.0f of these calls too many: the %s"), more, all);
+        snprintf(text, 240, _("each rank can do with %.0f fewer of these calls: the %s"), more,
+                 all);
     else if (made == more)
         snprintf(
             text, 240,

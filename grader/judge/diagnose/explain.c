@@ -167,6 +167,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      multiple,
                                      layer_gradient_is_scaled,
                                      suspected,
+                                     value_is_wrong,
                                      added_up_over_ranks,
                                      rest_is_not_shared,
                                      right_on_first_rank,
@@ -186,7 +187,9 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
     static Finder *const of_sums[] = {own_reasons, made_of_contributions, suspected,
                                       more_own_reasons, NULL};
-    *proven = nan_is_hidden(e) || (!alike_on_ranks(e->c) && look_at_numbers(e, of_sums)) ||
+    *proven = nan_is_hidden(e) ||
+              ((!alike_on_ranks(e->c) || e->trial->result->lab->examine.summand) &&
+               look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);
     return *proven || (!has_note && look_at_numbers(e, signs));
 }

@@ -1,17 +1,18 @@
 /* Does the rank run other operations than the plain layer? */
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/judge/reason/program.h"
+#include "grader/labs/groups.h"
 #include "grader/labs/scenario.h"
 
 enum { ANY_LAYER = -1 };
 
-/* The operations of this forward pass that the rank has recorded. They are consecutive. */
+/* The operations of this pass that the rank has recorded. They are consecutive. */
 static OperationList program_of_rank(const RankCalls *mine, Label pass)
 {
     OperationList p = {0};
     for (int64_t i = 0; i < mine->operations_count; i++) {
         const TapeOperation *o = &mine->operation[i];
-        if (o->back || !label_equal(&o->where, &pass))
+        if (!label_equal(&o->where, &pass))
             continue;
         if (!p.count++)
             p.operation = o;
@@ -21,20 +22,80 @@ static OperationList program_of_rank(const RankCalls *mine, Label pass)
     return is_cut ? (OperationList){0} : p;
 }
 
+static OperationList program_of(const Entry *entry)
+{
+    return (OperationList){(const TapeOperation *)numbers_of(entry),
+                           entry->count * (int64_t)sizeof(double) / (int64_t)sizeof(TapeOperation)};
+}
+
+/* The next recorded pass of the plain layer in this direction; of this layer, or of ANY_LAYER. */
+static const Entry *next_pass(Trial *t, const Entry *last, What what, int layer)
+{
+    if (!t->program.all.base)
+        t->program = expect(t->c, t->rank, THE_PROGRAM, 0);
+    while ((last = next_entry(t->program.all, last)))
+        if (last->kind == PROGRAM && last->label.what == (int)what &&
+            (layer == ANY_LAYER || layer_of(&last->label) == layer))
+            break;
+    return last;
+}
+
 /* The first difference of the case's programs; only of this layer, unless it is ANY_LAYER. */
 static bool differs_from_plain(Trial *t, int layer, ProgramDifference *difference)
 {
-    const Calls *calls = t->outcome->calls;
-    if (!t->program.all.base)
-        t->program = expect(t->c, t->rank, THE_PROGRAM, 0);
-    for (const Entry *entry = NULL; (entry = next_entry(t->program.all, entry));) {
-        if (entry->kind != PROGRAM || (layer != ANY_LAYER && layer_of(&entry->label) != layer))
-            continue;
-        const OperationList plain = {(const TapeOperation *)numbers_of(entry),
-                                     entry->count * (int64_t)sizeof(double) /
-                                         (int64_t)sizeof(TapeOperation)};
-        if (program_difference(program_of_rank(&calls->rank[t->rank], entry->label), plain,
-                               difference))
+    const RankCalls *mine = &t->outcome->calls->rank[t->rank];
+    for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer));)
+        if (program_difference(program_of_rank(mine, entry->label), program_of(entry), difference))
+            return true;
+    return false;
+}
+
+/* The programs of a forward pass, and of the backward pass of the same step and layer. */
+static PassPrograms programs_of(Trial *t, const Entry *forward)
+{
+    const RankCalls *rank = t->outcome->calls->rank;
+    const Members group = tp_group(t->c, t->rank);
+    const Entry *back = NULL;
+    do
+        back = next_pass(t, back, BACKWARD_PASS_OF, layer_of(&forward->label));
+    while (back && back->label.step != forward->label.step);
+    PassPrograms p = {.plain = program_of(forward),
+                      .plain_back = back ? program_of(back) : (OperationList){0},
+                      .ranks = group.count,
+                      .own = place_in(group, t->rank)};
+    for (int k = 0; k < group.count; k++) {
+        const RankCalls *one = &rank[group.first + k * group.stride];
+        p.forward[k] = program_of_rank(one, forward->label);
+        p.back[k] = back ? program_of_rank(one, back->label) : (OperationList){0};
+    }
+    return p;
+}
+
+/* The results of a layer's operations come first, since gradients follow from them. The gradients of
+ * its last pass come before those of the passes on which it depends. */
+bool value_is_wrong(const Evidence *e)
+{
+    enum { MOST_PASSES_OF_STEP = 64 };
+    Trial *t = e->trial;
+    const Label *l = &e->want->label;
+    const Entry *passes[MOST_PASSES_OF_STEP];
+    int count = 0;
+    if (!t->outcome->calls || !alike_on_ranks(e->c) || l->step == DIVERGED)
+        return false;
+    for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer_of(l))) &&
+                                    count < MOST_PASSES_OF_STEP;)
+        if (entry->label.step == l->step)
+            passes[count++] = entry;
+    if (count > 0 && !input_of(e) &&
+        program_of_rank(&t->outcome->calls->rank[t->rank], passes[0]->label).count == 0)
+        return !line_of_raw_look(t)[0] &&
+               says(e, _("no operation on the tape computes it: here the lab returns without "
+                         "computing anything"));
+    for (int i = 0; i < 2 * count; i++) {
+        PassPrograms p = programs_of(t, passes[i < count ? i : 2 * count - 1 - i]);
+        p.first = i == 0 || l->of == A_LAYER || l->of == A_PARAMETER;
+        if ((i < count || e->want->check != FORWARD) &&
+            first_wrong_value(&p, i >= count, e->text, e->size))
             return true;
     }
     return false;

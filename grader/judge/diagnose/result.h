@@ -29,7 +29,8 @@ typedef struct CheckResult {
     bool explained;         /**< the reason names a cause */
     bool may_have_pattern;  /**< in which cases this cause holds may show its origin */
     bool if_in_few;         /**< the same, unless it fails in most cases */
-    int explanations;       /**< number of searches for a cause */
+    int searched_case;      /**< the last case in which a cause was searched for */
+    int explanations;       /**< number of searches in it */
     int case_index;         /**< of the reported failure: the first, or the first with a cause */
     Ending ending;          /**< how that case ended; COMPLETE if its numbers are the reason */
     bool with_nan;          /**< only the step with NaN failed: any other failure says more */

@@ -3,8 +3,7 @@
 
 Suspect suspect(int mistake)
 {
-    static const Suspect *const subjects[] = {suspects_of_layers, suspects_of_blocks,
-                                              suspects_of_vocabulary};
+    static const Suspect *const subjects[] = {suspects_of_layers, suspects_of_vocabulary};
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         if (subjects[i][mistake].sentence)
             return subjects[i][mistake];

@@ -2,28 +2,10 @@
 #include "grader/judge/diagnose/evidence.h"
 
 const Suspect suspects_of_layers[MISTAKES] = {
-    [MASK_IGNORED] = {IN_ATTENTION, N_("positions hidden by the mask still influence the output")},
-    [DROPOUT_REPEATED] =
-        {IN_INNER_LAYERS,
-         N_("all ranks drop the same units of their parts: their masks are copies, as if each rank "
-            "held the first columns. Mark the tensor as a shard: placed(x, shard(LAST))")},
     [GRADIENT_MISSING] = {IN_INPUT_GRADIENTS,
                           N_("no gradient flowed back through the layer. A "
                              "group_... function gives values only, and so does tensor_copy(); "
                              "duplication, all_reduce and all_gather are on the tape")},
-    [HEADS_DEALT] =
-        {IN_ATTENTION,
-         N_("the columns of queries, keys and values are distributed round-robin: each rank must have consecutive columns, because those of a head are neighbours")},
-    [KEY_OF_FIRST] =
-        {IN_ATTENTION,
-         N_("every rank uses the keys of the first rank: each must use those of its own heads")},
-    [MASK_AS_LENGTH] = {IN_ATTENTION,
-                        N_("each sample attends to its first n positions, where n is the number of "
-                           "ones in its mask; it must attend to the positions where the mask is "
-                           "one")},
-    [GRADIENT_OF_FIRST_PART] =
-        {IN_GATHERED_PARTS, N_("every rank uses the first rank's part of dy: in the backward pass "
-                               "of all_gather, each rank takes the part for its own columns")},
     [CHANGED_INPUT] =
         {IN_SUMS, N_("all_reduce altered its input; another operation still needs the old values")},
     [BIAS_MISSING] = {IN_BIASES, N_("the bias is missing")},

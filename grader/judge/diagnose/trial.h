@@ -175,8 +175,8 @@ bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: that rank has ended the pass in which
  *  another rank makes the call. */
 void append_left_out(const Trial *t, char *text, size_t size);
-/** If the lab exchanges in tp groups: appends a sentence if a message or a collective call
- *  includes ranks of another tp group.
+/** Appends a sentence if the ranks of a collective call are no group of the mesh, or a message
+ *  leaves the group. Labs whose groups have a check of their own are left out.
  *  @return whether one does */
 bool tell_call_beyond_group(const Trial *t, char *text, size_t size);
 /** Appends what MPI forbids in the calls of a case that did not complete. */

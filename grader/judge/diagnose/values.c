@@ -5,9 +5,9 @@
 #include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/groups.h"
 
-/* The limit on searches for the cause of a check's failure: running the suspects takes time, and
- * the report shows only the first explanation. */
-enum { EXPLANATIONS = 6 };
+/* The limit on searches for the cause of a check's failure in one case: they take time, and the
+ * report shows only the first explanation. */
+enum { EXPLANATIONS = 2 };
 
 static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */
@@ -150,6 +150,9 @@ static void fail_values(Trial *t, const Entry *got, const Entry *want, double to
     CheckResult *r = &t->result->check[want->check];
     char why[2048], where[480];
     snprintf(why, sizeof why, _("the values do not match"));
+    if (r->searched_case != t->index)
+        r->explanations = 0;
+    r->searched_case = t->index;
     bool sure = !(r->failed && (t->with_nan || (r->explained && !r->with_nan))) &&
                 !was_wrong_a_step_ago(t, want) &&
                 explain(t, r->explanations++ < EXPLANATIONS, why, sizeof why, got, want, tolerance);

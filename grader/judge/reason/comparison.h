@@ -25,6 +25,9 @@ typedef struct Comparison {
     Form extra; /**< the last operation that the layer does not have there, if its `by` is set */
 } Comparison;
 
+/** Numbers the values of two programs. The caller frees it. @return NULL if one of them is empty */
+Comparison *comparison_new(OperationList rank, OperationList plain);
+
 /** The form with this number. */
 static inline const Form *form_at(const Comparison *c, int number)
 {
@@ -88,6 +91,8 @@ bool leads_to(const Comparison *c, int from, int to, int *first);
 bool tell_missing(Comparison *c, int i, int from, int missing);
 /** Tells how operation i of the rank differs from what it should compute. */
 bool tell_difference(Comparison *c, int i, int meant);
+/** Tells of a dropout whose tensor is a rank's part and not marked as a shard. */
+void tell_unmarked(Comparison *c);
 /** Tells of an operation that the layer does not have there, unless it was already told that it
  *  comes too late. */
 bool tell_extra(Comparison *c, int i);

@@ -24,8 +24,7 @@ bool is_move(const Forms *f, const TapeOperation *o)
         if (!strcmp(o->name, moves[i]))
             return true;
     /* a lab's own pair of functions; a rank's part of a tensor that the plain layer does not split */
-    return !strcmp(o->attribute[0].name, "through") ||
-           (!strcmp(o->name, "part") && !has_operation(&f->program[PLAIN], "part"));
+    return is_pair(o) || (!strcmp(o->name, "part") && !has_operation(&f->program[PLAIN], "part"));
 }
 
 bool same_attribute(const TapeAttribute *a, const TapeAttribute *b)

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "grader/judge/reason/program.h"
 
 /** The two programs. */
@@ -44,6 +46,11 @@ typedef struct Forms {
 
 /** Computes the forms of all operations again, with those that are forced. */
 void forms_make(Forms *f);
+/** Is this a pair of functions of the lab's own, forward and backward? */
+static inline bool is_pair(const TapeOperation *o)
+{
+    return !strcmp(o->attribute[0].name, "through");
+}
 /** Does this operation only move numbers between ranks? */
 bool is_move(const Forms *f, const TapeOperation *o);
 /** Are these two other arguments equal? */

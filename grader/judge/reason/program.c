@@ -229,12 +229,11 @@ static int length_of_layer(const Comparison *c)
     return length;
 }
 
-bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference)
+Comparison *comparison_new(OperationList rank, OperationList plain)
 {
-    enum { MOST_STEPS = 6 };
     if (!rank.count || !plain.count || rank.count > RING_OPERATIONS ||
         plain.count > RING_OPERATIONS)
-        return false;
+        return NULL;
     Comparison *c = calloc(1, sizeof *c);
     c->f.program[RANK] = rank;
     c->f.program[PLAIN] = plain;
@@ -243,11 +242,22 @@ bool program_difference(OperationList rank, OperationList plain, ProgramDifferen
     forms_make(&c->f);
     c->layer = length_of_layer(c);
     mark_what_matters(c);
+    return c;
+}
+
+bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference)
+{
+    enum { MOST_STEPS = 6 };
+    Comparison *c = comparison_new(rank, plain);
+    if (!c)
+        return false;
     const bool traced = !c->f.is_full && c->f.outside[RANK] <= c->f.outside[PLAIN];
     int left = traced ? differences(c) : 0;
     for (int steps = 0; left > 0 && steps < MOST_STEPS; steps++)
         if (!next_difference(c, &left))
             break;
+    if (c->count == 0 && traced)
+        tell_unmarked(c);
     *difference = (ProgramDifference){.address = c->address, .is_own = c->is_own};
     for (int i = 0; i < c->count && (i == 0 || (left == 0 && c->count == 2)); i++)
         append(difference->text, sizeof difference->text, "%s%s", i ? "\n" : "", c->told[i]);

@@ -23,3 +23,15 @@ typedef struct ProgramDifference {
 /** Compares two programs. @return false if they compute the same, up to the order of a sum's terms,
  *  or if the rank's program has a part that is not on its tape */
 bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference);
+
+/** A pass and its backward pass, on the ranks of a group and in the plain layer. */
+typedef struct PassPrograms {
+    OperationList forward[MAX_RANKS], back[MAX_RANKS]; /**< by place in the group */
+    OperationList plain, plain_back;                   /**< the plain layer's */
+    int ranks, own; /**< how many ranks; the place of the one whose program is told */
+    bool first;     /**< nothing that enters the pass comes from another pass of the step */
+} PassPrograms;
+
+/** Finds the first operation of a pass whose result is wrong; with `gradient`, the first one of the
+ *  backward pass that returns a wrong gradient. @return whether there is one */
+bool first_wrong_value(const PassPrograms *p, bool gradient, char *text, size_t size);

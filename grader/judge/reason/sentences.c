@@ -5,6 +5,7 @@
 #include "base/language.h"
 #include "grader/judge/mpi/recorded.h"
 #include "grader/judge/reason/comparison.h"
+#include "tensor/tensor.h"
 
 static bool tell(Comparison *c, int of, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -109,7 +110,7 @@ static const TapeOperation *own_operation(const Comparison *c, int form)
 {
     const OperationList *p = &c->f.program[RANK];
     for (int i = 0; i < p->count; i++)
-        if (!strcmp(p->operation[i].attribute[0].name, "through") && c->f.made[RANK][i] == form)
+        if (is_pair(&p->operation[i]) && c->f.made[RANK][i] == form)
             return &p->operation[i];
     return NULL;
 }
@@ -233,4 +234,38 @@ bool tell_extra(Comparison *c, int i)
     return tell(c, NO_FORM,
                 _("%s at %s takes %s and is one too many: the layer has no such operation there"),
                 name, line, of);
+}
+
+void tell_unmarked(Comparison *c)
+{
+    char name[LINE], is[64], right[64];
+    for (int i = 0; i < c->f.program[RANK].count; i++) {
+        const TapeOperation *o = &c->f.program[RANK].operation[i];
+        const TapeOperation *plain = form_by(c, i)->by[PLAIN];
+        int dim = 0;
+        if (!c->matters[i] || !plain || strcmp(form_by(c, i)->name, "dropout") != 0 ||
+            o->output.kind == SHARD || o->output.shape.rank != plain->output.shape.rank ||
+            shape_equal(o->output.shape, plain->output.shape))
+            continue;
+        while (o->output.shape.size[dim] == plain->output.shape.size[dim])
+            dim++;
+        name[0] = '\0';
+        append_operation(c, form_by(c, i), name);
+        c->address = c->address ? c->address : o->address;
+        int j = i - 1;
+        while (j >= 0 && c->f.program[RANK].operation[j].output.tensor != o->input[0].tensor)
+            j--;
+        if (j >= 0 && c->f.program[RANK].operation[j].input[0].kind == PARTIAL &&
+            !strcmp(c->f.program[RANK].operation[j].name, "part")) {
+            tell(c, NO_FORM,
+                 _("part at %s takes one term of a sum over the ranks as if it were the sum"),
+                 line_at(c, j));
+            continue;
+        }
+        tell(c, NO_FORM,
+             _("%s at %s takes %s as a whole tensor, but it is this rank's part of %s: all ranks "
+               "draw the mask of the first part. placed(x, shard(%d)) marks a tensor as a part"),
+             name, line_at(c, i), shape_text(o->output.shape, is),
+             shape_text(plain->output.shape, right), dim);
+    }
 }

@@ -253,9 +253,11 @@ static bool says_worst_share(const Evidence *e, const Brought *b)
     const Members dp = group_members(e->c, DP, e->trial->rank);
     double most = 1e-3;
     int worst = -1;
+    bool whole = true; /* is every share 0 or 1? */
     for (int k = 0; k < dp.count; k++) {
         const int rank = dp.first + k * dp.stride;
         const double off = fabs(b->times[rank] - b->weight[rank]);
+        whole = whole && (same_times(b->times[rank], 0) || same_times(b->times[rank], 1));
         worst = off > most ? rank : worst;
         most = fmax(off, most);
     }
@@ -273,7 +275,7 @@ static bool says_worst_share(const Evidence *e, const Brought *b)
                   "rows, a share of %.4g%s"),
                 replica, none ? 0 : b->times[worst], rows_of_replica(e, replica),
                 rows_of_average(e), b->weight[worst],
-                none ? _(": a quotient is 0 when both are integers") : "");
+                none && whole ? _(": a quotient is 0 when both are integers") : "");
 }
 
 /* Are the times the inverses of the rows? */
