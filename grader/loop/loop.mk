@@ -8,9 +8,10 @@ in_loop = $(call as_environment,LAB BUILD)
 .PHONY: watch hint solution progress reset predict
 # make watch uses the same seed each time, so that any change in the verdict is due to the student.
 watch hint solution progress reset predict measure: $(BUILD)/generated/labs.json | $(CATALOGUES)
+# exec: the shell would end by Ctrl-C, and make would print that as an error.
 watch:
 	$(RELEASE)
-	$(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
+	exec env $(in_loop) GRADING='$(MAKE) SEED=$(or $(SEED),1) $(if $(STACK),STACK=$(STACK))' grader/loop/watch.py
 hint:
 	$(in_loop) AGAIN=$(call quoted,$(AGAIN)) grader/loop/hint.py
 solution:

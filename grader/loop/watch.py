@@ -40,6 +40,11 @@ def cause(check):
     return re.sub(r"\(.*?\)|[-+.\w]*\d[-+.\w]*", "", check.get("reason", ""), flags=re.DOTALL)
 
 
+def place(check):
+    """The line that the reason names, such as attention.c:29."""
+    return "".join(re.findall(r"[-\w]+\.c:\d+", check.get("reason", ""))[:1])
+
+
 def tell_changes(before, now):
     """Prints what has changed: a line for each check, or one line if all changed alike."""
     changes = {name: (before[name]["status"], check["status"]) for name, check in now.items() if name in before and before[name]["status"] != check["status"]}
@@ -48,9 +53,14 @@ def tell_changes(before, now):
     for name, (was, status) in changes.items():
         words = _("{check}: {before} → {now}").format(check=_(name), before=_(was), now=_(status))
         print("  " + (good(words) if status == "passed" else bad(words) if was == "passed" else words))
-    for name in [name for name, check in now.items() if name in before and name not in changes and cause(before[name]) != cause(check)]:
-        print("  " + _("{check}: the reason has changed").format(check=_(name)))
-        changes[name] = None
+    for name in [name for name in now if name in before and name not in changes]:
+        was, check = before[name], now[name]
+        if cause(was) != cause(check):
+            changes[name] = _("{check}: the reason has changed").format(check=_(name))
+        elif place(was) != place(check):
+            changes[name] = _("{check}: the same reason, now at {place}").format(check=_(name), place=place(check))
+        if name in changes:
+            print("  " + changes[name])
     points = [sum(check["points"] for check in checks.values()) for checks in (before, now)]
     if before and points[0] != points[1]:
         print(_("  {before} → {now} points").format(before=points[0], now=points[1]))

@@ -209,10 +209,20 @@ reason_changes() {
         scaled -1 && grep -q "verdict has not changed" watched
 }
 check "if a check fails for another reason, watch says so" reason_changes
+place_changes() {
+    local change
+    for change in '/duplication/d' 's|.*duplication.*|\n|'; do
+        : > watched
+        sed "$change" "$ROOT/solutions/${two#labs/}" > "$two.new" && mv "$two.new" "$two"
+        waits_for "waiting for $(basename "$two")" || return
+    done
+    grep -qE "input gradient: the same reason, now at colwise-linear.c:[0-9]+" watched
+}
+check "if a check fails for the same reason at another line, watch names the line" place_changes
 graded_again() {
     : > watched
     cp "$ROOT/solutions/${two#labs/}" "$two.new" && mv "$two.new" "$two"
-    waits_for "waiting for $(basename "$two")" && grep -qF "forward: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
+    waits_for "waiting for $(basename "$two")" && grep -qF "input gradient: wrong → passed" watched && grep -qE '^ +[0-9] → 9 points' watched
 }
 check "when the file is saved, watch grades it again and prints what has changed" graded_again
 stops_building() {
@@ -232,7 +242,7 @@ check "if the file cannot be graded, watch says why, and goes on" says_why_not
 kill -INT -- -"$watcher" 2> /dev/null
 wait "$watcher"
 rm "${two%/*}/.#${two##*/}"
-check "Ctrl-C ends watch" test ! -e "/proc/$watcher"
+check "Ctrl-C ends watch, and make prints no error" eval "[ ! -e /proc/$watcher ] && ! grep -qF 'make: ***' watched"
 mv "$two" "$two.away"
 check "watching a missing file is one error" one_error "there is no $two" make --silent watch LAB=2
 finish
