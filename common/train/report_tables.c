@@ -51,8 +51,8 @@ void report_configuration(const TrainConfig *config, int64_t parameters, int64_t
                 : _("memory    keeps the input of each attention; the backward pass runs it again"));
     printf(_("data      %s: %lld rows of up to %d tokens, test %lld rows\n"), config->data,
            (long long)rows, config->seq, (long long)test_rows);
-    printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
-                    "training  %d epochs, %lld steps of %d rows, %s, learning rate %g, seed %llu\n",
+    printf(ngettext("training  %d epoch, %lld steps of %d rows, %s, LR %g, seed %llu\n",
+                    "training  %d epochs, %lld steps of %d rows, %s, LR %g, seed %llu\n",
                     (unsigned long)config->epochs),
            config->epochs, (long long)steps, config->batch,
            config->optimizer.kind == ADAMW ? "AdamW" : "SGD", config->schedule.rate,

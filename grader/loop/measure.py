@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 
-from labs import PREDICTIONS, _, asked, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab
+from labs import PREDICTIONS, _, asked, both_numbers, in_language, in_unit, keep, kept_of_labs, the_lab, wrapped
 
 ROUNDING = 0.01  # a prediction within 1 % is right
 
@@ -24,7 +24,8 @@ def compare(lab, predicted, number):
         print(_("The prediction is right, to within 1%."))
         return
     ratio = f"{number / predicted:.3g}" if predicted else "-"
-    print(_("measured / predicted = {ratio}: the box \"Predict, then measure\" in {readme} says what to look at.").format(ratio=ratio, readme=in_language(f"{lab.folder}/README.md")))
+    print("\n".join(wrapped(_("measured / predicted = {ratio}: the box \"Predict, then measure\" in {readme} says what to look at.").format(
+        ratio=ratio, readme=in_language(f"{lab.folder}/README.md")), 0)))
 
 
 def main():

@@ -133,6 +133,7 @@ measured() { # measured WORDS ARGUMENTS...
 }
 check "make measure shows both numbers" measured "predicted: 48000 bytes; measured: 55296 bytes" LAB=6
 check "make measure shows the ratio of the numbers, and where to look" says 'measured / predicted = 1.15: the box "Predict, then measure" in labs/06-colrow-pair/README.md'
+check "in 80 columns, no word of it is broken" eval 'COLUMNS=80 run make --silent measure LAB=6 && ! grep -qE ".{81}" out'
 check "make progress shows both numbers" shown "predicted: 48000 bytes; measured: 55296 bytes"
 check "a prediction after measuring is marked" predicted "predicted after measuring: 55000 bytes; measured: 55296 bytes" LAB=6 IS=55000
 check "a prediction says which earlier one it replaces" says "This replaces your earlier prediction: 48000 bytes."

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from runs import ROOT, check, command, metrics_of, run
+from runs import BUILD, ROOT, check, command, metrics_of, run
 
 SMALL = ["--layers", 2, "--hidden-dim", 32, "--heads", 4, "--batch-size", 8, "--seq", 32]
 
@@ -28,6 +28,9 @@ check(len(tests) == 2 and all(line["test_rows"] == 400 for line in tests), "ever
 ranks = lines[-1].get("ranks", [])
 check(len(ranks) == 2 and all({"rank", "loss", "accuracy", "parameters", "peak_bytes", "step_s", "comm_bytes", "comm_s"} <=
                               set(rank) for rank in ranks), "the last line has a summary for each rank", str(lines[-1]))
+
+spoken = run(2, "--tp", 2, *SMALL, "--steps", 1, LANG="fr_FR.UTF-8", TEXTDOMAINDIR=f"{BUILD}/locale").stdout
+check("époques" in spoken and max(map(len, spoken.splitlines())) <= 80, "in French, too, what a run prints has at most 80 columns", spoken)
 
 # A block has 4 all-reduces of B S H. The embedding has a gather of B S H, and the classifier an
 # all-reduce of B 2 forward and of B H backward. A number has 4 bytes. A rank's share of an
