@@ -318,13 +318,14 @@ static bool none_found(const Files *files, Problem *problem)
     clean_text(shown);
     return problem_set(
         problem, NULL, "",
-        other_case  ? N_("it contains no lab: expected labs/%s/%s, found %s, which differs "
+        other_case  ? N_("it has no lab by its name: expected labs/%s/%s, found %s, which differs "
                           "in upper and lower case: rename it")
-        : misplaced ? N_("it contains no lab: expected labs/%s/%s, found %s")
-        : archive   ? N_("it contains no lab: expected labs/%s/%s, found the archive %s: unpack it")
-        : other     ? N_("it contains no lab: expected labs/%s/%s, found %s")
+        : misplaced ? N_("it has no lab in its place: expected labs/%s/%s, found %s")
+        : archive
+            ? N_("it contains an archive: expected labs/%s/%s, found the archive %s: unpack it")
+        : other        ? N_("it contains no lab: expected labs/%s/%s, found %s")
         : files->count ? N_("it contains no lab: expected labs/%s/%s%s")
-                       : N_("it contains no lab: expected labs/%s/%s, but it is empty%s"),
+                       : N_("it is empty: expected labs/%s/%s%s"),
         lab_at(lab)->folder, lab_at(lab)->file, shown);
 }
 

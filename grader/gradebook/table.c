@@ -222,7 +222,7 @@ void write_report(const Book *book, int number)
     make_line(entry);
     fprintf(out, "%s (%s)\n", submission->student, entry);
     if (submission->refused)
-        fprintf(out, "%s: %s\n", _("not graded"), submission->remark);
+        fprintf(out, _("not graded: %s\n"), submission->remark);
     else
         put_labs(book, out, submission);
     fclose(out);

@@ -69,9 +69,10 @@ submit 'Carl' 1 8
 echo '#error' >> class/Carl/labs/01-*/collectives.c
 sed -i 's/mesh->world/NULL/' class/Carl/labs/08-*/tp-group.c
 echo none > class/notes.txt
+mkdir class/nested && touch class/nested/{hand-in.tar.gz,other.c}
 board DIR=class SEED=5
 check "a class's page is made" [ "$status" = 0 -a -s "$page" ]
-check "the terminal counts the submissions, and names no student" [ "$(grep -cE '^[1-4]/4  ' out)/$(grep -ciE 'ada|lovelace|zo(ë|&)|carl|notes' out)" = 4/0 ]
+check "the terminal counts the submissions, and names no student" [ "$(grep -cE '^[1-5]/5  ' out)/$(grep -ciE 'ada|lovelace|zo(ë|&)|carl|notes' out)" = 5/0 ]
 check "the page names its language, has one h1, and each header of a table has a scope" is has_outline
 check "the page is one file, which loads nothing" is is_one_file
 check "no student is named, neither on the page nor in its source" [ "$(grep -ciE 'ada|lovelace|zo(ë|&)|carl|notes' "$page")" = 0 ]
@@ -82,12 +83,12 @@ board DIR=class NAMES=1
 check "the terminal has a line per submission, with a mark per lab, in 80 columns" \
     [ "$(grep -cE '^(Ada <Lov[a-z]* \([0-9]{4}\) *✓ ·|Zoë \([0-9]{4}\) *· ·) · · · · · ✓' out)" = 2 -a "$(sed -n '/^submission/,$p' out | LC_ALL=C.UTF-8 grep -E '.{81}')" = '' ]
 check "a second run grades nothing again" [ -s before -a "$(verdicts)" = "$(cat before)" ]
-check "with NAMES=1 it has the names, and the same number for each" is names_aliases_of without.html 'Ada <Lovelace>' Carl Zoë notes.txt
+check "with NAMES=1 it has the names, and the same number for each" is names_aliases_of without.html 'Ada <Lovelace>' Carl Zoë nested notes.txt
 sent=$(of_verdicts '"%.3g MB" % (lab["sent"] / 1e6) for lab in verdict["labs"] if lab["number"] == 1 and lab["points"] == lab["of"]')
 check "a lab with full marks says so, and has the bytes that its ranks sent" row 'Ada <Lovelace>' 1 "✓ full marks $sent"
 check "a lab that does not compile says so" row Carl 1 '✗ does not compile'
 check "a lab that was not handed in says so" row Zoë 1 '· not handed in'
-check "a submission that was not graded says why, and has no points" eval "row notes.txt 1 'it is not a .zip, .tar.gz or folder' && row notes.txt 2 '—'"
+check "a submission that was not graded says why, and has no points" eval "row nested 1 'it contains an archive' && row notes.txt 1 'it is not a .zip, .tar.gz or folder' && row notes.txt 2 '—'"
 check "the fewest bytes with full marks are the verdict's, and have the name" is says "1 Duplication and AllReduce $sent Ada <Lovelace> —"
 check "no training is timed without full marks in all labs that it needs" is says "No submission has full marks in all of these labs yet."
 

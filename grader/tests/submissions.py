@@ -116,13 +116,13 @@ kind(True, "=1+2.zip", lambda p: zipped(p, labs(8)), full(8), student="'=1+2")
 kind(True, "Žofie Nováková-天.zip", lambda p: zipped(p, labs(8)), full(8), student="Žofie Nováková-天")
 kind(True, "outside.tar.gz", lambda p: tar(p, {**labs(1), "../../outside": b"x"}), UNREAD, "leads outside the archive: ../../outside")
 kind(True, "symlink.tar.gz", lambda p: tar(p, labs(1), [("labs/passwd", tarfile.SYMTYPE, "/etc/passwd")]), UNREAD, "is a link: labs/passwd")
-kind(True, "empty", os.mkdir, UNREAD, "it contains no lab", "it is empty")
-kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it contains no lab: expected labs/01-duplication-allreduce/collectives.c, found collectives.c")
-kind(False, "loose 8.zip", lambda p: zipped(p, {"tp-group.c": b"", "other.c": b""}), UNREAD, "it contains no lab: expected labs/08-tp-group/tp-group.c, found tp-group.c")
+kind(True, "empty", os.mkdir, UNREAD, "it is empty: expected labs/")
+kind(True, "loose.zip", lambda p: zipped(p, {"collectives.c": b""}), UNREAD, "it has no lab in its place: expected labs/01-duplication-allreduce/collectives.c, found collectives.c")
+kind(False, "loose 8.zip", lambda p: zipped(p, {"tp-group.c": b"", "other.c": b""}), UNREAD, "it has no lab in its place: expected labs/08-tp-group/tp-group.c, found tp-group.c")
 kind(False, "typed.zip", lambda p: zipped(p, {"labs/01-duplication-allreduce/collectives.c.txt": b""}), UNREAD, "found labs/01-duplication-allreduce/collectives.c.txt")
-kind(True, "nested.zip", lambda p: zipped(p, {"hand-in.tar.gz": b"x", "other.c": b""}), UNREAD, "it contains no lab", "found the archive hand-in.tar.gz: unpack it")
+kind(True, "nested.zip", lambda p: zipped(p, {"hand-in.tar.gz": b"x", "other.c": b""}), UNREAD, "it contains an archive: expected", "found the archive hand-in.tar.gz: unpack it")
 kind(True, "nothing.tar.gz", lambda p: open(p, "wb").close(), UNREAD, "it is an empty file")
-kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "expected labs/02-colwise-linear/colwise-linear.c",
+kind(True, "capitals.zip", lambda p: zipped(p, {"labs/02-colwise-linear/ColWise-Linear.C": b""}), UNREAD, "it has no lab by its name: expected labs/02-colwise-linear/colwise-linear.c",
      "found labs/02-colwise-linear/ColWise-Linear.C, which differs in upper and lower case: rename it")
 kind(True, "one capital.zip", lambda p: zipped(p, {**labs(3), "labs/02-colwise-linear/ColWise-Linear.C": b""}), full(3),
      "expected labs/02-colwise-linear/colwise-linear.c, found labs/02-colwise-linear/ColWise-Linear.C: rename it", "not handed in: labs 1, 2, 4-11")
