@@ -155,7 +155,7 @@ check_names() {
     # shellcheck disable=SC2086 # names are words
     read -r wrong < <(unknown_settings $SET) || return
     meant=$(grep -oE '\b[A-Z_]+=' common/setup/help.txt | tr -d = | sort -u | nearest "${wrong^^}")
-    hint=$(say 'make help lists the settings; they are in capitals')
+    hint=$(say 'make help and its topics list the settings; they are in capitals')
     [[ -z $meant ]] || hint=$(said 'did you mean %s? %s describes it' "$meant" "$(help_on "$meant")")
     stop_make "$(said 'there is no setting %s' "$wrong")" "$hint"
 }

@@ -34,7 +34,7 @@ refused EPOCH train EPOCH=2
 check "the right setting is suggested for one that lacks a letter" grep -qF 'HINT: did you mean EPOCHS? make help train describes it' out
 refused near grade near=2
 refused QQQ grade QQQ=2
-check "nothing is suggested if no setting is similar" grep -qF 'HINT: make help lists the settings' out
+check "nothing is suggested if no setting is similar" grep -qF 'HINT: make help and its topics list the settings' out
 check "an error quotes a value with an apostrophe as it is" stops "there is no stack 'm'ien'" make grade LAB=1 "STACK=m'ien"
 # an_error WORDS COMMAND...: the command fails with an error of its program, not of the shell.
 an_error() {
