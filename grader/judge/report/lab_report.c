@@ -33,13 +33,11 @@ static void print_own_reason(FILE *out, Page page, const char *reason, bool has_
     }
 }
 
-/* Prints why a check failed, and names the later checks that fail for the same reason. If what ended
- * the case is told already, what this check did not reach would tell nothing more. */
+/* Prints why a check failed, and names the later checks that fail for the same reason, which have
+ * one line each, so that the reason stays on a screen. */
 static void print_reason(FILE *out, Page page, const LabResult *lab, Check check)
 {
     char others[400] = "", text[500];
-    if (lab->check[check].in_calls && cause_of(lab, check) != check)
-        return;
     for (int other = (int)check + 1; other < CHECKS; other++)
         if (lab->check[other].failed && lab_points(lab->lab, (Check)other) &&
             cause_of(lab, (Check)other) == check)
@@ -122,7 +120,7 @@ static void report_check(FILE *out, const Verdict *verdict, const LabResult *lab
         print_indented(out, page, why_held_back(lab, check), "      ");
     if (good && lab->check[check].note[0])
         print_indented(out, page, lab->check[check].note, "      ");
-    if (lab->check[check].failed) {
+    if (lab->check[check].failed && cause_of(lab, check) == check) {
         print_reason(out, page, lab, check);
         print_commands(out, verdict, lab, check, paint);
     }

@@ -99,7 +99,7 @@ static size_t number_at(const char *text, size_t i)
 
 /* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
  * of different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
- * except line numbers may differ. */
+ * except line numbers may differ. A last line may end with sizes, which `b` tells further below. */
 static size_t common_lines(const char *a, const char *b, bool numbers_differ)
 {
     size_t common = 0, i = 0, k = 0;
@@ -112,7 +112,8 @@ static size_t common_lines(const char *a, const char *b, bool numbers_differ)
         i += of_a && of_b ? of_a : 1;
         k += of_a && of_b ? of_b : 1;
     }
-    return !strcmp(a, b) ? i : common;
+    const bool has_sizes = !strncmp(a + i, " (", 2) && b[k] == '\n' && !strchr(a + i, '\n');
+    return has_sizes ? strlen(a) : !strcmp(a, b) ? i : common;
 }
 
 /* The length in bytes of the lines that the reasons of two checks share at the start. */
