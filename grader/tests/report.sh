@@ -144,6 +144,9 @@ report LAB=4 SEED=1
 check "a case that ended with an error shows the error" page says 4 "The case ended with an error." "does not fit the weight"
 
 if python3 "$ROOT/grader/tests/report_pages.py" has_browser build/report/lab1.html > out 2>&1; then
+    wrong_answer 06-no_f
+    LANG=fr_FR.UTF-8 report LAB=6 SEED=1
+    check "in French, too, the missing sum stands between its terms and what is expected" page is_side_by_side 6
     for lab in 1 2 6 11 13; do
         check "a browser draws each block of lab $lab, right or wrong, without an error" page is_drawn $lab
     done

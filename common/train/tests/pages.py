@@ -55,9 +55,11 @@ class Page(html.parser.HTMLParser):
 
 
 # A page in a frame, because a browser's window is at least 500 pixels wide; then, instead of both,
-# the page's elements.
-FRAME = """<iframe width="{width}" height="1200" src="{page}"></iframe><script>onload = () => setTimeout(() =>
-    document.replaceChild(document.importNode(frames[0].document.documentElement, true), document.documentElement), 19000)</script>"""
+# the page's elements. What is compared side by side says where it stands.
+FRAME = """<iframe width="{width}" height="1200" src="{page}"></iframe><script>onload = () => setTimeout(() => {{
+    for (const part of frames[0].document.querySelectorAll(".compared > *")) part.dataset.left = Math.round(part.getBoundingClientRect().left);
+    document.replaceChild(document.importNode(frames[0].document.documentElement, true), document.documentElement);
+}}, 19000)</script>"""
 
 
 def drawn(path, width=1200):

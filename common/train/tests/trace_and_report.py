@@ -161,6 +161,9 @@ def looked_at_in_browser(path, ranks):
     check(dom.count('class="curve"') == 1, "the loss is drawn")
     sides = re.findall(r'class="point"[^>]* width="([\d.]+)"', dom)
     check(len(sides) == 6 and min(map(float, sides)) > 3, "the points of a short run are visible beside the line", str(sides))
+    heights = [float(y) + float(side) / 2 for y, side in re.findall(r'class="point"[^>]* y="([\d.]+)" width="([\d.]+)"', dom)]
+    line = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", re.search(r'class="curve" d="([^"]*)"', dom)[1])]
+    check(len(line) == len(heights) and sum(abs(a - b) > 0.5 for a, b in zip(line, heights)) > 3, "the line is a mean of nearby points, and passes beside them", f"{line} {heights}")
 
 
 HANDS = """<script>
