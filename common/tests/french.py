@@ -63,6 +63,8 @@ def sentences_are_translated():
     check("there are sentences to gather", [] if len(said) > 300 else [len(said)])
     check("every sentence is in French", [text for text in said if not french.get(text)])
     check("every French sentence is still used", [text for text in french if text not in said])
+    told = re.findall(r"tell '([^'%]*)'", text_of("common/train/layouts.sh"))
+    check("what make layouts prints fits 80 columns in French", [french.get(text) for text in told if not 0 < len(french.get(text, "")) <= 80])
     for term in GLOSSARY_TERMS:
         name = re.search(rf"^\| {term} \| (\w+)", text_of("labs/GLOSSARY.md"), re.M)[1]
         check(f"French sentences call a {term} {name}, as the glossary does",
@@ -225,6 +227,9 @@ def texts_are_translated():
             if english.count(line) != other.count(line):
                 wrong.append(f"{french[path]}: {other.count(line)} x {line}, and {english.count(line)} in English")
     check("a French text has the headings, tables, commands and links of the English one", wrong)
+    pointed = [f"{french[path]}: {line}" for path in there for line in text_of(french[path]).splitlines()
+               if line.startswith("|") and re.search(r"(?<![\w.:])\d+\.\d+(?![\d.])", re.sub(r"`[^`]*`|sections? [\d.]+", "", line))]
+    check("numbers in a French table have a decimal comma, as in the text around it", pointed)
     same = [french[path] for path in there for paragraph in text_of(path).split("\n\n")
             if len(re.findall(r"\b(the|of|and|is|it)\b", paragraph)) > 4 and paragraph in text_of(french[path])]
     check("no paragraph was left in English", same)
