@@ -10,12 +10,16 @@ enum { EVALUATED = 7 };
 /* Some answer is wrong if the lab truncates `step` or `every` to 32 bits, or rounds it to a
  * float. */
 const LargeStep averages_large[AVERAGES_LARGE] = {
-    {3000000000, 1000000},                   /* due; negative as an int */
-    {3000000001, 1000000},                   /* as a float, the one before */
-    {((int64_t)1 << 32) + 1000000, 1000000}, /* as an int, equal to `every` */
-    {5000000000, 1000000},                   /* due; as an int, 705032704 */
-    {5000000000, 5000000000},                /* due */
-    {705032704, 5000000000},                 /* as ints, both are the same */
+    {3000000000, 1000000, false},                   /* due; negative as an int */
+    {3000000001, 1000000, false},                   /* as a float, the one before */
+    {((int64_t)1 << 32) + 1000000, 1000000, false}, /* as an int, equal to `every` */
+    {5000000000, 1000000, false},                   /* due; as an int, 705032704 */
+    {5000000000, 5000000000, false},                /* due */
+    {705032704, 5000000000, false},                 /* as ints, both are the same */
+    {1, 4, true},                                   /* a run of one step */
+    {101, 2, true},
+    {101, 2, false},
+    {102, 2, false},
 };
 
 /* The model is also evaluated once before the end of the first run. */
@@ -92,7 +96,7 @@ void averages_write_large(Scenario *run, DueFunction *is_due)
     double answer[AVERAGES_LARGE], *numbers;
     at(run, averages_large_label());
     for (int i = 0; i < AVERAGES_LARGE; i++)
-        answer[i] = is_due(averages_large[i].step, averages_large[i].every, false);
+        answer[i] = is_due(averages_large[i].step, averages_large[i].every, averages_large[i].last);
     is_due(AVERAGES_STEPS, run->c.every,
            true); /* a lab's own counter restarts, as after each run */
     stream_entry(&run->stream, VALUES, STEP, averages_large_label(), AVERAGES_LARGE, &numbers)

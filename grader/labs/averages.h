@@ -26,10 +26,11 @@ static inline int averages_first_step(int which)
 }
 /** The arguments of a call of average_is_due() that is made for its answer alone. */
 typedef struct LargeStep {
-    int64_t step, every; /**< `last` is false */
+    int64_t step, every; /**< its first two arguments */
+    bool last;           /**< the third one */
 } LargeStep;
-enum { AVERAGES_LARGE = 6 }; /**< how many such calls */
-/** In each call, `step` or `every` exceeds an int. At most 5000 multiples of `every` come before
+enum { AVERAGES_LARGE = 10 }; /**< how many such calls */
+/** In most calls, `step` or `every` exceeds an int. At most 5000 multiples of `every` come before
  *  `step`, so a lab may count them. */
 extern const LargeStep averages_large[AVERAGES_LARGE];
 /** A function with the declaration of average_is_due(). */

@@ -61,11 +61,10 @@ static int many_micros(Draw *d, int pp)
     return micros;
 }
 
-/* Fewer micro-batches than stages, and with three stages or more at least two, so that they can
- * overlap. */
-static int few_micros(Draw *d, int pp)
+/* Fewer micro-batches than a stage runs forward before its first backward pass. */
+static int few_micros(int pp)
 {
-    return pp > 2 ? draw(d, 2, pp - 1) : 1;
+    return pp > 2 ? pp - 2 : 1;
 }
 
 static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
@@ -88,13 +87,18 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         cases[1].pp = cases[2].pp = 2;
     if (pp == 2)
         cases[2].B = cases[2].micros = MAX_MICROS;
-    cases[3] = even_case(lab, d, world, tp, pp == 1 ? 1 : draw(d, 1, pp - 1));
-    cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : few_micros(d, pp));
+    cases[3] = even_case(lab, d, world, tp, few_micros(pp));
+    cases[4] = even_case(lab, d, world, tp, pp == 1 ? 2 : few_micros(pp));
     cases[4].kind = BY_ONE_F_ONE_B;
     cases[4].delay = 1;
     cases[5] = usual_13(lab, d, world, tp);
     cases[5].kind = BY_ONE_F_ONE_B;
-    return 6;
+    if (pp == 1)
+        return 6;
+    cases[6] = even_case(lab, d, world, tp, pp); /* as many as stages */
+    cases[7] = cases[6];
+    cases[7].kind = BY_ONE_F_ONE_B;
+    return 8;
 }
 
 static double alive_in_step(int rank, const Entry *entry, const double *numbers)

@@ -200,6 +200,8 @@ static int cases_15(const Lab *lab, Draw *d, int world, int tp, Case *cases)
         cases[count++] = case_15(lab, d, world, tp, draw(d, 1, tp - 1));
     if (world == 4 && tp == 4)
         cases[count++] = case_15(lab, d, world, tp, 1);
+    if (world == 5) /* one number each */
+        cases[count++] = case_15(lab, d, world, tp, tp);
     if (world == tp && (tp == 2 || tp == 4)) /* with two ranks, the chunks are largest */
         cases[count++] = case_15(lab, d, world, tp, LARGE - draw(d, 1, 3));
     return count;

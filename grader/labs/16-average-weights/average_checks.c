@@ -61,8 +61,8 @@ static const char *where_count_begins(const Trial *t, int which, int step, char 
         return text;
     else if (before > 0 && before % t->c->every != 0)
         snprintf(text, 200,
-                 _(". The previous average followed step %d, where `last` was set: count from 0, "
-                   "not from there"),
+                 _(". The previous average followed step %d, where `last` was set: `every` counts "
+                   "from step 0, not from there"),
                  before);
     else if (before == 0 && which == 0 && counts_from_first_step(t))
         snprintf(text, 200, "%s",
@@ -89,9 +89,10 @@ static bool answers_of_32_bits(const double answer[AVERAGES_LARGE])
     for (int step = 0; step < NARROWINGS; step++)
         for (int every = 0; every < NARROWINGS; every++) {
             int i = 0;
-            while (i < AVERAGES_LARGE && (narrowed(averages_large[i].step, step) %
-                                              narrowed(averages_large[i].every, every) ==
-                                          0) == (answer[i] != 0))
+            while (i < AVERAGES_LARGE &&
+                   (averages_large[i].last || narrowed(averages_large[i].step, step) %
+                                                      narrowed(averages_large[i].every, every) ==
+                                                  0) == (answer[i] != 0))
                 i++;
             if (i == AVERAGES_LARGE)
                 return true;
@@ -103,6 +104,11 @@ static bool answers_of_32_bits(const double answer[AVERAGES_LARGE])
 static bool large_step_is_wrong(const Evidence *e)
 {
     const LargeStep asked = averages_large[e->first_wrong];
+    if (asked.last)
+        return says(e,
+                    _("average_is_due(%lld, %lld, true) returned false: an average is due whenever "
+                      "`last` is set"),
+                    (long long)asked.step, (long long)asked.every);
     return says(
         e,
         e->right[e->first_wrong] != 0
