@@ -162,6 +162,7 @@ struct Lab {
     const char *title;   /**< for reports; translated there */
     int points[CHECKS];  /**< indexed by Check; 0: the lab does not have this check */
     const char *layouts; /**< "1 2 4": ranks; or "4x2": a world of 4, tp 2 */
+    bool takes_maxima;   /**< its ranks also need the largest of their numbers, not only sums */
     bool has_replicas;   /**< its layouts give world and tp */
     bool over_replicas;  /**< its exchanges are over replicas, not over ranks that split a layer */
     bool over_stages; /**< its exchanges are over the stages of a pipeline, and over any replicas */

@@ -54,7 +54,7 @@ static Allowance sent_backward_07(int64_t n, const Sizes *z)
                             : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
 }
 
-enum { SHOWN = IN_ATTENTION | IN_INNER_LAYERS | IN_INPUT_GRADIENTS | IN_TOKENS };
+enum { SHOWN = IN_INPUT_GRADIENTS | IN_TOKENS };
 
 static Case classifier(Case c)
 {

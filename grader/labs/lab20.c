@@ -314,7 +314,7 @@ Lab lab_20 = {
                            .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS,
                            .name = N_("scatter")},
               [COLUMN] = {.scenario = scenario_20,
-                          .mistakes = IN_INPUT_GRADIENTS | IN_GATHERED_PARTS | IN_BIASES,
+                          .mistakes = IN_INPUT_GRADIENTS | IN_BIASES,
                           .name = N_("column, gather_output = true")},
               [ROW] = {.scenario = scenario_20,
                        .mistakes = IN_INPUT_GRADIENTS | IN_SCATTERS | IN_BIASES,

@@ -269,6 +269,7 @@ Lab lab_21 = {
                [COMMUNICATION] = 2},
     .layouts = "2x2 4x2 6x3 4x4 1x1",
     .has_replicas = true,
+    .takes_maxima = true,
     .sizes = SIZES_BSH | SIZE_V,
     .cuts = {{"weight", CUT_0}},
     .predict = {.question = N_("Four ranks compute the loss of 64 tokens (B·S), with V = 1,000 and "

@@ -3,7 +3,7 @@
  * names the mistake.  */
 #pragma once
 
-/** The mistakes, each with its sentence in judge/diagnose/suspects*.c. */
+/** The mistakes, each with its sentence in judge/diagnose/suspects.c. */
 typedef enum Mistake {
     THE_PROGRAM = -2, /* none; the operations are recorded */
     NO_MISTAKE = -1,
@@ -52,19 +52,12 @@ typedef enum Mistake {
 /** Sets of mistakes; a kind of case lists those that its numbers can reveal. */
 typedef enum MistakeFamily {
     IN_SUMS = 1,             /**< their input, which something else reads, too */
-    IN_ATTENTION = 4,        /**< its factor, mask and heads */
-    IN_INNER_LAYERS = 8,     /**< dropout between two linears */
     IN_INPUT_GRADIENTS = 32, /**< of a layer */
     IN_TOKENS = 64,          /**< of a classifier: its output is one row for each sample */
-    IN_GATHERED_PARTS = 512, /**< the backward pass of a gather */
     IN_TABLE_ROWS = 1024,    /**< which rows a lookup takes */
     IN_VOCABULARY = 2048,    /**< of a loss over the vocabulary */
     IN_BIASES = 8192,        /**< of a linear layer */
     IN_SCATTERS = 32768,     /**< which part a rank takes, and its gradient */
     IN_SEGMENTS = 1 << 18,   /**< their second run */
-    /** the gather and the reduce-scatter along the positions */
-    IN_SEQUENCE_PAIRS = 1 << 20,
-    /** a block on a shard of the positions, and its norms' gradients */
-    IN_SEQUENCE_BLOCKS = 1 << 21,
-    IN_SEQUENCE = IN_SEQUENCE_PAIRS | IN_SEQUENCE_BLOCKS, /**< either of these two */
+    IN_SEQUENCE = 1 << 20,   /**< on a shard of the positions: none is replayed */
 } MistakeFamily;

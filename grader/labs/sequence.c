@@ -211,15 +211,15 @@ static int64_t copy_norms(const Scenario *run, Tensor *all, bool back)
     return at;
 }
 
-/* What rank k of a tp group contributes to a sum of its own: zeros on the last rank, and in a delayed
- * case a NaN and an infinity on each of the others. */
+/* What rank k of a tp group contributes to a sum of its own. In a case with drawn sizes, these are zeros
+ * on the last rank; in a delayed one, a NaN and an infinity on each of the others. */
 static Tensor *terms_of(const Chain *chain, int k, int64_t count)
 {
     Scenario *run = chain->run;
     char key[KEY_SIZE];
     snprintf(key, sizeof key, "terms, step %d", chain->step);
     Tensor *terms = random_input(run, key, k, SHAPE(count), false);
-    if (k > 0 && k == run->c.tp - 1)
+    if (run->c.dy_exponent && k > 0 && k == run->c.tp - 1)
         memset(reals(terms), 0, (size_t)count * sizeof(real));
     else if (run->c.delay) { /* what diverges on one rank does so on all */
         reals(terms)[k] = (real)NAN;

@@ -51,13 +51,13 @@ bool gives(const Evidence *e, const double *whole);
 /** Writes the sentence to e->text. @return true */
 bool says(const Evidence *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-Finder program_is_another, value_is_wrong, input_altered, not_a_number, nan_is_hidden,
-    nothing_flowed_back, parameter_not_read, multiple, scaled, suspected, added_up_over_ranks,
-    of_another_rank, of_another_call, same_numbers_elsewhere, right_on_first_rank, ranks_differ,
-    parts_of_some_ranks, nearly_right, made_of_contributions, partial_match, rest_is_not_shared,
-    right_in_step_1, first_ones_right, brought_by_one, last_ones_wrong, not_on_tape,
-    step_of_wrong_gradient, after_wrong_gradients, call_beyond_group, layer_gradient_is_scaled,
-    after_wrong_forward;
+Finder reduced_otherwise, program_is_another, value_is_wrong, input_altered, not_a_number,
+    nan_is_hidden, nothing_flowed_back, parameter_not_read, multiple, scaled, suspected,
+    added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
+    right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, made_of_contributions,
+    partial_match, rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one,
+    last_ones_wrong, not_on_tape, step_of_wrong_gradient, after_wrong_gradients, call_beyond_group,
+    layer_gradient_is_scaled, after_wrong_forward;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);
@@ -71,10 +71,8 @@ typedef struct Suspect {
     const char *sentence; /**< the sentence for the report */
 } Suspect;
 
-/** The suspects of each subject, indexed by Mistake; all zeros for those of other subjects. */
-extern const Suspect suspects_of_layers[MISTAKES], suspects_of_vocabulary[MISTAKES];
-/** A mistake's suspect; all zeros if it has none. */
-Suspect suspect(int mistake);
+/** The suspects, by Mistake. */
+extern const Suspect suspects[MISTAKES];
 /** The entries that the rank would write with this mistake. */
 Expected *expected_with(Trial *t, int mistake);
 /** The gradient of a layer's input without the layer's part of it; NULL for other entries. */

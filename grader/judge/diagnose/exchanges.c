@@ -130,6 +130,38 @@ bool call_beyond_group(const Evidence *e)
     return tell_call_beyond_group(e->trial, why, sizeof why) && says(e, "%s", why);
 }
 
+/* Does this rank pass on what it has, after this call, in the same group? */
+static bool is_passed_on(const RankCalls *calls, const Call *call)
+{
+    for (int64_t i = call - calls->call + 1; i < calls->count; i++)
+        if (calls->call[i].group == call->group && calls->call[i].rule == EXCHANGE)
+            return true;
+    return false;
+}
+
+bool reduced_otherwise(const Evidence *e)
+{
+    const Lab *lab = e->trial->result->lab;
+    const Calls *calls = e->trial->outcome->calls;
+    char one[300];
+    for (int rank = 0; calls && rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            if (call->rule != REDUCTION || !line_of(call->address)[0])
+                continue;
+            call_text(calls, call, NULL, one, sizeof one);
+            if (call->reduction != SUM_OF && !lab->takes_maxima)
+                return says(e, _("rank %d calls the %s, but what the ranks have must be added up"),
+                            rank, one);
+            if (call->root != NOBODY && !is_passed_on(&calls->rank[rank], call))
+                return says(
+                    e,
+                    _("rank %d calls the %s: only rank %d gets the result, and all ranks need it"),
+                    rank, one, call->root);
+        }
+    return false;
+}
+
 /* Does a rank stay in this call until others have done their part? */
 static bool waits(const Call *call)
 {

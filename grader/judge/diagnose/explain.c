@@ -167,8 +167,8 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      multiple,
                                      layer_gradient_is_scaled,
                                      suspected,
-                                     value_is_wrong,
                                      added_up_over_ranks,
+                                     value_is_wrong,
                                      rest_is_not_shared,
                                      right_on_first_rank,
                                      of_another_call,
@@ -187,7 +187,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
     static Finder *const of_sums[] = {own_reasons, made_of_contributions, suspected,
                                       more_own_reasons, NULL};
-    *proven = nan_is_hidden(e) ||
+    *proven = reduced_otherwise(e) || nan_is_hidden(e) ||
               ((!alike_on_ranks(e->c) || e->trial->result->lab->examine.summand) &&
                look_at_numbers(e, of_sums)) ||
               look_at_numbers(e, proofs);

@@ -80,21 +80,23 @@ bool value_is_wrong(const Evidence *e)
     const Label *l = &e->want->label;
     const Entry *passes[MOST_PASSES_OF_STEP];
     int count = 0;
+    const bool right = all_outputs_right(e);
     if (!t->outcome->calls || !alike_on_ranks(e->c) || l->step == DIVERGED)
         return false;
     for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer_of(l))) &&
                                     count < MOST_PASSES_OF_STEP;)
         if (entry->label.step == l->step)
             passes[count++] = entry;
-    if (count > 0 && !input_of(e) &&
+    if (count > 0 && e->want->check == FORWARD && !input_of(e) &&
         program_of_rank(&t->outcome->calls->rank[t->rank], passes[0]->label).count == 0)
         return !line_of_raw_look(t)[0] &&
                says(e, _("no operation on the tape computes it: here the lab returns without "
                          "computing anything"));
     for (int i = 0; i < 2 * count; i++) {
         PassPrograms p = programs_of(t, passes[i < count ? i : 2 * count - 1 - i]);
+        p.has_loops = line_of_raw_look(t)[0];
         p.first = i == 0 || l->of == A_LAYER || l->of == A_PARAMETER;
-        if ((i < count || e->want->check != FORWARD) &&
+        if ((i < count ? !right : e->want->check != FORWARD) &&
             first_wrong_value(&p, i >= count, e->text, e->size))
             return true;
     }

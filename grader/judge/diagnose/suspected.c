@@ -60,7 +60,7 @@ static bool denies_forward(const Evidence *e, int mistake)
 
 static bool is_suspect(const Evidence *e, int mistake)
 {
-    if (!(suspect(mistake).families & kind_of_case(e->c)->mistakes))
+    if (!(suspects[mistake].families & kind_of_case(e->c)->mistakes))
         return false;
     const Entry *entry = find_entry(expected_with(e->trial, mistake)->all, VALUES, e->want->label);
     return entry && entry->count == e->want->count && gives(e, numbers_of(entry)) &&
@@ -156,7 +156,7 @@ bool suspected(const Evidence *e)
                          "not on the tape here: call scatter, whose backward pass "
                          "joins the gradients of all ranks' parts; scatter_forward and part() "
                          "have no such backward pass"));
-    return says(e, "%s%s", _(suspect(s).sentence),
+    return says(e, "%s%s", _(suspects[s].sentence),
                 s != GRADIENT_MISSING ? ""
                 : e->c->dy_exponent < 0 || e->c->exponent < 0
                     ? _("; or small numbers are lost: this case has gradients of about 1e-6")

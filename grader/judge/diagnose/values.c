@@ -7,7 +7,7 @@
 
 /* The limit on searches for the cause of a check's failure in one case: they take time, and the
  * report shows only the first explanation. */
-enum { EXPLANATIONS = 2 };
+enum { EXPLANATIONS = 6 };
 
 static const double orders = 8;
 static const double unit = 0x1p-24; /* half a unit in the last place of 1 in single precision */

@@ -40,6 +40,22 @@ static inline const Form *form_by(const Comparison *c, int i)
     return form_at(c, c->f.made[RANK][i]);
 }
 
+/** The operation of the rank before operation i that has made this tensor, or NO_FORM. */
+static inline int maker_of(const Comparison *c, int i, const void *tensor)
+{
+    do
+        i--;
+    while (i >= 0 && c->f.program[RANK].operation[i].output.tensor != tensor);
+    return i;
+}
+
+/** Is it an operation of the kit? Its result and gradients are right if what it takes is. The others
+ *  are functions of labs. */
+static inline bool is_of_kit(const Comparison *c, const TapeOperation *o)
+{
+    return !is_move(&c->f, o) || !strcmp(o->name, "placed") || !strcmp(o->name, "part");
+}
+
 /** Does this operation add? */
 static inline bool is_sum(const Form *form)
 {

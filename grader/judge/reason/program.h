@@ -30,6 +30,7 @@ typedef struct PassPrograms {
     OperationList plain, plain_back;                   /**< the plain layer's */
     int ranks, own; /**< how many ranks; the place of the one whose program is told */
     bool first;     /**< nothing that enters the pass comes from another pass of the step */
+    bool has_loops; /**< the lab has loops over raw numbers */
 } PassPrograms;
 
 /** Finds the first operation of a pass whose result is wrong; with `gradient`, the first one of the

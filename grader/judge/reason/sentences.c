@@ -137,14 +137,18 @@ bool tell_missing(Comparison *c, int i, int from, int missing)
         append_placed(c, added, before);
         return tell(c, missing, _("%s is not added to %s"), before, after);
     }
+    if (late) {
+        append_operation(c, form_by(c, i), before);
+        return tell(c, missing, _("%s at %s comes too late: the layer applies it before %s at %s"),
+                    name, line_of(late->by[RANK]->address), before, line_at(c, i));
+    }
+    if (!strcmp(form_at(c, missing)->name, "dropout")) /* with 0, it records nothing */
+        append(name, LINE, "%s", _(" with a probability above 0"));
     if (i == NO_FORM)
         return tell(c, missing, _("%s is missing after %s"), name, after);
     append_operation(c, form_by(c, i), before);
-    const char *line = line_at(c, i);
-    if (late)
-        return tell(c, missing, _("%s at %s comes too late: the layer applies it before %s at %s"),
-                    name, line_of(late->by[RANK]->address), before, line);
-    return tell(c, missing, _("%s is missing between %s and %s at %s"), name, after, before, line);
+    return tell(c, missing, _("%s is missing between %s and %s at %s"), name, after, before,
+                line_at(c, i));
 }
 
 static bool any_of_another_layer(const Comparison *c, const int *form, int count)
@@ -252,11 +256,11 @@ void tell_unmarked(Comparison *c)
         name[0] = '\0';
         append_operation(c, form_by(c, i), name);
         c->address = c->address ? c->address : o->address;
-        int j = i - 1;
-        while (j >= 0 && c->f.program[RANK].operation[j].output.tensor != o->input[0].tensor)
-            j--;
-        if (j >= 0 && c->f.program[RANK].operation[j].input[0].kind == PARTIAL &&
-            !strcmp(c->f.program[RANK].operation[j].name, "part")) {
+        const int j = maker_of(c, i, o->input[0].tensor);
+        const TapeOperation *maker = j == NO_FORM ? NULL : &c->f.program[RANK].operation[j];
+        if (o->input[0].kind != UNKNOWN && maker && !is_of_kit(c, maker) && !is_pair(maker))
+            continue; /* its placement is that function's */
+        if (maker && !strcmp(maker->name, "part") && maker->input[0].kind == PARTIAL) {
             tell(c, NO_FORM,
                  _("part at %s takes one term of a sum over the ranks as if it were the sum"),
                  line_at(c, j));
