@@ -73,7 +73,14 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     if (pp > 4) { /* more stages than in any other case */
         cases[0] = even_case(lab, d, world, tp, many_micros(d, pp));
         cases[0].kind = BY_ONE_F_ONE_B;
-        return 1;
+        int count = 1;
+        for (int stages = 2; stages <= pp; stages++) /* as many micro-batches as stages */
+            for (int kind = BY_GPIPE; kind <= BY_ONE_F_ONE_B && pp % stages == 0; kind++) {
+                cases[count] = even_case(lab, d, world, tp, stages);
+                cases[count].pp = stages;
+                cases[count++].kind = kind;
+            }
+        return count;
     }
     cases[0] = usual_13(lab, d, world, tp);
     cases[1] = even_case(lab, d, world, tp, many_micros(d, pp));
@@ -93,12 +100,7 @@ static int cases_13(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     cases[4].delay = 1;
     cases[5] = usual_13(lab, d, world, tp);
     cases[5].kind = BY_ONE_F_ONE_B;
-    if (pp == 1)
-        return 6;
-    cases[6] = even_case(lab, d, world, tp, pp); /* as many as stages */
-    cases[7] = cases[6];
-    cases[7].kind = BY_ONE_F_ONE_B;
-    return 8;
+    return 6;
 }
 
 static double alive_in_step(int rank, const Entry *entry, const double *numbers)
