@@ -121,5 +121,7 @@ void write_expected(const Case *c, int rank, int suspect, Stream stream)
     else
         kind_of_case(c)->expect(c, rank, suspect, stream);
     program.wanted = false;
+    program.count = 0; /* of a pass whose end the scenario does not tell */
+    *tape_observer() = (Observer){0};
     suspect_end();
 }

@@ -38,7 +38,7 @@ static bool is_wrong(const Recorded *r, bool *one_term, char how[160])
         all[1] += r->rank[k]->sum[1];
         size = fmax(size, r->rank[k]->size);
     }
-    for (int k = r->ranks - 1; k >= 0; k--)
+    for (int k = 0; k < r->ranks && wrong < 0; k++)
         wrong = is_sum_of(r->rank[k]->sum, right, size) ? wrong : k;
     const bool added_up = is_sum_of(all, right, size);
     if (r->added ? added_up : wrong < 0)
