@@ -131,7 +131,12 @@ typedef struct TapeTensor {
     int32_t kind, dim;      /**< its Placement */
     int32_t integers;       /**< ids, labels, a mask */
     int32_t needs_gradient; /**< of an input */
-    double sum;             /**< of integers: each times a weight of its place */
+    /** two sums over its numbers, or those of its gradient in a backward pass, each number times a
+     *  weight of its place in the whole tensor; of integers: such a sum, and one in which ids are
+     *  counted in the whole table and NO_ID as -1 */
+    double sum[2];
+    double size; /**< the same sum over absolute values; of integers: how many are not NO_ID; -1 if
+                      the numbers were not available */
     char parameter[44];     /**< its name if it is a parameter; otherwise empty */
 } TapeTensor;
 
@@ -153,10 +158,6 @@ typedef struct TapeOperation {
     TapeTensor output; /**< its result */
     TapeTensor input[MOST_INPUTS];            /**< its arguments */
     TapeAttribute attribute[MOST_ATTRIBUTES]; /**< its other arguments, without gaps */
-    /** two sums over the numbers of its result or, if `back`, of the gradient, each number times a
-     *  weight of its place in the whole tensor */
-    double sum[2];
-    double size; /**< the same sum over absolute values; -1 if the numbers were not available */
 } TapeOperation;
 
 /** A rank's rings: entry i is at [i % RING_...]. */

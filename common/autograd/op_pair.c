@@ -108,6 +108,7 @@ Tensor *call_pair(PairCall call, Tensor *x, Placement placement)
         tape->next.of[0] = (Attribute){N_("through"), .text = "apply"};
     else if (call.along[0])
         tape->next.of[0] = (Attribute){N_("dimension"), .number = call.dim};
+    tape->next_calls = call.along[0] ? (void *)call.along[0] : (void *)call.op.forward;
     Node *node = tape_operation(tape, call.op.name, pair_gradient, y, 1, &x);
     if (!node)
         return y;

@@ -66,7 +66,8 @@ Tensor *row_sum_exp(Tensor *x, Tensor *most)
     Tensor *sums = tape_tensor(tape, REAL, most->shape, place_row_sum(tape, "row_sum_exp", x));
     kernel_row_sum_exp_forward(rows_of(x), shape_last(x->shape), reals(ready(x)),
                                reals(ready(most)), reals(sums));
-    Node *node = tape_operation(tape, "row_sum_exp", row_sum_exp_gradient, sums, 1, &x);
+    Node *node =
+        tape_operation(tape, "row_sum_exp", row_sum_exp_gradient, sums, 2, (Tensor *[]){x, most});
     if (node) {
         node_keep(node, 0, x);
         node_keep(node, 1, most);
@@ -106,7 +107,8 @@ Tensor *row_pick(Tensor *x, Tensor *most, Tensor *ids)
     Tensor *y = tape_tensor(tape, REAL, most->shape, place_row_sum(tape, "row_pick", x));
     kernel_row_pick_forward(rows_of(x), shape_last(x->shape), reals(ready(x)), reals(ready(most)),
                             ints(ids), reals(y));
-    Node *node = tape_operation(tape, "row_pick", row_pick_gradient, y, 1, &x);
+    Node *node =
+        tape_operation(tape, "row_pick", row_pick_gradient, y, 3, (Tensor *[]){x, most, ids});
     if (node) {
         node_keep(node, 0, ids);
         node_run_last(node); /* so row_sum_exp can write its gradient over x */
@@ -229,7 +231,8 @@ Tensor *mean_over_tokens(Tensor *x, Tensor *targets)
         sum += ints(ready(targets))[i] == NO_ID ? 0 : (double)view.numbers[i];
     host_view_end(&view);
     reals(mean)[0] = (real)(sum / divisor(tape, targets));
-    Node *node = tape_operation(tape, "mean_over_tokens", mean_gradient, mean, 1, &x);
+    Node *node =
+        tape_operation(tape, "mean_over_tokens", mean_gradient, mean, 2, (Tensor *[]){x, targets});
     if (node)
         node_keep(node, 0, targets);
     return mean;

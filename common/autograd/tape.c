@@ -190,11 +190,13 @@ static void *shown(const char *name, const Tensor *output, int inputs, Tensor *c
     const Observer *observer = tape_observer();
     if (!observer->see && !observer->operation)
         return NULL;
-    void *address = callsite();
+    char *called_at = callsite(), *address = called_at, *calls = output->tape->next_calls;
+    if (!address && calls)
+        address = calls + 1; /* as a return address, which lies behind its line's first byte */
     if (observer->operation)
         observer->operation(observer->context, name, address, output, inputs, input, false);
     if (observer->see && output->buffer)
-        observer->see(observer->context, output, NULL, name, address);
+        observer->see(observer->context, output, NULL, name, called_at);
     return address;
 }
 
@@ -230,6 +232,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
         wanted = wanted || (input[i] && input[i]->needs_gradient);
     void *address = tape->recording ? shown(name, output, inputs, input) : NULL;
     tape->next = (Attributes){0};
+    tape->next_calls = NULL;
     if (!tape->recording)
         return NULL;
     if (!wanted)

@@ -192,6 +192,7 @@ struct Tape {
     int64_t first_rounded;     /**< index of the first tensor that release_rounded() must check */
     bool recomputes_attention; /**< blocks recompute their attention: see attention_segment() */
     Attributes next;           /**< set it before tape_operation(), which clears it */
+    void *next_calls;          /**< likewise: the function that the operation calls, or NULL */
     GradientWatch watch;       /**< observes backward passes, if not zero */
 };
 

@@ -316,9 +316,5 @@ ExpectFunction expect_operations;
 ExpectFunction expect_groups;
 /** Lab 11: see lab11.c. */
 ExpectFunction expect_replicas;
-/** Labs 3 and 21: see shared/looked_up_rows.c. */
-extern Finder *const table_reasons[];
-/** Labs 3 and 21: the same, asked after the mistakes that the judge replays. */
-extern Finder *const table_more_reasons[];
 
 #include "labs.h" /* generated from labs.mk: LAB_FILES_NN, lab_NN, scenario_NN, LABS */

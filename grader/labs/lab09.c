@@ -46,7 +46,7 @@ Lab lab_09 = {
                 .at = {.world = 6, .tp = 2, .B = 4, .S = 8, .H = 50},
                 .count = bytes_of_f_and_g},
     .examine = {.more_reasons = operations_more_reasons, .summand = operation_summand},
-    .kinds = {{.expect = expect_operations, .mistakes = IN_SUMS}},
+    .kinds = {{.expect = expect_operations}},
     .forward = operations_send_forward,
     .backward = operations_send_backward,
     .usual = usual_09,

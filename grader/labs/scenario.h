@@ -119,6 +119,8 @@ static inline int replicas_of(const Case *c)
 /** Sets what the rank is doing, for messages ("forward pass of the first layer, step 2"). In
  *  delayed cases, also delays a rank. */
 void at(Scenario *run, Label label);
+/** Begins or ends operations of a pass that the scenario itself runs, in place of a lab. */
+void not_of_lab(bool begins);
 
 /** Has a rank at this point of the case done the same before, with the same sizes? Then it needs no
  *  more memory than it has, unless sizes depend on data, such as ids. */
@@ -158,8 +160,7 @@ int64_t calls_so_far(void);
  *  trains and is recorded; STEPS is an evaluation. */
 void begin_pass(Scenario *run, int step);
 
-/** Passes x into a layer. The judge can change the gradient that comes back, to reproduce a
- *  mistake. */
+/** Passes x into a layer. The judge can keep the gradient from coming back. */
 Tensor *into_layer(Scenario *run, Tensor *x);
 
 /* ---- inputs -------------------------------------------------------------------------------------------- */

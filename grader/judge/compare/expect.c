@@ -27,7 +27,7 @@ _Noreturn void run_todo(int balise, const char *function, void *address)
 
 /* The operations of the pass that the scenario runs, if they are recorded. */
 static struct {
-    bool wanted;
+    bool wanted, pauses;
     Label pass;
     int count;
     TapeOperation operation[RING_OPERATIONS];
@@ -36,7 +36,7 @@ static struct {
 static void note_operation(void *context, const char *function, void *address, const Tensor *output,
                            int inputs, Tensor *const *input, bool back)
 {
-    if (program.count < RING_OPERATIONS)
+    if (program.count < RING_OPERATIONS && !program.pauses)
         program.operation[program.count++] =
             operation_record(function, address, output, inputs, input, back);
 }
@@ -46,9 +46,9 @@ static void write_program(Scenario *run)
 {
     double *numbers;
     const size_t bytes = (size_t)program.count * sizeof *program.operation;
-    *tape_observer() = (Observer){0};
-    if (program.count == 0)
+    if (!tape_observer()->operation)
         return;
+    *tape_observer() = (Observer){0};
     stream_entry(&run->stream, PROGRAM, FORWARD, program.pass, (int64_t)(bytes / sizeof *numbers),
                  &numbers);
     memcpy(numbers, program.operation, bytes);
@@ -61,6 +61,11 @@ void at(Scenario *run, Label label)
     program.pass = label;
     if (program.wanted && (label.what == FORWARD_PASS_OF || label.what == BACKWARD_PASS_OF))
         tape_observer()->operation = note_operation;
+}
+
+void not_of_lab(bool begins)
+{
+    program.pauses = begins;
 }
 
 void traffic_begin(Scenario *run)

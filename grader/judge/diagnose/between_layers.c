@@ -17,7 +17,7 @@ const double *past_the_layer(Trial *t, const Entry *want)
 {
     const Entry *past = NULL;
     if (want->check == INPUT_GRADIENT && kind_of_case(t->c)->mistakes & IN_INPUT_GRADIENTS)
-        past = find_entry(expected_with(t, GRADIENT_MISSING)->all, VALUES, want->label);
+        past = find_entry(expected_with(t, NO_LAYER_GRADIENT)->all, VALUES, want->label);
     return past ? numbers_of(past) : NULL;
 }
 

@@ -246,12 +246,20 @@ bool multiple(const Evidence *e)
     return false;
 }
 
+double constant_factor(const Evidence *e)
+{
+    const double factor = factor_between(e);
+    return fabs(factor - 1) * e->most_right >= 8 * e->tolerance &&
+                   close_to(e->is, e->right, factor, e->count, e->tolerance)
+               ? factor
+               : 1;
+}
+
 /* Is the tensor scaled by a factor that has no better explanation? */
 bool scaled(const Evidence *e)
 {
-    double factor = factor_between(e);
-    if (e->count < 3 || fabs(factor - 1) * e->most_right < 8 * e->tolerance ||
-        !close_to(e->is, e->right, factor, e->count, e->tolerance))
+    const double factor = constant_factor(e);
+    if (e->count < 3 || factor == 1)
         return false;
     if (factor == 0)
         return says(e, _("it is zero everywhere"));

@@ -47,13 +47,15 @@ void look_over(Evidence *e);
 
 /** Are the rank's numbers its part of the full tensor `whole`, up to four tolerances? */
 bool gives(const Evidence *e, const double *whole);
+/** How many times the right numbers the tensor has, or 1 if it is wrong otherwise. */
+double constant_factor(const Evidence *e);
 
 /** Writes the sentence to e->text. @return true */
 bool says(const Evidence *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-Finder reduced_otherwise, program_is_another, value_is_wrong, input_altered, not_a_number,
-    nan_is_hidden, nothing_flowed_back, parameter_not_read, multiple, scaled, suspected,
-    added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
+Finder reduced_otherwise, program_is_another, value_is_wrong, result_was_changed, input_altered,
+    not_a_number, nan_is_hidden, nothing_flowed_back, parameter_not_read, multiple, scaled,
+    suspected, added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
     right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, made_of_contributions,
     partial_match, rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one,
     last_ones_wrong, not_on_tape, step_of_wrong_gradient, after_wrong_gradients, call_beyond_group,

@@ -56,8 +56,8 @@ static bool sends_doubles(const Trial *t, const Entry *want, double excess)
 /* Does this pass gather or broadcast numbers, where a reduction would do? */
 static bool gathers_instead(const Trial *t, const Entry *want)
 {
-    const bool reduces_in_reference = kind_of_case(t->c)->mistakes & IN_VOCABULARY ||
-                                      (is_sum(want) && !call_in_pass(t, want, reduces));
+    const bool reduces_in_reference =
+        t->result->lab->takes_maxima || (is_sum(want) && !call_in_pass(t, want, reduces));
     return reduces_in_reference && call_in_pass(t, want, gathers);
 }
 

@@ -174,6 +174,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      of_another_call,
                                      more_own_reasons,
                                      of_another_rank,
+                                     result_was_changed,
                                      partial_match,
                                      last_ones_wrong,
                                      scaled,

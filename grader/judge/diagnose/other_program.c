@@ -73,7 +73,7 @@ static PassPrograms programs_of(Trial *t, const Entry *forward)
 
 /* The results of a layer's operations come first, since gradients follow from them. The gradients of
  * its last pass come before those of the passes on which it depends. */
-bool value_is_wrong(const Evidence *e)
+static bool find_wrong_value(const Evidence *e, bool later)
 {
     enum { MOST_PASSES_OF_STEP = 64 };
     Trial *t = e->trial;
@@ -81,26 +81,41 @@ bool value_is_wrong(const Evidence *e)
     const Entry *passes[MOST_PASSES_OF_STEP];
     int count = 0;
     const bool right = all_outputs_right(e);
+    Label returned = e->want->label;
+    returned.what = FORWARD_PASS_OF;
     if (!t->outcome->calls || !alike_on_ranks(e->c) || l->step == DIVERGED)
         return false;
     for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer_of(l))) &&
                                     count < MOST_PASSES_OF_STEP;)
-        if (entry->label.step == l->step)
+        if (entry->label.step == l->step || (l->step >= STEPS && entry->label.step == 0))
             passes[count++] = entry;
     if (count > 0 && e->want->check == FORWARD && !input_of(e) &&
         program_of_rank(&t->outcome->calls->rank[t->rank], passes[0]->label).count == 0)
         return !line_of_raw_look(t)[0] &&
                says(e, _("no operation on the tape computes it: here the lab returns without "
                          "computing anything"));
-    for (int i = 0; i < 2 * count; i++) {
+    for (int i = 0; i < (later ? count : 2 * count); i++) {
         PassPrograms p = programs_of(t, passes[i < count ? i : 2 * count - 1 - i]);
         p.has_loops = line_of_raw_look(t)[0];
-        p.first = i == 0 || l->of == A_LAYER || l->of == A_PARAMETER;
-        if ((i < count ? !right : e->want->check != FORWARD) &&
+        if (later && l->what == OUTPUT_OF && label_equal(&passes[i]->label, &returned))
+            p.returned = constant_factor(e);
+        p.input_gradient_is_wrong = l->what == INPUT_GRADIENT_OF && l->of == A_LAYER;
+        if ((i < count ? !right || (later && p.has_loops) : e->want->check != FORWARD) &&
             first_wrong_value(&p, i >= count, e->text, e->size))
             return true;
     }
     return false;
+}
+
+bool value_is_wrong(const Evidence *e)
+{
+    return find_wrong_value(e, false);
+}
+
+/* The last operation's result is right, or a loop over raw numbers has mended one. */
+bool result_was_changed(const Evidence *e)
+{
+    return find_wrong_value(e, true);
 }
 
 /* Nothing is exchanged on one rank. So if its results are right, its other program is an equivalent

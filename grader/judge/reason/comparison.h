@@ -25,7 +25,7 @@ typedef struct Comparison {
     Form extra; /**< the last operation that the layer does not have there, if its `by` is set */
 } Comparison;
 
-/** Numbers the values of two programs. The caller frees it. @return NULL if one of them is empty */
+/** Numbers the values of two programs. The caller frees it. @return NULL if the rank's is empty */
 Comparison *comparison_new(OperationList rank, OperationList plain);
 
 /** The form with this number. */

@@ -78,11 +78,13 @@ static int form_of_outside(Forms *f, Side side, int i, int k)
     }
     if (a->integers) {
         snprintf(form.name, sizeof form.name, "%s",
-                 strncmp(o->name, "attention", 9) ? N_("ids") : N_("mask"));
+                 !strncmp(o->name, "attention", 9) ? N_("mask")
+                 : !strcmp(o->name, "lookup")      ? N_("ids")
+                                                   : N_("targets"));
         return numbered(f, &form);
     }
     f->outside[side] += !was_taken(&f->program[side], i, k);
-    snprintf(form.name, sizeof form.name, "x");
+    snprintf(form.name, sizeof form.name, k > 0 && !strncmp(o->name, "row_", 4) ? "most" : "x");
     return numbered(f, &form);
 }
 

@@ -63,19 +63,35 @@ static int differences_with(const Comparison *c, int i, int form)
     return count;
 }
 
-/* Marks the operations on which the last one depends. */
+/* Does no operation take this one's result? */
+static bool is_result(const OperationList *p, int i)
+{
+    for (int j = i + 1; j < p->count; j++)
+        for (int k = 0; k < p->operation[j].inputs; k++)
+            if (p->operation[j].input[k].tensor == p->operation[i].output.tensor)
+                return false;
+    return true;
+}
+
+/* Marks the operations on which the last one depends or, if the plain program has several results, on
+ * which any result does. */
 static void mark_what_matters(Comparison *c)
 {
-    const TapeOperation *o = c->f.program[RANK].operation;
-    const int count = (int)c->f.program[RANK].count;
-    c->matters[count - 1] = true;
-    for (int i = count - 1; i >= 0; i--)
+    const OperationList *rank = &c->f.program[RANK], *plain = &c->f.program[PLAIN];
+    const TapeOperation *o = rank->operation;
+    const int count = (int)rank->count;
+    int results = 0;
+    for (int i = 0; i < plain->count; i++)
+        results += is_result(plain, i);
+    for (int i = count - 1; i >= 0; i--) {
+        c->matters[i] |= i == count - 1 || (results > 1 && is_result(rank, i));
         for (int k = 0; k < o[i].inputs && c->matters[i]; k++)
             for (int j = 0; j < i; j++)
                 c->matters[j] |=
                     o[j].output.tensor == o[i].input[k].tensor ||
                     (!strcmp(o[i].name, "gelu and dropout") && !strcmp(o[j].name, "gelu") &&
                      o[j].input[0].tensor == o[i].input[0].tensor);
+    }
 }
 
 bool same_attributes(const Form *a, const Form *b)
@@ -231,8 +247,7 @@ static int length_of_layer(const Comparison *c)
 
 Comparison *comparison_new(OperationList rank, OperationList plain)
 {
-    if (!rank.count || !plain.count || rank.count > RING_OPERATIONS ||
-        plain.count > RING_OPERATIONS)
+    if (!rank.count || rank.count > RING_OPERATIONS || plain.count > RING_OPERATIONS)
         return NULL;
     Comparison *c = calloc(1, sizeof *c);
     c->f.program[RANK] = rank;
@@ -248,7 +263,7 @@ Comparison *comparison_new(OperationList rank, OperationList plain)
 bool program_difference(OperationList rank, OperationList plain, ProgramDifference *difference)
 {
     enum { MOST_STEPS = 6 };
-    Comparison *c = comparison_new(rank, plain);
+    Comparison *c = plain.count ? comparison_new(rank, plain) : NULL;
     if (!c)
         return false;
     const bool traced = !c->f.is_full && c->f.outside[RANK] <= c->f.outside[PLAIN];

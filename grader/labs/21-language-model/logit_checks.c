@@ -1,7 +1,7 @@
 /* Lab 21: does exp overflow, and are logits gathered? */
 #include <math.h>
 
-#include "grader/labs/shared/looked_up_rows.h"
+#include "grader/judge/diagnose/evidence.h"
 #include "grader/labs/vocabulary.h"
 
 /* Is a language model's loss infinite or NaN where logits are in the thousands or more? Then what
@@ -27,8 +27,7 @@ static bool exp_overflows(const Evidence *e)
     return false;
 }
 
-Finder *const vocabulary_reasons[] = {input_altered, exp_overflows, not_a_number, lookup_was_wrong,
-                                      NULL};
+Finder *const vocabulary_reasons[] = {input_altered, exp_overflows, not_a_number, NULL};
 
 /* Do ranks gather their logits in a language model's head or loss? A gather of what a row needs has
  * at most three numbers for each position. */
