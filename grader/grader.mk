@@ -199,6 +199,10 @@ BEGAN := $(if $(V),$(shell date +%s.%N))
 GPU_SEEN = $(if $(and $(ON),$(GPU_PROBE)),$(BUILD)/kernels$(OF_BACKEND))
 LOCAL_CASES = $(patsubst %,--cases %,$(wildcard grader/cases.local))
 CHOSEN_LABS = $(call option,--lab,$(LAB)) $(call option,--part,$(PART))
+# Points are missing: make exits with status 1, and prints no error below the verdict. With -k or -i it
+# has to go on, and on a cluster the judge runs on another machine: there, make prints its error.
+GOES_ON = $(ON)$(findstring k,$(LETTERS))$(findstring i,$(LETTERS))
+LETTERS = $(filter-out --%,$(firstword -$(MAKEFLAGS)))
 judge = $(BUILD)/grade $(GPU_OPTION) --author $(AUTHOR) --runners $(1) $(CHOSEN_LABS)
 grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/grade $(if $(SAN),checked-,)runners \
        $(BUILD)/compile_commands.json
@@ -207,7 +211,7 @@ grade: $(if $(HANDOUT),as-handed-out) $(or $(GPU_SEEN),$(GPU_PROBE)) $(BUILD)/gr
 	$(if $(ON),JOB_PROBE='$(GPU_SEEN)' $(ON_SLURM) grade )$(call judge,$(GRADED_RUNNERS)) --own '$(strip $(OWN))' \
 	    $(if $(SAN),--sanitized) $(call option,--seed,$(SEED)) $(call option,--case,$(CASE)) \
 	    $(call option,--sandbox,$(SANDBOX)) $(call option,--since,$(BEGAN)) $(LOCAL_CASES) $(KEEP_VERDICT) \
-	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT")
+	    $(call option,--format,$(FORMAT)) $(if $(OUT),--out "$$OUT") $(if $(GOES_ON),,--make "$$PPID")
 
 # Commands about one case. trace: its MPI calls, with ranks as columns. tape: the operations of a
 # pass. report: a page that shows who holds what, which elements are wrong, and the calls. measure:

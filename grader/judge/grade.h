@@ -28,6 +28,7 @@ typedef struct Options {
     double cpu_limit;     /**< seconds between two MPI calls; 0: derived from the case */
     bool margins;         /**< print the largest error of each check relative to the tolerance */
     double since;         /**< when make began, in seconds since 1970; 0: print no times */
+    const char *make;     /**< for end_make(), if points are missing; NULL: no */
     const char *picture;  /**< write the results of one case to this file instead; NULL: no */
     bool short_lived;     /**< the runners' folder is removed after this run; do not mention it */
     bool list;            /**< print the labs as JSON instead */
@@ -49,6 +50,10 @@ typedef struct Options {
 /** Ends the program if the lab has no case that `o` asks for. Call this before anything is
  *  written. */
 void must_have_case(const Lab *lab, const Options *o);
+
+/** Makes the make with this process id exit with status 1 once this program has ended with status 0.
+ *  @return false if there is no such make, or if it ignores SIGQUIT, as in the background of a script */
+bool end_make(const char *make);
 
 /** Grades result->lab and fills in the rest of the result. */
 void grade_lab(LabResult *result, const Options *o);

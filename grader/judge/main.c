@@ -1,5 +1,5 @@
-/* build/grade: judges labs that make has built. Exit status: 0 for full marks, 1 for less, 2 if it
- * could not grade. */
+/* build/grade: judges labs that make has built. Exit status: 0 for full marks, 1 for less (with
+ * --make, that of make), 2 if it could not grade. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -148,6 +148,7 @@ static Options options_of(int argc, char **argv)
                    {"stops", .text = &o.stops},
                    {"cluster", .text = &o.cluster},
                    {"may-send", .text = &o.may_send},
+                   {"make", .text = &o.make},
                    {"margins", .on = &o.margins},
                    {"trace", .on = &o.trace},
                    {"measure", .on = &o.measure},
@@ -296,5 +297,5 @@ int main(int argc, char **argv)
     if (o.since > 0)
         report_times(stdout, &verdict, built);
     report_total(stdout, &verdict, page);
-    return verdict_is_full(&verdict) ? 0 : 1;
+    return verdict_is_full(&verdict) || end_make(o.make) ? 0 : 1;
 }

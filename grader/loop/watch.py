@@ -26,8 +26,8 @@ def saved(lab):
 
 
 def grade(lab, command):
-    """The checks of a new verdict, or nothing if there is none. Shows errors, except make's line about
-    a lab without full marks."""
+    """The checks of a new verdict, or nothing if there is none. Shows errors, except make's own
+    line."""
     before = lab.verdict() or {"when": None}
     with subprocess.Popen([*command, "grade", f"LAB={lab.number}"], stderr=subprocess.PIPE, text=True) as run:
         sys.stderr.writelines(line for line in run.stderr if "*** [" not in line)

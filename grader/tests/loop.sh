@@ -65,6 +65,15 @@ check "after full marks, make grade names the next lab" says "next: read labs/07
 python3 "$ROOT/grader/tests/answer.py" 06-no_g > 06.c && cp "$six" kept.c && cp 06.c "$six"
 script -qec "make --silent SEED=1 grade LAB=6" /dev/null < /dev/null > out 2>&1
 check "on a terminal, held back is yellow, and a HINT stands out" eval "grep -q \$'\\e\\[33mheld back' out && grep -q \$'\\e\\[1m *HINT: ' out"
+ends() { # ends STATUS LINES COMMAND...: make exits with this status, and prints so many lines of its own
+    run env "${@:3}"
+    [ "$status" = "$1" ] && [ "$(grep -c '^make' out)" = "$2" ]
+}
+check "if points are missing, make exits with status 1, and prints no error" ends 1 0 --default-signal=QUIT make grade LAB=6
+check "so it does with -j2" ends 1 0 --default-signal=QUIT make -j2 grade LAB=6
+check "with -k, make goes on, and its status is 2" eval "ends 2 1 --default-signal=QUIT make -k grade progress LAB=6 && says 'points when last graded'"
+check "a make that ignores SIGQUIT fails too" ends 2 1 --ignore-signal=QUIT make grade LAB=6
+check "if it could not grade, its status is 2" ends 2 1 --default-signal=QUIT make grade LAB=6 CASE=99
 a_link_is_named_or_followed() {
     ln -sf "$PWD/kept.c" "$six"
     grade LAB=6
