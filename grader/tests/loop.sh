@@ -182,6 +182,15 @@ narrow() { # on a terminal of 60 columns, no line of progress or of a report is 
 }
 copy_solution 6
 check "the output fits a narrow terminal" narrow
+on_one_screen() { # with the prompt, a terminal of 24 lines shows the cause, in both languages
+    python3 "$ROOT/grader/tests/answer.py" 02-split_by_inputs > "$(lab_file 2)"
+    local language
+    for language in en fr; do
+        script -qec "stty cols 80; LANG=${language}_FR.UTF-8 make --silent grade LAB=2 SEED=1" /dev/null < /dev/null | tail -23 > out
+        grep -qE 'wrong dimension|mauvaise dimension' out || return
+    done
+}
+check "the cause and all that is below it fit on a screen" on_one_screen
 cut_short() {
     make --silent progress 2> out | head -1 > /dev/null
     [ ! -s out ]

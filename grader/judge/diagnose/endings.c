@@ -104,7 +104,7 @@ void ending_text(const Trial *t, char *text, size_t size)
         append(text, size, "\n");
     if (t->result->lab->examine.ending)
         t->result->lab->examine.ending(t, text, size);
-    append_left_out(t, text, size);
+    const bool left_out = append_left_out(t, text, size);
     if (refusal_text(t->c, t->outcome, refusal, sizeof refusal)) {
         append_cause_of_refusal(t, text, size);
         if (miscut_parameter(t, cause, sizeof cause) ||
@@ -119,7 +119,9 @@ void ending_text(const Trial *t, char *text, size_t size)
     } else {
         if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
-        append(text, size, "%s%s%s", ending, t->outcome->diagnosis[0] ? _(": ") : "",
-               t->outcome->diagnosis);
+        /* The call left out is also the first difference, which the diagnosis has in its second line. */
+        const char *diagnosis = t->outcome->diagnosis;
+        append(text, size, "%s%s%.*s", ending, diagnosis[0] ? _(": ") : "",
+               left_out ? (int)strcspn(diagnosis, "\n") : (int)strlen(diagnosis), diagnosis);
     }
 }

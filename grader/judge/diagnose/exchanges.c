@@ -56,21 +56,22 @@ static bool calls_there(const Calls *calls, int rank, const Call *call)
     return false;
 }
 
-void append_left_out(const Trial *t, char *text, size_t size)
+bool append_left_out(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     const Difference d = first_error(calls, false);
     char one[300], words[LABEL_SIZE];
     if (!d.call[0] || !d.call[1] || !d.call[0]->number || !t->expected.all.base)
-        return;
+        return false;
     const int place[2] = {place_of_pass(t, d.call[0]->where), place_of_pass(t, d.call[1]->where)};
     const int behind = place[0] < place[1] ? 0 : 1;
     if (place[0] < 0 || place[1] < 0 || place[0] == place[1] ||
         calls_there(calls, d.rank[1 - behind], d.call[behind]))
-        return;
+        return false;
     call_text(calls, d.call[behind], NULL, one, sizeof one);
     append(text, size, _("rank %d left out the %s, which rank %d calls (%s)\n"), d.rank[1 - behind],
            one, d.rank[behind], label_text(&d.call[behind]->where, words));
+    return true;
 }
 
 /* May the ranks of this collective call exchange numbers? They are a group of the mesh; in labs in which

@@ -173,8 +173,8 @@ void left_over(Trial *t, const Entry *entry);
  *  wait for ever. @return whether there is one */
 bool open_request_text(const Trial *t, char *text, size_t size);
 /** Appends a line about the first call that a rank left out: that rank has ended the pass in which
- *  another rank makes the call. */
-void append_left_out(const Trial *t, char *text, size_t size);
+ *  another rank makes the call. @return whether there is one */
+bool append_left_out(const Trial *t, char *text, size_t size);
 /** Appends a sentence if the ranks of a collective call are no group of the mesh, or a message
  *  leaves the group. Labs whose groups have a check of their own are left out.
  *  @return whether one does */
