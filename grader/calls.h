@@ -112,6 +112,7 @@ typedef struct Call {
     int64_t waited_by; /**< of a request: index of the call that now waits for it, or -1 */
     void *address;     /**< call site in the student's file, or NULL */
     int32_t at_once;   /**< it waits in a function that must return at once */
+    int32_t of_tensor; /**< a REDUCTION of numbers in a tensor's memory */
     void *inner; /**< the same, in the function that made the call; see callsite_outermost() */
 } Call;
 

@@ -226,6 +226,14 @@ int64_t pool_damaged(Pool *pool)
     return pool->damaged;
 }
 
+bool pool_has_lent(const Pool *pool, const void *address)
+{
+    const Buffer *buffer = pool->lent;
+    while (buffer && (uintptr_t)address - (uintptr_t)buffer->data >= (uintptr_t)buffer->asked)
+        buffer = buffer->next;
+    return buffer;
+}
+
 static Buffer *get(Pool *pool, Need need)
 {
     const int64_t asked = need.bytes;

@@ -44,6 +44,8 @@ void pool_free(Pool *pool);
 /** Returns the requested size of a watched buffer with a damaged guard: something was written
  *  before or after its bytes. Returns 0 if there is none. */
 int64_t pool_damaged(Pool *pool);
+/** Is the address in a buffer that this watched pool has handed out? */
+bool pool_has_lent(const Pool *pool, const void *address);
 /** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
 PoolUse pool_use(const Pool *pool);
 

@@ -35,6 +35,7 @@ void recorder_begin(RankHeader *header, Rings *rings, MPI_Comm world, const Case
     atomic_store(&rings->values, 0);
     atomic_store(&rings->operations, 0);
     atomic_store(&rings->number, number);
+    watched = NULL;
     recorder = (Recorder){.header = header, .rings = rings, .world = world, .c = *c};
     names_begin(world, number);
     requests_begin();
@@ -297,6 +298,11 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
         value->size += fabs(part);
     }
     atomic_store(&rings->values, index + 1);
+}
+
+bool is_in_tensor(const void *address)
+{
+    return watched && pool_has_lent(watched->pool, address);
 }
 
 void values_watch(Tape *tape, Rings *rings)

@@ -131,13 +131,27 @@ bool call_beyond_group(const Evidence *e)
     return tell_call_beyond_group(e->trial, why, sizeof why) && says(e, "%s", why);
 }
 
-/* Does this rank pass on what it has, after this call, in the same group? */
+/* Does this rank pass on what it has, after this call, in the same group and pass? */
 static bool is_passed_on(const RankCalls *calls, const Call *call)
 {
     for (int64_t i = call - calls->call + 1; i < calls->count; i++)
-        if (calls->call[i].group == call->group && calls->call[i].rule == EXCHANGE)
+        if (calls->call[i].group == call->group && calls->call[i].rule == EXCHANGE &&
+            label_equal(&calls->call[i].where, &call->where))
             return true;
     return false;
+}
+
+/* Does this call read the bytes of its numbers as another type? Those in a tensor are floats; metrics,
+ * which are in none, are doubles. */
+static bool misreads(const Evidence *e, const Call *call)
+{
+    const int32_t basic = call->sent[0].basic;
+    Label result = call->where;
+    result.what = e->want->label.what;
+    if (!basic || call->of_tensor)
+        return basic && basic != BASIC(FLOATING, sizeof(float));
+    return e->want->check == METRICS && label_equal(&result, &e->want->label) &&
+           (basic < BASIC(FLOATING, sizeof(double)) || basic >= BASIC(FLOATING + 1, 0));
 }
 
 bool reduced_otherwise(const Evidence *e)
@@ -154,6 +168,10 @@ bool reduced_otherwise(const Evidence *e)
             if (call->reduction != SUM_OF && !lab->takes_maxima)
                 return says(e, _("rank %d calls the %s, but what the ranks have must be added up"),
                             rank, one);
+            if (misreads(e, call))
+                return says(e, _("rank %d calls the %s, but %s"), rank, one,
+                            call->of_tensor ? _("a tensor holds floats (MPI_FLOAT)")
+                                            : _("these numbers are doubles (MPI_DOUBLE)"));
             if (call->root != NOBODY && !is_passed_on(&calls->rank[rank], call))
                 return says(
                     e,

@@ -41,32 +41,6 @@ static bool another_operation(const Evidence *e, const Brought *b)
     return false;
 }
 
-/* Were pairs of floats added as if each were a double? Looks at the upper halves of these sums. */
-static bool added_as_doubles(const Evidence *e, const Brought *b)
-{
-    int64_t explained = 0;
-    for (int64_t i = 0; i + 1 < e->count; i += 2) {
-        double sum = 0, one;
-        for (int r = 0; r < b->ranks; r++)
-            if (b->member[r]) {
-                float pair[2] = {(float)b->numbers[r][i], (float)b->numbers[r][i + 1]};
-                memcpy(&one, pair, sizeof one);
-                sum += one;
-            }
-        float halves[2];
-        memcpy(halves, &sum, sizeof halves);
-        double upper = halves[1];
-        if (!(isnan(upper) && isnan(e->is[i + 1])) && !(upper == e->is[i + 1]) &&
-            !(fabs(upper - e->is[i + 1]) <= 1e-6 * fabs(upper)))
-            return false;
-        explained += !(fabs(e->is[i + 1] - e->right[i + 1]) <= e->tolerance);
-    }
-    if (explained < 2)
-        return false;
-    return says(e, _("pairs of numbers were added as if each were one double: a tensor holds "
-                     "floats (MPI_FLOAT)"));
-}
-
 /* Were doubles added as if they were floats, half by half? An exchange of `count` floats covers
  * only the first half of the doubles. */
 static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
@@ -92,34 +66,7 @@ static bool doubles_added_as_halves(const Evidence *e, const Brought *b)
                                        "MPI_DOUBLE for them, or add floats"));
 }
 
-static float added_bits(const Brought *b, int64_t i)
-{
-    uint32_t sum = 0, bits;
-    float y;
-    for (int r = 0; r < b->ranks; r++)
-        if (b->member[r]) {
-            float one = (float)b->numbers[r][i];
-            memcpy(&bits, &one, sizeof bits);
-            sum += bits;
-        }
-    memcpy(&y, &sum, sizeof y);
-    return y;
-}
-
-static bool added_as_integers(const Evidence *e, const Brought *b)
-{
-    for (int64_t i = 0; i < e->count; i++) {
-        double sum = added_bits(b, i), scaled = (float)(sum * b->weight[e->trial->rank]);
-        bool none = isnan(sum) && isnan(e->is[i]);
-        if (!none && e->is[i] != sum && !(fabs(e->is[i] - scaled) <= 1e-6 * fabs(scaled)))
-            return false;
-    }
-    return says(
-        e, _("the numbers were added as if they were integers: a tensor holds floats (MPI_FLOAT)"));
-}
-
 bool combined_otherwise(const Evidence *e, const Brought *b)
 {
-    return another_operation(e, b) || added_as_doubles(e, b) || doubles_added_as_halves(e, b) ||
-           added_as_integers(e, b);
+    return another_operation(e, b) || doubles_added_as_halves(e, b);
 }

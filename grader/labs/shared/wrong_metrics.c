@@ -56,32 +56,6 @@ static const char *wrong_ones(const Evidence *e, const MetricsMistake *mistake)
     return wrong == 0 ? NULL : wrong < 3 ? names[first] : _("each of the three sums");
 }
 
-/* The sum that results if the two halves of each double are added as floats. */
-static double halves_added(const Case *c, int number, int evaluation)
-{
-    Scenario run = {.c = *c};
-    float sum[2] = {0};
-    double all;
-    for (int replica = 0; replica < replicas_of(c); replica++) {
-        const Metrics m = replica_metrics(&run, replica, evaluation);
-        const double one = ((const double[]){m.loss_sum, m.correct, m.count})[number];
-        float halves[2];
-        memcpy(halves, &one, sizeof halves);
-        sum[0] = replica == 0 ? halves[0] : sum[0] + halves[0];
-        sum[1] = replica == 0 ? halves[1] : sum[1] + halves[1];
-    }
-    memcpy(&all, sum, sizeof all);
-    return all;
-}
-
-static bool added_as_halves(const Evidence *e)
-{
-    const double all = halves_added(e->c, 0, e->want->label.step);
-    return !same(e->is[0], e->right[0]) && fabs(e->is[0] - all) <= 1e-5 * fabs(all) &&
-           says(e, _("doubles were added as if each were two floats: Metrics holds doubles "
-                     "(MPI_DOUBLE)"));
-}
-
 /* Were the replicas' numbers and their sum rounded to floats or integers? */
 static bool rounded(const Evidence *e)
 {
@@ -233,7 +207,6 @@ bool metrics_are_wrong(const Evidence *e)
         (same(loss, all.mean) || same(loss, all.mean * dp) || same(loss / e->is[2], all.mean)))
         return says(e, _("it is an average of averages: this is wrong if replicas read different "
                          "numbers of rows"));
-    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || added_as_halves(e) ||
-           rounded(e) ||
+    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || rounded(e) ||
            (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }
