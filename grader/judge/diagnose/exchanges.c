@@ -75,17 +75,42 @@ bool append_left_out(const Trial *t, char *text, size_t size)
 }
 
 /* May the ranks of this collective call exchange numbers? They are a group of the mesh; in labs in which
- * tp groups have nothing to exchange with others, such a group. */
+ * tp groups have nothing to exchange with others, such a group; in a sum over the stages, these. */
 static bool is_in_group(const Trial *t, int rank, const Call *call)
 {
     const Lab *lab = t->result->lab;
-    const int axes = lab->over_replicas || lab->over_stages ? AXES : TP + 1;
+    const int axes = lab->over_replicas || lab->over_stages ? AXES : TP + 1,
+              first = call->where.of == METRICS_OF_STAGES ? PP : TP;
     if ((call->rule != REDUCTION && call->rule != EXCHANGE) || call->charged == 0)
         return true;
-    for (int axis = 0; axis < axes; axis++)
+    for (int axis = first; axis < axes; axis++)
         if (call->members == ranks_of(group_members(t->c, axis, rank)))
             return true;
     return false;
+}
+
+/* Appends the rank's groups over which the lab exchanges something where this call is. */
+static void append_own_groups(const Trial *t, int rank, const Call *call, char *text, size_t size)
+{
+    const Lab *lab = t->result->lab;
+    const bool metrics = lab_points(lab, METRICS),
+               stages = lab->over_stages && metrics; /* lab 14 */
+    const int last = stages               ? PP
+                     : lab->over_replicas ? DP
+                                          : TP,
+              first = call->where.of == METRICS_OF_STAGES ? PP
+                      : stages                            ? TP
+                                                          : last;
+    const char *next = _(", but its group mesh->%s is %s");
+    char group[32];
+    for (int axis = first; axis <= last; axis++) {
+        const Members its = group_members(t->c, axis, rank);
+        const Call own = {.members = ranks_of(its)};
+        if ((axis == DP && call->where.of == THE_NORM) || (its.count == 1 && first < last))
+            continue;
+        append(text, size, next, group_names[axis], group_text(&own, group));
+        next = _(", and mesh->%s is %s");
+    }
 }
 
 /* Does this message stay in the tp group? With stages and replicas, messages may go elsewhere. */
@@ -100,8 +125,7 @@ bool tell_call_beyond_group(const Trial *t, char *text, size_t size)
 {
     const Lab *lab = t->result->lab;
     const Calls *calls = t->outcome->calls;
-    const int axis = lab->over_replicas || lab_points(lab, METRICS) ? DP : TP;
-    char one[300], group[32];
+    char one[300];
     if (lab_points(lab, GROUPS) && !lab->over_stages)
         return false; /* its groups have a check of their own */
     for (int rank = 0; calls && rank < calls->ranks; rank++)
@@ -110,16 +134,16 @@ bool tell_call_beyond_group(const Trial *t, char *text, size_t size)
             if (!line_of(call->address)[0] ||
                 (is_in_group(t, rank, call) && is_to_member(t, rank, call)))
                 continue;
-            const Call own = {.members = ranks_of(group_members(t->c, axis, rank))};
             call_text(calls, call, NULL, one, sizeof one);
-            if (call->rule == MESSAGE)
+            if (call->rule == MESSAGE) {
                 append(text, size,
                        _("rank %d calls the %s, but rank %d is in another group: count ranks "
                          "within the group, and pass the group's communicator (group_comm) to MPI"),
                        rank, one, call->to);
-            else
-                append(text, size, _("rank %d calls the %s, but its group mesh->%s is %s"), rank,
-                       one, group_names[axis], group_text(&own, group));
+            } else {
+                append(text, size, _("rank %d calls the %s"), rank, one);
+                append_own_groups(t, rank, call, text, size);
+            }
             return true;
         }
     return false;

@@ -105,12 +105,22 @@ typedef struct Color {
     GroupName slow, fast;
 } Color;
 
-/* Are these the groups of ranks with the same slow_rank * factor + fast_rank? */
+/* The place along an axis that the mesh of this rank has, or -1. */
+static int place_said(const Trial *t, Label label, GroupName axis, int rank)
+{
+    label.what = RANK_IN;
+    label.index = (int)axis;
+    const Entry *got = entry_of_rank(t, rank, VALUES, label);
+    return got && got->count == 1 ? (int)numbers_of(got)[0] : -1;
+}
+
+/* Are these the groups of ranks with the same slow_rank * factor + fast_rank, as the mesh has these? */
 static bool is_color(const Trial *t, Label label, Color of, int factor)
 {
     int color[MAX_RANKS];
     for (int rank = 0; rank < t->c->world; rank++)
-        color[rank] = place_along(t->c, of.slow, rank) * factor + place_along(t->c, of.fast, rank);
+        color[rank] =
+            place_said(t, label, of.slow, rank) * factor + place_said(t, label, of.fast, rank);
     for (int rank = 0; rank < t->c->world; rank++) {
         const Entry *got = entry_of_rank(t, rank, VALUES, label);
         bool is_member[MAX_RANKS] = {false};
@@ -127,12 +137,31 @@ static bool is_color(const Trial *t, Label label, Color of, int factor)
     return true;
 }
 
+static Color color_of(Label label)
+{
+    return (Color){label.index == PP ? DP : PP, label.index == TP ? DP : TP};
+}
+
+/* A right color of two places, of which dp_rank is wrong: it counts the replicas of every stage. */
+static const char *of_wrong_place(const Trial *t, Label label)
+{
+    const Color of = color_of(label);
+    Label place = label;
+    place.what = RANK_IN;
+    place.index = DP;
+    return label.index != DP && all_are(t, place, REPLICA) &&
+                   is_color(t, label, of, degree_of(t->c, of.fast))
+               ? _("the color is made of mesh->dp_rank, whose numbers continue from stage to "
+                   "stage: take them modulo dp")
+               : NULL;
+}
+
 /* A color computed from the places on two axes, with a factor so small that different groups get
  * the same color. */
 static const char *small_factor(const Trial *t, Label label)
 {
     static char text[240];
-    const Color of = {label.index == PP ? DP : PP, label.index == TP ? DP : TP};
+    const Color of = color_of(label);
     const char *slow = group_names[of.slow], *fast = group_names[of.fast];
     for (int factor = 1; factor < degree_of(t->c, of.fast); factor++)
         if (is_color(t, label, of, factor)) {
@@ -179,6 +208,8 @@ static const char *wrong_members_of_grid(const Trial *t, const Entry *got, const
     if (same_set(got, want))
         return _("the members are right, but in a different order: the key decides the order");
     const char *order = of_another_order(t, want->label, true);
+    if (!order)
+        order = of_wrong_place(t, want->label);
     if (order)
         return order;
     if (got->count == 1)

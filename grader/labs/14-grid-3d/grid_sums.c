@@ -171,6 +171,9 @@ static bool norm_is_wrong(const Evidence *e)
     if (divisor > 1 && divisor <= MAX_RANKS && is_number(e, right / sqrt(divisor)))
         return says(e, _("the sum of the squares is divided by %.0f: it must be a sum, not a mean"),
                     divisor);
+    if (e->is[0] == (float)right)
+        return says(e, _("it is the right norm rounded to a float: keep it as double (sqrt, not "
+                         "sqrtf)"));
     return fabs(e->is[0] - right) <= 1e-6 * right &&
            says(e, _("the norm has lost precision: add and keep the squares as double, since float "
                      "has fewer digits"));

@@ -111,13 +111,33 @@ static bool is_of_another_replica(const Evidence *e)
     return false;
 }
 
+/* Does this rank get the zeros of another stage than the last in a broadcast? */
+static bool broadcast_elsewhere(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    char one[300];
+    for (int64_t i = 0; mine && e->zeros == e->count && i < mine->count; i++) {
+        const Call *call = &mine->call[i];
+        if (call->where.of != METRICS_OF_STAGES || call->where.step != e->want->label.step ||
+            strcmp(call->name, "broadcast") || stage_of_rank(e->c, call->root) == e->c->pp - 1)
+            continue;
+        call_text(calls, call, NULL, one, sizeof one);
+        return says(e,
+                    _("in the %s, all ranks get what rank %d has, but only the last stage has "
+                      "counted rows"),
+                    one, call->root);
+    }
+    return false;
+}
+
 static bool metrics_of_stages_are_wrong(const Evidence *e)
 {
     const double tp = e->c->tp, pp = e->c->pp;
     const bool last = stage_of_rank(e->c, e->trial->rank) == e->c->pp - 1;
     const Metrics all = of_all_replicas(e);
     const MetricsMistake mistakes[] = {
-        {last ? 1 : 0, /* the last stage's own sums are right */
+        {last || e->beyond ? 1 : 0, /* the last stage's own sums are right */
          {0},
          N_("%s is this stage's own: sum over the stages, mesh->pp")},
         {1 / pp,
@@ -131,8 +151,8 @@ static bool metrics_of_stages_are_wrong(const Evidence *e)
          N_("%s is also summed over mesh->tp, whose ranks have all counted the same rows")},
         {pp, {0}, N_("%s is summed over mesh->pp twice")},
     };
-    return one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) || is_of_another_replica(e) ||
-           rounded(e) ||
+    return broadcast_elsewhere(e) || one_of(e, mistakes, sizeof mistakes / sizeof *mistakes) ||
+           is_of_another_replica(e) || rounded(e) ||
            (in_other_order(e) && says(e, _("the sums are right, but stored in a different order")));
 }
 
