@@ -114,6 +114,7 @@ typedef struct Entry {
     int64_t begin, end; /**< this rank's part along placement_dim */
     int64_t count;      /**< number of doubles or bytes that follow */
     void *address;      /**< the line of the lab that it is about, or NULL */
+    void *outermost;    /**< of REFUSED: the line of the lab that has called that one, or NULL */
 } Entry;
 
 /** The start of the shared file. */

@@ -50,6 +50,7 @@ static void write_problem(EntryKind kind, Check check, const Problem *problem, v
                                 sizeof *problem / sizeof(double), &bytes);
     memcpy(bytes, problem, sizeof *problem);
     entry->address = address;
+    entry->outermost = address == callsite() ? callsite_outermost() : NULL;
 }
 
 _Noreturn void run_ends(Problem *problem, void *address)

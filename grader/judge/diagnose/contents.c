@@ -129,28 +129,40 @@ static bool wrong_cut(Trial *t, const Entry *got, const Entry *want)
     return true;
 }
 
-static void compare_initial(Trial *t, const Entry *got, const Entry *want)
+/* Has a parameter of this rank another initial value than it must have? Writes which. */
+static bool wrong_initial(const Trial *t, const Entry *got, const Entry *want, char *text,
+                          size_t size)
 {
     char at[96];
     for (int64_t i = 0; i < got->count; i++) {
-        double initial = (double)(float)numbers_of(want)[global_index(got, i)];
+        const double initial = (double)(float)numbers_of(want)[global_index(got, i)];
         if (numbers_of(got)[i] == initial)
             continue;
-        if (initial == 0) {
-            fail(t, INITIAL_VALUES, EXPLAINED,
+        snprintf(text, size,
                  _("parameter %s has the initial value %.7g at element %s on rank %d, expected "
-                   "0: it must begin with zeros, so make it with zero_parameter (%s)"),
-                 want->label.name, numbers_of(got)[i], address_text(got, i, at), t->rank, t->sizes);
-            return;
-        }
-        fail(t, INITIAL_VALUES, EXPLAINED,
-             _("parameter %s has the initial value %.7g at element %s on rank %d, expected %.7g: "
-               "initial values depend on the full parameter and its name, not on the layout "
-               "(%s)"),
-             want->label.name, numbers_of(got)[i], address_text(got, i, at), t->rank, initial,
-             t->sizes);
-        return;
+                   "%.7g: %s"),
+                 want->label.name, numbers_of(got)[i], address_text(got, i, at), t->rank, initial,
+                 initial == 0
+                     ? _("it must begin with zeros, so make it with zero_parameter")
+                     : _("initial values depend on the full parameter and its name, not on the "
+                         "layout"));
+        return true;
     }
+    return false;
+}
+
+bool not_zero_at_first(const Trial *t, char *text, size_t size)
+{
+    for (const Entry *want = NULL; (want = next_entry(t->expected.all, want));) {
+        const Entry *got =
+            want->kind == PARAMETER ? entry_of_rank(t, t->rank, PARAMETER, want->label) : NULL;
+        bool zeros = got && got->count == count_held(got);
+        for (int64_t i = 0; zeros && i < want->count; i++)
+            zeros = numbers_of(want)[i] == 0;
+        if (zeros && wrong_initial(t, got, want, text, size))
+            return true;
+    }
+    return false;
 }
 
 void compare_parameter(Trial *t, const Entry *got, const Entry *want)
@@ -170,8 +182,8 @@ void compare_parameter(Trial *t, const Entry *got, const Entry *want)
     if (!sound)
         fail(t, SHARDING, EXPLAINED, _("rank %d does not hold its part of parameter %s (%s)"),
              t->rank, want->label.name, t->sizes);
-    else
-        compare_initial(t, got, want);
+    else if (wrong_initial(t, got, want, why, sizeof why))
+        fail(t, INITIAL_VALUES, EXPLAINED, "%s (%s)", why, t->sizes);
 }
 
 void parameter_missing(Trial *t, const Entry *want)

@@ -139,7 +139,7 @@ bool nothing_flowed_back(const Evidence *e)
                     _("it is zero everywhere: no gradient flowed back. A group_... or ..._forward "
                       "function gives values only, and so does tensor_copy(); gather_sequence and "
                       "reduce_scatter_sequence are on the tape"));
-    return used_on_another_rank(e) || parameter_not_read(e) ||
+    return used_on_another_rank(e) || parameter_not_read(e) || leaves_the_tape(e) ||
            says(e, _("it is zero everywhere: no gradient flowed back. A group_... function gives "
                      "values only, and so does tensor_copy(); duplication, all_reduce and "
                      "all_gather are on the tape"));

@@ -233,7 +233,8 @@ bool explain(Trial *t, bool search, char *text, size_t size, const Entry *got, c
         snprintf(text, size, "%s", t->mismatch);
         return true;
     }
-    if (renamed_parameter(t, text, size) || misdeclared_parameter(t, text, size))
+    if (renamed_parameter(t, text, size) || misdeclared_parameter(t, text, size) ||
+        not_zero_at_first(t, text, size))
         return true;
     if (want->check == GROUPS) {
         if (got->count > 0)

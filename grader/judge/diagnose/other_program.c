@@ -153,6 +153,36 @@ bool parameter_not_read(const Evidence *e)
                  "function gives values only, and so does tensor_copy())"));
 }
 
+/* The last operation of the rank in this step that gets no gradient, or NULL. */
+static const TapeOperation *last_without_gradient(const Evidence *e)
+{
+    const Calls *calls = e->trial->outcome->calls;
+    const RankCalls *mine = calls ? &calls->rank[e->trial->rank] : NULL;
+    const TapeOperation *last = NULL;
+    for (int64_t i = 0; mine && i < mine->operations_count; i++) {
+        const TapeOperation *o = &mine->operation[i];
+        const bool in_step =
+            o->where.step == e->want->label.step &&
+            (e->want->label.of != A_LAYER || o->where.index == e->want->label.index);
+        if (in_step && !o->back && o->where.what == FORWARD_PASS_OF)
+            last = o;
+        else if (in_step && o->back && last && o->output.tensor == last->output.tensor)
+            return NULL;
+    }
+    return mine && mine->operations_count < RING_OPERATIONS ? last : NULL;
+}
+
+bool leaves_the_tape(const Evidence *e)
+{
+    const TapeOperation *last = last_without_gradient(e);
+    return last &&
+           says(e,
+                _("no gradient flowed back to the result of %s at %s: what the lab makes of it is "
+                  "not on the tape. A group_... or ..._forward function gives values only, and so "
+                  "does tensor_copy()"),
+                last->name, line_of(last->address));
+}
+
 /* If the forward pass is right, another program is an equivalent one, or a part of it is not on the
  * tape. An evaluation records nothing, but runs what a training pass runs. What an operation of the
  * lab's own computes, its numbers may say. In which cases it differs tells nothing if it is in most:

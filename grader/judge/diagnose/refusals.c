@@ -46,12 +46,13 @@ bool refusal_text(const Case *c, const Outcome *outcome, char *text, size_t size
     if (!first)
         return false;
     const Problem *problem = problem_of(first);
-    const char *line = line_of(first->address);
+    const char *line = line_of(first->address), *outer = line_of(first->outermost);
+    const bool called = line[0] && outer[0] && strcmp(line, outer);
     char who[100];
     write_rank(c, of_rank, who);
-    snprintf(text, size, _("%.*s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1, problem->what,
-             line[0] ? _(", at ") : "", line, who, _("HINT: "), (int)sizeof problem->hint - 1,
-             problem->hint);
+    snprintf(text, size, _("%.*s%s%s%s%s (%s)\n%s%.*s"), (int)sizeof problem->what - 1,
+             problem->what, line[0] ? _(", at ") : "", line, called ? _(", called at ") : "",
+             called ? outer : "", who, _("HINT: "), (int)sizeof problem->hint - 1, problem->hint);
     return true;
 }
 

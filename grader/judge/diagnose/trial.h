@@ -116,6 +116,8 @@ bool is_cut_wrongly(const Trial *t, const Entry *got, const Entry *want);
 void parameter_missing(Trial *t, const Entry *want);
 /** Does a parameter of this rank have a name other than the one in the start file? */
 bool renamed_parameter(const Trial *t, char *text, size_t size);
+/** Does a parameter of this rank that must begin with zeros begin with other numbers? */
+bool not_zero_at_first(const Trial *t, char *text, size_t size);
 /** Was a parameter of this rank declared with a shape other than the reference's full shape? */
 const Entry *misdeclared_parameter(const Trial *t, char *text, size_t size);
 /** Was one declared with a shape of more numbers, so that passes multiply and send more? */
