@@ -110,10 +110,27 @@ bool rest_is_not_shared(const Evidence *e)
                 (long long)right, (long long)e->count);
 }
 
+/* Has another rank an earlier result that is wrong? Its reason says more. */
+static bool another_is_wrong_earlier(const Evidence *e)
+{
+    Trial other = *e->trial;
+    for (const Entry *want = NULL;
+         (want = next_entry(other.expected.all, want)) && want != e->want;)
+        for (other.rank = 0; other.rank < e->c->world && want->label.what == OUTPUT_OF;
+             other.rank++)
+            if (other.rank != e->trial->rank && want->kind == VALUES && want->check == FORWARD &&
+                entry_of_rank(&other, other.rank, VALUES, want->label) &&
+                !is_right_on_rank(&other, want))
+                return true;
+    return false;
+}
+
 bool ranks_differ(const Evidence *e)
 {
     const Case *c = e->c;
     const Entry *first = as_seen_by(e, 0);
+    if (another_is_wrong_earlier(e))
+        return false;
     for (int rank = 1; rank < c->world && first && alike_on_ranks(c); rank++) {
         const Entry *other = as_seen_by(e, rank);
         if (other && !close_to(numbers_of(other), numbers_of(first), 1, first->count, e->tolerance))
