@@ -2,6 +2,7 @@
 #include "model/stage.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "autograd/operations.h"
 #include "base/run.h"
@@ -273,7 +274,9 @@ static void must_be_other_stage(const Stage *stage, const char *function, int ot
             "%s: there is only one stage, so there is no other stage to exchange with", function);
     if (other < 0 || other >= mesh->pp_degree)
         misuse(
-            mesh->pp_rank == 0 && other == -1
+            !strcmp(function, "stage_receive_gradient") && other == -1
+                ? N_("a gradient comes from the stage after this one, mesh->pp_rank + 1")
+            : mesh->pp_rank == 0 && other == -1
                 ? N_("the first stage neither receives an input nor sends a gradient: test mesh->pp_rank == 0, since several ranks of the world may be in it")
             : mesh->pp_rank == mesh->pp_degree - 1 && other == mesh->pp_degree
                 ? N_("the last stage neither sends its output nor receives a gradient: test mesh->pp_rank == mesh->pp_degree - 1, since several ranks of the world may be in it")

@@ -94,8 +94,30 @@ static void how_it_ended(const Trial *t, char *text, size_t size)
         snprintf(text, size, _(endings[ending]), why_cut_short(t->result));
 }
 
+/* Appends a line if a rank waits in a collective for a rank that waits for its message. */
+static void append_crossed(const Calls *calls, char *text, size_t size)
+{
+    char one[300];
+    for (int rank = 0; calls && rank < calls->ranks; rank++) {
+        const Call *in = call_of_rank(calls, rank);
+        const uint64_t lacks = in && in->number ? ranks_lacked(calls, rank) : 0;
+        for (int other = 0; other < calls->ranks; other++) {
+            if (!(lacks >> other & 1) || waits_to_receive_from(calls, other) != rank)
+                continue;
+            call_text(calls, in, NULL, one, sizeof one);
+            append(
+                text, size,
+                _("rank %d waits in the %s until rank %d calls it, but rank %d first waits for a "
+                  "message from rank %d\n"),
+                rank, one, other, other, rank);
+            return;
+        }
+    }
+}
+
 void ending_text(const Trial *t, char *text, size_t size)
 {
+    const char *const diagnosis = t->outcome->diagnosis, *difference = strchrnul(diagnosis, '\n');
     char waits[64], ending[300], cause[900], refusal[1400];
     how_it_ended(t, ending, sizeof ending);
     snprintf(waits, sizeof waits, _("waits in %s"), "split");
@@ -112,16 +134,19 @@ void ending_text(const Trial *t, char *text, size_t size)
             append(text, size, "%s\n", cause);
         append(text, size, "%s", refusal);
         append_mismatch(t, text, size);
-    } else if (t->result->lab->has_replicas && strstr(t->outcome->diagnosis, waits)) {
+    } else if (t->result->lab->has_replicas && strstr(diagnosis, waits)) {
         append(text, size,
                _("some ranks did not join the creation of the groups, which is collective; %s: %s"),
-               ending, t->outcome->diagnosis);
+               ending, diagnosis);
     } else {
         if (t->outcome->ending == HUNG && open_request_text(t, cause, sizeof cause))
             append(text, size, "%s\n", cause);
-        /* The call left out is also the first difference, which the diagnosis has in its second line. */
-        const char *diagnosis = t->outcome->diagnosis;
-        append(text, size, "%s%s%.*s", ending, diagnosis[0] ? _(": ") : "",
-               left_out ? (int)strcspn(diagnosis, "\n") : (int)strlen(diagnosis), diagnosis);
+        if (t->outcome->ending == HUNG)
+            append_crossed(t->outcome->calls, text, size);
+        /* before the list of who waits where; a call that was left out is the first difference */
+        if (*difference && !left_out)
+            append(text, size, "%s\n", difference + 1);
+        append(text, size, "%s%s%.*s", ending, difference > diagnosis ? _(": ") : "",
+               (int)(difference - diagnosis), diagnosis);
     }
 }

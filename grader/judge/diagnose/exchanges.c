@@ -56,12 +56,35 @@ static bool calls_there(const Calls *calls, int rank, const Call *call)
     return false;
 }
 
+/* Is this the receive of an empty message that the other rank has not sent? The send of the next one
+ * has met it. */
+static bool append_empty_send(const Calls *calls, const Difference *d, char *text, size_t size)
+{
+    char one[300];
+    if (d->kind != OTHER_COUNT || d->call[1]->rule != MESSAGE || d->call[1]->received[0].count > 0)
+        return false;
+    const RankCalls *sender = &calls->rank[d->rank[0]];
+    for (int64_t i = 0; i < sender->count; i++)
+        if (sender->call[i].rule == MESSAGE && sender->call[i].to == d->rank[1] &&
+            sender->call[i].sent[0].count == 0)
+            return false;
+    call_text(calls, d->call[1], NULL, one, sizeof one);
+    append(text, size,
+           _("rank %d sends no empty message to rank %d, which waits for one in the %s\n"),
+           d->rank[0], d->rank[1], one);
+    return true;
+}
+
 bool append_left_out(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     const Difference d = first_error(calls, false);
     char one[300], words[LABEL_SIZE];
-    if (!d.call[0] || !d.call[1] || !d.call[0]->number || !t->expected.all.base)
+    if (!d.call[0] || !d.call[1])
+        return false;
+    if (append_empty_send(calls, &d, text, size))
+        return true;
+    if (!d.call[0]->number || !t->expected.all.base)
         return false;
     const int place[2] = {place_of_pass(t, d.call[0]->where), place_of_pass(t, d.call[1]->where)};
     const int behind = place[0] < place[1] ? 0 : 1;

@@ -261,15 +261,21 @@ static const char *lesson(DifferenceKind kind)
     return _(lessons[kind]);
 }
 
-/* If the other rank is in the other half of this message, with another tag, appends both tags. */
+/* If the other rank is in the other half of this message, with another tag or in another
+ * communicator, appends both tags, or says so. */
 static bool append_tags(const Calls *calls, const Difference *d, char *text, size_t size)
 {
     const Call *in = call_of_rank(calls, d->rank[1]);
     const bool sends = d->kind == NEVER_RECEIVED;
-    if (!in || in->rule != MESSAGE || in->group != d->call[0]->group ||
-        (!sends && d->kind != NEVER_SENT) || (sends ? in->from : in->to) != d->rank[0])
+    if (!in || in->rule != MESSAGE || (!sends && d->kind != NEVER_SENT) ||
+        (sends ? in->from : in->to) != d->rank[0])
         return false;
     const Call *send = sends ? d->call[0] : in, *receive = sends ? in : d->call[0];
+    if (send->group != receive->group) {
+        append(text, size, "%s",
+               _(": the send and the receive are in different communicators, so they never meet"));
+        return true;
+    }
     if (receive->from_tag < 0 || receive->from_tag == send->to_tag)
         return false;
     append(text, size, _(": the send has tag %d, the receive tag %d"), send->to_tag,

@@ -1,5 +1,6 @@
 /* Labs 12 to 14: which entries a stage may lack, and why numbers between stages are wrong. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "grader/judge/diagnose/step_schedule.h"
 #include "grader/labs/shared/stage_blocks.h"
@@ -207,13 +208,39 @@ Finder *const stages_reasons[] = {stages_are_wrong, NULL};
 
 /* ---- how a case ended */
 
+/* Appends a sentence about the first message between stages of which neither follows the other. */
+static bool tell_distant_message(const Trial *t, char *text, size_t size)
+{
+    const Calls *calls = t->outcome->calls;
+    const int width = t->c->world / t->c->pp;
+    char one[300];
+    for (int rank = 0; rank < calls->ranks; rank++)
+        for (int64_t i = 0; i < calls->rank[rank].count; i++) {
+            const Call *call = &calls->rank[rank].call[i];
+            const int other = call->rule != MESSAGE ? NOBODY
+                              : call->to >= 0       ? call->to
+                                                    : call->from;
+            if (other < 0 || abs(other / width - rank / width) < 2)
+                continue;
+            call_text(calls, call, NULL, one, sizeof one);
+            append(
+                text, size,
+                _("stage %d calls the %s, but rank %d is in stage %d: a stage exchanges messages "
+                  "with the stage before it and the stage after it\n"),
+                rank / width, one, other, other / width);
+            return true;
+        }
+    return false;
+}
+
 /* Appends a sentence if a stage has ended a pass in which another stage still waits for it. */
 void stages_ending(const Trial *t, char *text, size_t size)
 {
     const Calls *calls = t->outcome->calls;
     const int width = t->c->world / t->c->pp;
     char words[LABEL_SIZE];
-    if (t->outcome->ending != HUNG || !calls || has_refused(t))
+    if (t->outcome->ending != HUNG || !calls || has_refused(t) ||
+        tell_distant_message(t, text, size))
         return;
     for (int rank = 0; rank < calls->ranks; rank++) {
         const Call *in = call_of_rank(calls, rank);
