@@ -38,6 +38,11 @@ static inline Members group_members(const Case *c, GroupName name, int rank)
            : name == DP ? (Members){rank / stage * stage + rank % tp, tp, dp}
                         : (Members){rank % stage, stage, c->pp};
 }
+/** Is a rank in a sum over the stages alone here? */
+static inline bool is_over_stages(const Label *where)
+{
+    return where->of == METRICS_OF_STAGES;
+}
 /** The tp group that a rank is in. */
 static inline Members tp_group(const Case *c, int rank)
 {

@@ -103,7 +103,7 @@ static bool is_in_group(const Trial *t, int rank, const Call *call)
 {
     const Lab *lab = t->result->lab;
     const int axes = lab->over_replicas || lab->over_stages ? AXES : TP + 1,
-              first = call->where.of == METRICS_OF_STAGES ? PP : TP;
+              first = is_over_stages(&call->where) ? PP : TP;
     if ((call->rule != REDUCTION && call->rule != EXCHANGE) || call->charged == 0)
         return true;
     for (int axis = first; axis < axes; axis++)
@@ -121,9 +121,9 @@ static void append_own_groups(const Trial *t, int rank, const Call *call, char *
     const int last = stages               ? PP
                      : lab->over_replicas ? DP
                                           : TP,
-              first = call->where.of == METRICS_OF_STAGES ? PP
-                      : stages                            ? TP
-                                                          : last;
+              first = is_over_stages(&call->where) ? PP
+                      : stages                     ? TP
+                                                   : last;
     const char *next = _(", but its group mesh->%s is %s");
     char group[32];
     for (int axis = first; axis <= last; axis++) {
