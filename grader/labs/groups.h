@@ -43,6 +43,11 @@ static inline bool is_over_stages(const Label *where)
 {
     return where->of == METRICS_OF_STAGES;
 }
+/** Is it in the norm of the gradient, which sums nothing over the replicas? */
+static inline bool is_in_norm(const Label *where)
+{
+    return where->of == THE_NORM;
+}
 /** The tp group that a rank is in. */
 static inline Members tp_group(const Case *c, int rank)
 {

@@ -116,8 +116,7 @@ static bool is_in_group(const Trial *t, int rank, const Call *call)
 static void append_own_groups(const Trial *t, int rank, const Call *call, char *text, size_t size)
 {
     const Lab *lab = t->result->lab;
-    const bool metrics = lab_points(lab, METRICS),
-               stages = lab->over_stages && metrics; /* lab 14 */
+    const bool metrics = lab_points(lab, METRICS), stages = lab->over_stages && metrics;
     const int last = stages               ? PP
                      : lab->over_replicas ? DP
                                           : TP,
@@ -129,7 +128,7 @@ static void append_own_groups(const Trial *t, int rank, const Call *call, char *
     for (int axis = first; axis <= last; axis++) {
         const Members its = group_members(t->c, axis, rank);
         const Call own = {.members = ranks_of(its)};
-        if ((axis == DP && call->where.of == THE_NORM) || (its.count == 1 && first < last))
+        if ((axis == DP && is_in_norm(&call->where)) || (its.count == 1 && first < last))
             continue;
         append(text, size, next, group_names[axis], group_text(&own, group));
         next = _(", and mesh->%s is %s");
