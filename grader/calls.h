@@ -138,7 +138,7 @@ typedef struct TapeTensor {
     double sum[2];
     double size; /**< the same sum over absolute values; of integers: how many are not NO_ID; -1 if
                       the numbers were not available */
-    char parameter[44];     /**< its name if it is a parameter; otherwise empty */
+    char parameter[44]; /**< its name if it is a parameter; otherwise empty */
 } TapeTensor;
 
 /** An argument of an operation that is not a tensor. */

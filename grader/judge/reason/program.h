@@ -28,11 +28,11 @@ bool program_difference(OperationList rank, OperationList plain, ProgramDifferen
 typedef struct PassPrograms {
     OperationList forward[MAX_RANKS], back[MAX_RANKS]; /**< by place in the group */
     OperationList plain, plain_back;                   /**< the plain layer's */
-    int ranks, own; /**< how many ranks; the place of the one whose program is told */
+    int ranks, own;  /**< how many ranks; the place of the one whose program is told */
     double returned; /**< what the lab returned has this many times the right numbers, or 1 if it is
                           wrong otherwise; 0 if it is right or another pass returns it */
     bool input_gradient_is_wrong; /**< the gradient of what enters the pass */
-    bool has_loops; /**< the lab has loops over raw numbers */
+    bool has_loops;               /**< the lab has loops over raw numbers */
 } PassPrograms;
 
 /** Finds the first operation of a pass whose result is wrong; with `gradient`, the first one of the
