@@ -339,7 +339,7 @@ bool same_numbers_elsewhere(const Evidence *e)
 
 bool nearly_right(const Evidence *e)
 {
-    if (!(e->error < 0.004 * e->most_right))
+    if (!(e->error < 0.008 * e->most_right)) /* bfloat16 has 8 bits */
         return false;
     return e->count > 1 &&
            says(e,

@@ -71,6 +71,23 @@ static PassPrograms programs_of(Trial *t, const Entry *forward)
     return p;
 }
 
+/* The record names an operation, but not how it is wrong. */
+static void add_what_numbers_show(const Evidence *e)
+{
+    static Finder *const finders[] = {rest_is_not_shared, right_on_first_rank,    partial_match,
+                                      last_ones_wrong,    same_numbers_elsewhere, nearly_right};
+    Evidence rest = *e;
+    const size_t used = strlen(e->text);
+    rest.text += used + 1;
+    rest.size -= used + 1;
+    e->trial->explained_as = WITH_PATTERN;
+    for (size_t i = 0; i < sizeof finders / sizeof *finders && used + 2 < e->size; i++)
+        if (finders[i](&rest)) {
+            e->text[used] = '\n';
+            break;
+        }
+}
+
 /* The results of a layer's operations come first, since gradients follow from them. The gradients of
  * its last pass come before those of the passes on which it depends. */
 static bool find_wrong_value(const Evidence *e, bool later)
@@ -100,9 +117,13 @@ static bool find_wrong_value(const Evidence *e, bool later)
         if (later && l->what == OUTPUT_OF && label_equal(&passes[i]->label, &returned))
             p.returned = constant_factor(e);
         p.input_gradient_is_wrong = l->what == INPUT_GRADIENT_OF && l->of == A_LAYER;
+        bool is_open = false;
         if ((i < count ? !right || (later && p.has_loops) : e->want->check != FORWARD) &&
-            first_wrong_value(&p, i >= count, e->text, e->size))
+            first_wrong_value(&p, i >= count, &is_open, e->text, e->size)) {
+            if (is_open)
+                add_what_numbers_show(e);
             return true;
+        }
     }
     return false;
 }

@@ -35,6 +35,8 @@ typedef struct PassPrograms {
     bool has_loops;               /**< the lab has loops over raw numbers */
 } PassPrograms;
 
-/** Finds the first operation of a pass whose result is wrong; with `gradient`, the first one of the
- *  backward pass that returns a wrong gradient. @return whether there is one */
-bool first_wrong_value(const PassPrograms *p, bool gradient, char *text, size_t size);
+/** Finds the first operation of a pass that takes other numbers or has a wrong result; with
+ *  `gradient`, the first one of the backward pass that returns a wrong gradient. Sets *is_open if the
+ *  record does not show how it is wrong. @return whether there is one */
+bool first_wrong_value(const PassPrograms *p, bool gradient, bool *is_open, char *text,
+                       size_t size);

@@ -155,20 +155,49 @@ bool find_on_ranks(const Comparison *c, const PassPrograms *p, int i, int k, Rec
     return true;
 }
 
-bool are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE])
+/* Compares with a tensor of the plain program. If it is not known how the ranks' tensors make up the
+ * whole one, each rank may have it, or a term of it. */
+static Wrong compared(Recorded *r, const TapeTensor *plain, double *factor)
+{
+    r->plain = plain;
+    Wrong wrong = wrong_of(r, factor);
+    if (wrong && r->rank[0]->kind == UNKNOWN) {
+        r->added = true;
+        wrong = wrong_of(r, factor) ? wrong : NOT_WRONG;
+        r->added = false;
+    }
+    return wrong;
+}
+
+/* The operation of the plain program before operation i that has made this tensor, or NO_FORM. */
+static int plain_maker(const Comparison *c, int i, const void *tensor)
+{
+    do
+        i--;
+    while (i >= 0 && c->f.program[PLAIN].operation[i].output.tensor != tensor);
+    return i;
+}
+
+Known are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE])
 {
     char name[LINE] = "";
     double factor = 1;
-    snprintf(how, LINE, "%s", _("; its numbers are not those of any result of the layer"));
+    bool some = r->rank[0]->kind != UNKNOWN, all = true;
+    how[0] = '\0';
     for (int j = 0; j < c->f.program[PLAIN].count; j++) {
         const TapeOperation *o = &c->f.program[PLAIN].operation[j];
         for (int n = RESULT; n < o->inputs; n++) {
-            r->plain = n == RESULT ? &o->output : &o->input[n];
-            const Wrong wrong =
-                r->plain->size < 0 || r->plain->integers ? ANOTHER : wrong_of(r, &factor);
-            *by = n == RESULT ? j : NO_FORM;
-            if (!wrong)
-                return true;
+            const TapeTensor *plain = n == RESULT ? &o->output : &o->input[n];
+            const bool same_shape = shape_equal(plain->shape, r->rank[0]->shape);
+            if (plain->integers || (r->rank[0]->kind == UNKNOWN && !same_shape))
+                continue;
+            some = some || same_shape;
+            all = all && plain->size >= 0;
+            const Wrong wrong = plain->size < 0 ? ANOTHER : compared(r, plain, &factor);
+            if (!wrong) {
+                *by = n == RESULT ? j : plain_maker(c, j, plain->tensor);
+                return KNOWN_NUMBERS;
+            }
             if (wrong == ZERO)
                 snprintf(how, LINE, "%s", _("; its numbers are zero"));
             if (wrong != TIMES || n != RESULT || name[0])
@@ -178,7 +207,7 @@ bool are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE]
                      name);
         }
     }
-    return false;
+    return some && all ? OTHER_NUMBERS : NOT_COMPARED;
 }
 
 bool is_values_only(const Comparison *c, int i, int k)
@@ -196,31 +225,35 @@ void identify(Comparison *c, const PassPrograms *p)
     for (int i = 0; i < c->f.program[RANK].count; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
         if ((is_pair(o) || is_values_only(c, i, 0)) && find_on_ranks(c, p, i, RESULT, &r) &&
-            are_known_numbers(c, &r, &by, how) && by != NO_FORM) {
+            are_known_numbers(c, &r, &by, how) == KNOWN_NUMBERS && by != NO_FORM) {
             c->f.forced[i] = c->f.made[PLAIN][by];
             forms_make(&c->f);
         }
     }
 }
 
-bool is_right_move(const Comparison *c, const PassPrograms *p, int i, char how[LINE])
+Known is_right_move(const Comparison *c, const PassPrograms *p, int i, char how[LINE])
 {
     Recorded r, taken;
     int by;
     double factor = 1;
-    if (!find_on_ranks(c, p, i, RESULT, &r) || are_known_numbers(c, &r, &by, how))
-        return true;
-    if (!find_on_ranks(c, p, i, 0, &taken))
-        return false;
+    how[0] = '\0';
+    if (!find_on_ranks(c, p, i, RESULT, &r))
+        return NOT_COMPARED;
+    const Known known = are_known_numbers(c, &r, &by, how);
+    const bool comparable =
+        find_on_ranks(c, p, i, 0, &taken) &&
+        (r.rank[0]->kind != UNKNOWN || shape_equal(r.rank[0]->shape, taken.rank[0]->shape));
+    if (known == KNOWN_NUMBERS || !comparable)
+        return known;
     TapeTensor whole = *taken.rank[0];
     for (int k = 1; k < p->ranks && taken.added; k++) {
         whole.sum[0] += taken.rank[k]->sum[0];
         whole.sum[1] += taken.rank[k]->sum[1];
         whole.size += taken.rank[k]->size;
     }
-    r.plain = &whole;
-    const Wrong wrong = wrong_of(&r, &factor);
-    if (wrong != ANOTHER || !c->f.program[PLAIN].count)
+    const Wrong wrong = compared(&r, &whole, &factor);
+    if (wrong && wrong != ANOTHER)
         say_how(wrong, factor, how);
-    return !wrong;
+    return !wrong ? KNOWN_NUMBERS : !c->f.program[PLAIN].count ? OTHER_NUMBERS : known;
 }

@@ -48,9 +48,17 @@ bool find_argument(const Comparison *c, const PassPrograms *p, int i, int k, Rec
 /** What all ranks have recorded of argument k of operation i or, if k is RESULT, of its result,
  *  without `plain`. @return whether all have */
 bool find_on_ranks(const Comparison *c, const PassPrograms *p, int i, int k, Recorded *r);
-/** Are these the numbers of a tensor of the plain program? If not, writes how they differ from its
- *  results. Sets *by to the operation with this result, or to NO_FORM. */
-bool are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE]);
+/** Does the plain program have a tensor with these numbers? */
+typedef enum Known {
+    NOT_COMPARED,  /**< the numbers of a tensor that it may be were not recorded */
+    OTHER_NUMBERS, /**< no */
+    KNOWN_NUMBERS, /**< yes */
+} Known;
+
+/** Looks for a tensor of the plain program with these numbers. If there is none, writes how they
+ *  differ from its results, as far as it is known. Sets *by to the operation with this result, or to
+ *  NO_FORM. */
+Known are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE]);
 /** Is argument k of operation i a tensor of values only: made by no operation, and without a
  *  gradient, as what enters the pass has? */
 bool is_values_only(const Comparison *c, int i, int k);
@@ -58,5 +66,5 @@ bool is_values_only(const Comparison *c, int i, int k);
  *  numbers. */
 void identify(Comparison *c, const PassPrograms *p);
 /** Is the result of a function of the lab right: a tensor of the plain program, or what it took? If
- *  not, writes how it differs. */
-bool is_right_move(const Comparison *c, const PassPrograms *p, int i, char how[LINE]);
+ *  not, writes how it differs, as far as it is known. */
+Known is_right_move(const Comparison *c, const PassPrograms *p, int i, char how[LINE]);

@@ -153,13 +153,16 @@ static bool takes_values_only(const Comparison *c, const PassPrograms *p, bool g
                        "..._forward functions, tensor_copy() and loops over tensor_data() make "
                        "them%s"),
                      name, line_of(c->f.program[RANK].operation[i].address),
-                     gradient ? _(": it has values, and no gradient flows back through it") : how);
+                     gradient ? _(": it has values, and no gradient flows back through it")
+                     : how[0] ? how
+                              : _("; its numbers are not those of any result of the layer"));
             return true;
         }
     return false;
 }
 
-static bool wrong_result(const Comparison *c, const PassPrograms *p, char *text, size_t size)
+static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_open, char *text,
+                         size_t size)
 {
     char how[LINE], name[LINE] = "";
     bool right[RING_OPERATIONS] = {0};
@@ -174,18 +177,22 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, char *text,
                                 (is_pair(o) || !plain_operation(c, i));
         Wrong wrong = ANOTHER;
         if (by_numbers && !is_values_only(c, i, 0)) {
-            wrong = is_right_move(c, p, i, how) ? NOT_WRONG : ANOTHER;
+            const Known known = is_right_move(c, p, i, how);
+            if (known == NOT_COMPARED)
+                continue;
+            wrong = known == KNOWN_NUMBERS ? NOT_WRONG : ANOTHER;
         } else if (find_recorded(c, p, i, false, &r)) {
             say_how(wrong = wrong_of(&r, &factor), factor, how);
         } else {
             right[i] = right_values && !is_move(&c->f, o); /* the kit computes what it is asked */
             continue;
         }
-        right[i] = !wrong;
+        right[i] = !wrong && (right_values || !by_numbers);
         if (wrong && !right_values && text[0])
             return true;
         if (!wrong || !right_values)
             continue;
+        *is_open = !how[0];
         append_call(c, i, name);
         snprintf(
             text, size,
@@ -205,7 +212,8 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, char *text,
     return true;
 }
 
-static bool wrong_gradient(const Comparison *c, const PassPrograms *p, char *text, size_t size)
+static bool wrong_gradient(const Comparison *c, const PassPrograms *p, bool *is_open, char *text,
+                           size_t size)
 {
     char how[LINE], name[LINE] = "";
     double factor = 1;
@@ -226,6 +234,7 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, char *tex
         if (by != NO_FORM)
             o = &c->f.program[RANK].operation[by];
         say_how(wrong, factor, how);
+        *is_open = wrong == ANOTHER;
         snprintf(
             text, size,
             wrong == LOST_TERMS
@@ -238,11 +247,13 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, char *tex
         return true;
     }
     /* what takes x returns the pass's own gradient */
-    for (int i = 0; i < c->f.program[RANK].count && p->input_gradient_is_wrong; i++) {
+    for (int i = 0; i < c->f.program[RANK].count && p->input_gradient_is_wrong && !p->has_loops;
+         i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
         if (maker_of(c, i, o->input[0].tensor) != NO_FORM || !o->input[0].needs_gradient ||
-            takers_of(c, o->input[0].tensor, &by) != 1)
+            takers_of(c, o->input[0].tensor, &by) != 1 || !find_recorded(c, p, i, true, &r))
             continue;
+        *is_open = strcmp(o->name, "part") != 0;
         append_call(c, i, name);
         snprintf(text, size,
                  _("in the backward pass, %s at %s is the first operation that returns a "
@@ -254,15 +265,16 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, char *tex
     return false;
 }
 
-bool first_wrong_value(const PassPrograms *p, bool gradient, char *text, size_t size)
+bool first_wrong_value(const PassPrograms *p, bool gradient, bool *is_open, char *text, size_t size)
 {
     Comparison *c = comparison_new(p->forward[p->own], p->plain);
     const bool by_values = c && c->f.outside[RANK] > c->f.outside[PLAIN];
+    *is_open = false;
     bool found = by_values && gradient && takes_values_only(c, p, true, text, size);
     if (c && !found) {
         identify(c, p);
-        found = gradient ? wrong_gradient(c, p, text, size)
-                         : wrong_result(c, p, text, size) ||
+        found = gradient ? wrong_gradient(c, p, is_open, text, size)
+                         : wrong_result(c, p, is_open, text, size) ||
                                (by_values && takes_values_only(c, p, false, text, size));
     }
     free(c);
