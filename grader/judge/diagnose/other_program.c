@@ -113,6 +113,7 @@ static bool find_wrong_value(const Evidence *e, bool later)
                          "computing anything"));
     for (int i = 0; i < (later ? count : 2 * count); i++) {
         PassPrograms p = programs_of(t, passes[i < count ? i : 2 * count - 1 - i]);
+        p.first = i == 0 || l->of == A_LAYER || l->of == A_PARAMETER;
         p.has_loops = line_of_raw_look(t)[0];
         if (later && l->what == OUTPUT_OF && label_equal(&passes[i]->label, &returned))
             p.returned = constant_factor(e);

@@ -29,6 +29,7 @@ typedef struct PassPrograms {
     OperationList forward[MAX_RANKS], back[MAX_RANKS]; /**< by place in the group */
     OperationList plain, plain_back;                   /**< the plain layer's */
     int ranks, own;  /**< how many ranks; the place of the one whose program is told */
+    bool first;      /**< nothing that enters the pass comes from another pass of the step */
     double returned; /**< what the lab returned has this many times the right numbers, or 1 if it is
                           wrong otherwise; 0 if it is right or another pass returns it */
     bool input_gradient_is_wrong; /**< the gradient of what enters the pass */

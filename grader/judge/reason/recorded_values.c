@@ -60,7 +60,7 @@ Wrong wrong_of(const Recorded *r, double *factor)
                                                   : LOST_TERMS;
 }
 
-static const TapeOperation *gradient_of(OperationList back, const TapeOperation *o)
+const TapeOperation *gradient_of(OperationList back, const TapeOperation *o)
 {
     for (int64_t i = 0; i < back.count; i++)
         if (back.operation[i].back && back.operation[i].output.tensor == o->output.tensor)
@@ -162,8 +162,9 @@ static Wrong compared(Recorded *r, const TapeTensor *plain, double *factor)
     r->plain = plain;
     Wrong wrong = wrong_of(r, factor);
     if (wrong && r->rank[0]->kind == UNKNOWN) {
+        double other;
         r->added = true;
-        wrong = wrong_of(r, factor) ? wrong : NOT_WRONG;
+        wrong = wrong_of(r, &other) ? wrong : NOT_WRONG;
         r->added = false;
     }
     return wrong;

@@ -40,6 +40,8 @@ bool is_sum_of(const double is[2], const double right[2], double size);
 
 /** The operation of the plain program that computes what operation i of the rank does, or NULL. */
 const TapeOperation *plain_operation(const Comparison *c, int i);
+/** The record of the gradient of this operation's result, or NULL. */
+const TapeOperation *gradient_of(OperationList back, const TapeOperation *o);
 /** What was recorded of the result of operation i, or of its gradient. @return whether all of it */
 bool find_recorded(const Comparison *c, const PassPrograms *p, int i, bool gradient, Recorded *r);
 /** The same of argument k of operation i, beside what the plain program takes there or, if that is

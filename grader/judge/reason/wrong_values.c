@@ -104,6 +104,18 @@ static bool has_changed(const TapeTensor *made, const TapeTensor *taken, char ho
     return wrong;
 }
 
+/* Does the plain program take no such tensor in this place, and none with these numbers elsewhere? */
+static bool is_unknown(const Comparison *c, const PassPrograms *p, int i, int k)
+{
+    const TapeTensor *a = &c->f.program[RANK].operation[i].input[k];
+    char how[LINE];
+    Recorded r;
+    int by;
+    return !a->integers && !a->parameter[0] && c->f.program[PLAIN].count > 0 &&
+           !find_argument(c, p, i, k, &r) &&
+           (!find_on_ranks(c, p, i, k, &r) || are_known_numbers(c, &r, &by, how) != KNOWN_NUMBERS);
+}
+
 /* Are all arguments of operation i right? If one is not, though what has made it was, tells it. */
 static bool takes_right_values(const Comparison *c, const PassPrograms *p, const bool right[],
                                int i, char *text, size_t size)
@@ -112,11 +124,13 @@ static bool takes_right_values(const Comparison *c, const PassPrograms *p, const
     char how[LINE], name[LINE] = "", other[LINE] = "";
     for (int k = 0; k < o->inputs; k++) {
         const int j = maker_of(c, i, o->input[k].tensor);
-        if (j != NO_FORM && !right[j])
+        if ((j != NO_FORM && !right[j]) || (j == NO_FORM && is_unknown(c, p, i, k)))
             return false;
         if (j != NO_FORM ? !has_changed(&all[j].output, &o->input[k], how)
                          : !is_other_argument(c, p, i, k, how))
             continue;
+        if (j == NO_FORM && o->input[k].needs_gradient && !o->input[k].parameter[0] && !p->first)
+            return false; /* another pass has made it */
         append_call(c, i, name);
         if (j == NO_FORM) {
             append_value(c, form_by(c, i)->taken[k], SHORT, other);
@@ -144,8 +158,10 @@ static bool takes_values_only(const Comparison *c, const PassPrograms *p, bool g
     int by;
     for (int i = 0; i < c->f.program[RANK].count; i++)
         for (int k = 0; k < c->f.program[RANK].operation[i].inputs; k++) {
-            if (!is_values_only(c, i, k) || (!gradient && (!find_on_ranks(c, p, i, k, &r) ||
-                                                           are_known_numbers(c, &r, &by, how))))
+            if (!is_values_only(c, i, k))
+                continue;
+            if (!gradient && (!find_on_ranks(c, p, i, k, &r) ||
+                              are_known_numbers(c, &r, &by, how) != OTHER_NUMBERS))
                 continue;
             append_call(c, i, name);
             snprintf(text, size,
@@ -165,14 +181,14 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
                          size_t size)
 {
     char how[LINE], name[LINE] = "";
-    bool right[RING_OPERATIONS] = {0};
+    bool right[RING_OPERATIONS] = {0}, right_values = false;
     double factor = 1;
     Recorded r;
     const int count = (int)c->f.program[RANK].count;
     for (int i = 0; i < count; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
         text[0] = '\0';
-        const bool right_values = takes_right_values(c, p, right, i, text, size);
+        right_values = takes_right_values(c, p, right, i, text, size);
         const bool by_numbers = is_move(&c->f, o) && c->f.forced[i] == NO_FORM &&
                                 (is_pair(o) || !plain_operation(c, i));
         Wrong wrong = ANOTHER;
@@ -201,7 +217,7 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
         return true;
     }
     text[0] = '\0';
-    if (!p->returned || !right[count - 1])
+    if (!p->returned || !right[count - 1] || !right_values)
         return false;
     append_call(c, count - 1, name);
     say_how(p->returned == 1 ? ANOTHER : TIMES, p->returned, how);
@@ -251,7 +267,7 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, bool *is_
          i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
         if (maker_of(c, i, o->input[0].tensor) != NO_FORM || !o->input[0].needs_gradient ||
-            takers_of(c, o->input[0].tensor, &by) != 1 || !find_recorded(c, p, i, true, &r))
+            takers_of(c, o->input[0].tensor, &by) != 1 || !gradient_of(p->back[p->own], o))
             continue;
         *is_open = strcmp(o->name, "part") != 0;
         append_call(c, i, name);
