@@ -199,10 +199,8 @@ bool of_another_rank(const Evidence *e)
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);
         expected_free(&other);
         if (same && (is_operation(e->want, READ_TWICE) || is_operation(e->want, WEIGHT_KEPT)))
-            return says(e,
-                        _("all_reduce altered its input, which now holds the numbers of rank %d; "
-                          "another operation still needs the old values"),
-                        rank);
+            return says(e, _("all_reduce altered its input; another operation still needs the old "
+                             "values"));
         if (same && c->apart && is_part_of_world_rank(e))
             return says(e, _("the number of the part is the rank in the world modulo the size of "
                              "the group: it must be mesh->tp_rank"));

@@ -152,7 +152,7 @@ bool find_on_ranks(const Comparison *c, const PassPrograms *p, int i, int k, Rec
             return false;
         r->rank[rank] = t;
     }
-    return true;
+    return r->rank[0];
 }
 
 /* Compares with a tensor of the plain program. If it is not known how the ranks' tensors make up the
