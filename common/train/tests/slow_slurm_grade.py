@@ -35,7 +35,8 @@ def same_verdict(one, mutant, lab, expected, what):
     words = ["-C", tree, f"BUILD={tree}/build", "grade", f"LAB={lab}", "SEED=5"]
     here_status, here = one.made(*words)
     status, there = one.made(*words, "ON=slurm")
-    check(status == here_status != 0 and verdict(here) == verdict(there) and expected in there and re.search("(running|ran) on n", there),
+    # the job, not make, runs the judge on a node, so make ends as it does below any failed program
+    check(here_status == 1 and status == 2 and verdict(here) == verdict(there) and expected in there and re.search("(running|ran) on n", there),
           f"lab {lab} ({what}) has the same verdict on a node as here", f"here {here_status}:\n{here}\nthere {status}:\n{there}")
 
 
