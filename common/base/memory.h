@@ -19,8 +19,23 @@ typedef enum Category {
     CATEGORIES,  /**< the number of categories */
 } Category;
 
-/** Adds `bytes`, which may be negative, to the memory that a category's tensors hold. */
+/** The memory of this process's tensors, in bytes. */
+typedef struct MemoryUse {
+    int64_t now[CATEGORIES];  /**< in use */
+    int64_t total;            /**< in use, of all categories */
+    int64_t peak[CATEGORIES]; /**< in use at the moment of the highest total */
+    int64_t peak_total;       /**< the highest total */
+} MemoryUse;
+
+/** Adds `bytes`, which may be negative, to the memory that a category's tensors hold. No tensor
+ *  leads to these counts: a lab that is graded cannot reach them from its inputs. */
 void memory_holds(Category category, int64_t bytes);
+/** The bytes in use, and the peaks since memory_begin_peak() or the start. */
+MemoryUse memory_use(void);
+/** Begins all counts at 0. */
+void memory_begin(void);
+/** Measures peaks anew, beginning with the bytes now in use. */
+void memory_begin_peak(void);
 
 /** Adds `bytes`, which may be negative, to the memory of the weights' copies in 16 bits, which
  * AMP=off does not need. */

@@ -19,24 +19,36 @@ typedef struct SizeClass {
 } SizeClass;
 
 struct Pool {
-    int64_t limit, held, reserved; /* bytes: the limit or 0, those in use, those allocated */
-    bool watched;
-    int64_t damaged; /* requested size of a buffer with a damaged guard, or 0 */
-    Buffer *lent;    /* of a watched pool: the buffers in use */
+    int64_t limit, reserved; /* bytes: the limit or 0, those allocated */
+    int64_t allocations;
     SizeClass *classes;
-    PoolUse use;
 };
 
-static int64_t guard_of(const Pool *pool)
+/* What a watched pool has handed out. A lab that is graded reaches its tensors' buffers and their
+ * pool, but not this list. */
+static struct {
+    bool on;
+    int64_t damaged; /* requested size of a buffer with a damaged guard, or 0 */
+    int64_t lent, room;
+    struct Lent {
+        Buffer *buffer;
+        Buffer whole; /* as it was handed out */
+    } * list;
+} watched;
+
+static int64_t guard_size(void)
 {
-    return pool->watched ? GUARD : 0;
+    return watched.on ? GUARD : 0;
 }
 
-Pool *pool_new(int64_t limit, bool watched)
+Pool *pool_new(int64_t limit, bool is_watched)
 {
     Pool *pool = calloc(1, sizeof *pool);
     pool->limit = limit;
-    pool->watched = watched;
+    if (is_watched)
+        memory_begin();
+    watched.on = is_watched;
+    watched.damaged = watched.lent = 0;
     return pool;
 }
 
@@ -48,7 +60,7 @@ static void drop_free_buffers(Pool *pool)
             Buffer *buffer = class->free;
             class->free = buffer->next;
             pool->reserved -= buffer->bytes;
-            backend_memory_free((char *)buffer->data - guard_of(pool), buffer->kind);
+            backend_memory_free((char *)buffer->data - guard_size(), buffer->kind);
             free(buffer);
         }
 }
@@ -64,15 +76,9 @@ void pool_free(Pool *pool)
     free(pool);
 }
 
-PoolUse pool_use(const Pool *pool)
+int64_t pool_allocations(const Pool *pool)
 {
-    return pool->use;
-}
-
-void pool_begin_peak(Pool *pool)
-{
-    pool->use.peak_total = pool->held;
-    memcpy(pool->use.peak, pool->use.now, sizeof pool->use.peak);
+    return pool->allocations;
 }
 
 static SizeClass *class_of(Pool *pool, int64_t bytes, MemoryKind kind)
@@ -108,7 +114,7 @@ static _Noreturn void refuse_in_case(const Pool *pool, const Need *need)
 static _Noreturn void refuse(const Pool *pool, const Need *need, bool by_limit)
 {
     char limit[64], shape[64];
-    if (by_limit && pool->watched)
+    if (by_limit && watched.on)
         refuse_in_case(pool, need);
     if (by_limit)
         snprintf(limit, sizeof limit, _("the %.*f MB that MEM allows"),
@@ -131,7 +137,7 @@ static Buffer *take_from_system(Pool *pool, const Need *need)
         drop_free_buffers(pool);
     if (is_over_limit(pool, need))
         refuse(pool, need, true);
-    const int64_t guard = guard_of(pool), all = need->bytes + 2 * guard;
+    const int64_t guard = guard_size(), all = need->bytes + 2 * guard;
     char *data = backend_memory(all, need->kind);
     if (!data) {
         drop_free_buffers(pool);
@@ -145,20 +151,8 @@ static Buffer *take_from_system(Pool *pool, const Need *need)
     buffer->kind = need->kind;
     buffer->pool = pool;
     pool->reserved += need->bytes;
-    pool->use.allocations++;
+    pool->allocations++;
     return buffer;
-}
-
-static void count(Pool *pool, Category category, int64_t bytes)
-{
-    PoolUse *use = &pool->use;
-    use->now[category] += bytes;
-    memory_holds(category, bytes);
-    pool->held += bytes;
-    if (pool->held > use->peak_total) {
-        use->peak_total = pool->held;
-        memcpy(use->peak, use->now, sizeof use->peak);
-    }
 }
 
 /* ---- guards: before a watched buffer, and after the requested bytes ------------------------------------------- */
@@ -194,7 +188,7 @@ static bool guards(const Buffer *buffer, bool write)
            before;
 }
 
-static void watch(Pool *pool, Buffer *buffer)
+static void watch(Buffer *buffer)
 {
     ASAN_UNPOISON_MEMORY_REGION(buffer->data, (size_t)buffer->bytes);
     /* all bits set is NaN, in single and in double precision */
@@ -204,34 +198,44 @@ static void watch(Pool *pool, Buffer *buffer)
     ASAN_POISON_MEMORY_REGION((char *)buffer->data - GUARD, GUARD);
     ASAN_POISON_MEMORY_REGION((char *)buffer->data + buffer->asked,
                               (size_t)(buffer->bytes - buffer->asked + GUARD));
-    buffer->next = pool->lent;
-    pool->lent = buffer;
+    if (watched.lent == watched.room) {
+        watched.room = 2 * watched.room + 64;
+        watched.list = realloc(watched.list, (size_t)watched.room * sizeof *watched.list);
+    }
+    watched.list[watched.lent++] = (struct Lent){buffer, *buffer};
 }
 
-static void watch_no_more(Pool *pool, Buffer *buffer)
+/* Restores what the holder has changed in the buffer, so that the counts are right. */
+static void watch_no_more(Buffer *buffer)
 {
-    Buffer **link = &pool->lent;
-    while (*link != buffer)
-        link = &(*link)->next;
-    *link = buffer->next;
+    int64_t i = watched.lent - 1;
+    while (i >= 0 && watched.list[i].buffer != buffer)
+        i--;
+    if (i < 0)
+        misuse("use the functions of balise.h: they alone change what is inside a tensor",
+               "the memory of a tensor was released twice");
+    *buffer = watched.list[i].whole;
+    watched.list[i] = watched.list[--watched.lent];
     if (!guards(buffer, false))
-        pool->damaged = buffer->asked;
+        watched.damaged = buffer->asked;
 }
 
-int64_t pool_damaged(Pool *pool)
+int64_t pool_damaged(void)
 {
-    for (const Buffer *buffer = pool->lent; buffer && !pool->damaged; buffer = buffer->next)
-        if (!guards(buffer, false))
-            pool->damaged = buffer->asked;
-    return pool->damaged;
+    for (int64_t i = 0; i < watched.lent && !watched.damaged; i++)
+        if (!guards(&watched.list[i].whole, false))
+            watched.damaged = watched.list[i].whole.asked;
+    return watched.damaged;
 }
 
-bool pool_has_lent(const Pool *pool, const void *address)
+bool pool_has_lent(const void *address)
 {
-    const Buffer *buffer = pool->lent;
-    while (buffer && (uintptr_t)address - (uintptr_t)buffer->data >= (uintptr_t)buffer->asked)
-        buffer = buffer->next;
-    return buffer;
+    for (int64_t i = 0; i < watched.lent; i++) {
+        const Buffer *buffer = &watched.list[i].whole;
+        if ((uintptr_t)address - (uintptr_t)buffer->data < (uintptr_t)buffer->asked)
+            return true;
+    }
+    return false;
 }
 
 static Buffer *get(Pool *pool, Need need)
@@ -246,26 +250,26 @@ static Buffer *get(Pool *pool, Need need)
         buffer = take_from_system(pool, &need);
     buffer->references = 1;
     buffer->category = need.category;
-    count(pool, need.category, need.bytes);
+    memory_holds(need.category, need.bytes);
     buffer->asked = asked;
-    if (pool->watched)
-        watch(pool, buffer);
+    if (watched.on)
+        watch(buffer);
     return buffer;
 }
 
-static MemoryKind usual_kind(const Pool *pool)
+static MemoryKind usual_kind(void)
 {
-    return pool->watched ? HOST_MEMORY : DEVICE_MEMORY;
+    return watched.on ? HOST_MEMORY : DEVICE_MEMORY;
 }
 
 Buffer *pool_get(Pool *pool, int64_t bytes, Category category)
 {
-    return get(pool, (Need){bytes, category, usual_kind(pool), NULL});
+    return get(pool, (Need){bytes, category, usual_kind(), NULL});
 }
 
 Buffer *pool_get_shaped(Pool *pool, int64_t bytes, Shape shape)
 {
-    return get(pool, (Need){bytes, ACTIVATIONS, usual_kind(pool), &shape});
+    return get(pool, (Need){bytes, ACTIVATIONS, usual_kind(), &shape});
 }
 
 Buffer *pool_get_for_host(Pool *pool, int64_t bytes, Shape shape)
@@ -283,11 +287,10 @@ void buffer_release(Buffer *buffer)
 {
     if (!buffer || --buffer->references > 0)
         return;
-    Pool *pool = buffer->pool;
-    count(pool, buffer->category, -buffer->bytes);
-    if (pool->watched)
-        watch_no_more(pool, buffer);
-    SizeClass *class = class_of(pool, buffer->bytes, buffer->kind);
+    if (watched.on)
+        watch_no_more(buffer);
+    memory_holds(buffer->category, -buffer->bytes);
+    SizeClass *class = class_of(buffer->pool, buffer->bytes, buffer->kind);
     buffer->next = class->free;
     class->free = buffer;
 }

@@ -22,35 +22,25 @@ typedef struct Buffer {
     Category category;   /**< its use */
     MemoryKind kind;     /**< a GPU's memory or the host's */
     Pool *pool;          /**< the pool that owns it */
-    struct Buffer *next; /**< in the pool's list of free or watched buffers */
+    struct Buffer *next; /**< in the pool's list of free buffers */
 } Buffer;
-
-/** The counts of a pool, in bytes. */
-typedef struct PoolUse {
-    int64_t now[CATEGORIES];  /**< bytes in buffers in use */
-    int64_t peak[CATEGORIES]; /**< bytes in use at the moment of the highest total */
-    int64_t peak_total;       /**< the highest total of bytes in use */
-    int64_t allocations;      /**< number of allocations from the system */
-} PoolUse;
 
 /** Makes an empty pool. The caller frees it with pool_free().
  *  @param limit bytes, 0 for none
- *  @param watched for grading and tests: the host can access every buffer; each buffer that is
+ *  @param is_watched for grading and tests: the host can access every buffer; each buffer that is
  *         handed out is filled with NaN, which reveals reads of unset memory, and lies between
- *         guards, which reveal writes outside it */
-Pool *pool_new(int64_t limit, bool watched);
+ *         guards, which reveal writes outside it. A process that makes one has no other pool: the
+ *         counts of memory begin with it */
+Pool *pool_new(int64_t limit, bool is_watched);
 /** Frees the pool and its free buffers. None of its buffers may be in use. */
 void pool_free(Pool *pool);
 /** Returns the requested size of a watched buffer with a damaged guard: something was written
  *  before or after its bytes. Returns 0 if there is none. */
-int64_t pool_damaged(Pool *pool);
-/** Is the address in a buffer that this watched pool has handed out? */
-bool pool_has_lent(const Pool *pool, const void *address);
-/** The bytes in use, and the peaks since pool_begin_peak() or the pool's creation. */
-PoolUse pool_use(const Pool *pool);
-
-/** Measures peaks anew, beginning with the bytes now in use. */
-void pool_begin_peak(Pool *pool);
+int64_t pool_damaged(void);
+/** Is the address in a watched buffer that is in use? */
+bool pool_has_lent(const void *address);
+/** The number of allocations from the system. memory_use() has the bytes in use. */
+int64_t pool_allocations(const Pool *pool);
 
 /** Returns an uninitialised buffer with one reference. If the pool's limit or the machine's memory
  * does not suffice, ends the run and reports the request and the bytes in use. */

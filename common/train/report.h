@@ -36,7 +36,7 @@ typedef struct StepReport {
 typedef struct RankReport {
     double loss, accuracy;  /**< on the test set or, without one, in training in the last epoch */
     int64_t parameters;     /**< number of parameters held */
-    PoolUse use;            /**< memory of tensors */
+    MemoryUse use;          /**< memory of tensors */
     Sent sent;              /**< in all steps */
     double step_seconds;    /**< median */
     double wait_seconds;    /**< exposed reduction, within step_seconds; -1 with one replica */

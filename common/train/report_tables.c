@@ -86,7 +86,7 @@ static void print_memory(const RankReport *ranks, int count)
 {
     puts(_("\nrank  peak MB = weights + gradients + optimiser + activations"));
     for (int i = 0; i < count; i++) {
-        const PoolUse *use = &ranks[i].use;
+        const MemoryUse *use = &ranks[i].use;
         printf("%4d %8.1f  %8.1f    %8.1f    %8.1f      %8.1f\n", i, millions(use->peak_total),
                millions(use->peak[WEIGHTS]), millions(use->peak[GRADIENTS]),
                millions(use->peak[OPTIMISER]), millions(use->peak[ACTIVATIONS]));

@@ -50,7 +50,7 @@ static void hear(const char *what, bool backward, double seconds)
     const Mesh *mesh = t->mesh;
     const Sent sent = sent_so_far(mesh);
     const bool exchanged = mesh->tp_degree > 1 && sent.tp.calls > t->sent.tp.calls;
-    const PoolUse use = pool_use(t->pool);
+    const MemoryUse use = memory_use();
     const SpanKind kind = kind_of(mesh, what, backward, exchanged);
     const int micro = micro_of(t->stage, what, kind);
     Span *span = &t->span[t->spans++];

@@ -193,7 +193,7 @@ static void report_end(Trainer *t)
         .loss = t->epoch.loss_sum / t->epoch.count,
         .accuracy = t->epoch.correct / t->epoch.count,
         .parameters = model_held(t->model),
-        .use = pool_use(t->pool),
+        .use = memory_use(),
         .sent = t->sent,
         .step_seconds = median(t->step_seconds + t->first_step, steps),
         .wait_seconds = t->mesh.dp_degree > 1 ? median(t->wait_seconds + t->first_step, steps) : -1,

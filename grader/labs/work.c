@@ -11,27 +11,18 @@ static struct {
     int64_t held;              /* bytes, before the pass */
 } done;
 
-static int64_t held_in(const Pool *pool)
-{
-    PoolUse use = pool_use(pool);
-    int64_t held = 0;
-    for (int i = 0; i < CATEGORIES; i++)
-        held += use.now[i];
-    return held;
-}
-
 void work_begin(Scenario *run)
 {
     done.linear = done.attention = done.drawn = 0;
-    done.held = held_in(run->pool);
-    pool_begin_peak(run->pool);
+    done.held = memory_use().total;
+    memory_begin_peak();
     own_work_begin();
 }
 
 void work_end(Scenario *run, Label label)
 {
     double *numbers;
-    PoolUse use = pool_use(run->pool);
+    MemoryUse use = memory_use();
     OwnWork own = own_work();
     stream_entry(&run->stream, WORK, ARITHMETIC, label, WORK_NUMBERS, &numbers)->address =
         own.address;
@@ -39,7 +30,7 @@ void work_end(Scenario *run, Label label)
     numbers[ATTENTION_WORK] = (double)done.attention;
     numbers[PARAMETERS_HELD] = (double)(use.now[WEIGHTS] + use.now[GRADIENTS]) / sizeof(real);
     numbers[TAKEN] = (double)(use.peak_total - done.held) / sizeof(real);
-    numbers[KEPT] = (double)(held_in(run->pool) - done.held) / sizeof(real);
+    numbers[KEPT] = (double)(use.total - done.held) / sizeof(real);
     numbers[OWN_MEMORY] = (double)own.bytes / sizeof(real);
     numbers[DRAWN] = (double)done.drawn;
     numbers[RAW_LOOKS] = (double)own.looks;

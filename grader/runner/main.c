@@ -87,7 +87,7 @@ static void end_if_found(void)
 {
     if (sanitizer_has_found())
         longjmp(runner.case_ends, 1);
-    int64_t bytes = runner.run.pool ? pool_damaged(runner.run.pool) : 0;
+    int64_t bytes = runner.run.pool ? pool_damaged() : 0;
     if (bytes > 0)
         misuse("make grade with SAN=1 names the line that does it",
                "something was written before or after the %" PRId64 " numbers of a tensor",

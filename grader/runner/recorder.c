@@ -302,7 +302,7 @@ static void see(void *context, const Tensor *x, const Tensor *gradient, const ch
 
 bool is_in_tensor(const void *address)
 {
-    return watched && pool_has_lent(watched->pool, address);
+    return watched && pool_has_lent(address);
 }
 
 void values_watch(Tape *tape, Rings *rings)

@@ -45,7 +45,7 @@ static inline void tape_down(void)
 {
     tape_free(tape);
     for (int i = 0; i < CATEGORIES; i++)
-        ck_assert_int_eq(pool_use(pool).now[i], 0); /* whatever a test did, everything is freed */
+        ck_assert_int_eq(memory_use().now[i], 0); /* whatever a test did, everything is freed */
     pool_free(pool);
 }
 

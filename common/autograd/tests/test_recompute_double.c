@@ -39,7 +39,7 @@ typedef struct Result {
 
 static int64_t held(void)
 {
-    return pool_use(pool).now[ACTIVATIONS];
+    return memory_use().now[ACTIVATIONS];
 }
 
 /* The segment is called CALLS times; each call has a draw of its own if `differ`. */

@@ -45,7 +45,7 @@ static Tensor *weight_of(const char *name)
 
 static int64_t held(void)
 {
-    return pool_use(pool).now[ACTIVATIONS];
+    return memory_use().now[ACTIVATIONS];
 }
 
 /* A number in bf16. */

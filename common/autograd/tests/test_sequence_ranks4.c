@@ -98,7 +98,7 @@ END_TEST
 
 static int64_t held(void)
 {
-    const PoolUse use = pool_use(pool);
+    const MemoryUse use = memory_use();
     int64_t bytes = 0;
     for (int i = 0; i < CATEGORIES; i++)
         bytes += use.now[i];
