@@ -65,10 +65,12 @@ bool after_wrong_forward(const Evidence *e)
     return false;
 }
 
+const char follows_gradient[] =
+    N_("the step follows a wrong gradient: look at the weight gradient first");
+
 bool step_of_wrong_gradient(const Evidence *e)
 {
-    return follows_wrong_gradient(e->trial, e->want) &&
-           says(e, _("the step follows a wrong gradient: look at the weight gradient first"));
+    return follows_wrong_gradient(e->trial, e->want) && says(e, "%s", _(follows_gradient));
 }
 
 bool after_wrong_gradients(const Evidence *e)

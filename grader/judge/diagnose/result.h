@@ -43,6 +43,9 @@ typedef struct CheckResult {
     char note[240];         /**< a note about a check that passed */
 } CheckResult;
 
+/** The reason of a step that applies a wrong gradient. */
+extern const char follows_gradient[];
+
 /** The state of grading a lab. */
 typedef enum LabState {
     GRADED,          /**< its cases were run and judged */

@@ -97,14 +97,27 @@ static size_t number_at(const char *text, size_t i)
     return i > 0 && strchr(":0123456789", text[i - 1]) ? 0 : strspn(text + i, "0123456789");
 }
 
-/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
- * of different sizes can hang at the same lines of the lab, so with `numbers_differ`, all numbers
- * except line numbers may differ. A last line may end with sizes, which `b` tells further below. */
-static size_t common_lines(const char *a, const char *b, bool numbers_differ)
+/* Does the first line of a reason name a line of the lab? */
+static bool names_a_line(const char *reason)
 {
+    size_t i = 0;
+    while (reason[i] && reason[i] != '\n' &&
+           !(reason[i] == ':' && strspn(reason + i + 1, "0123456789")))
+        i++;
+    return reason[i] == ':';
+}
+
+/* The length in bytes of the whole lines at the start of `a` with which `b` begins too. Two cases
+ * of different sizes fail at the same line of the lab with other numbers: where a reason names the
+ * line, all numbers except line numbers may differ, and in a shape they always may. A last line may
+ * end with sizes, which `b` tells further below. */
+static size_t common_lines(const char *a, const char *b)
+{
+    const bool numbers_differ = names_a_line(a);
     size_t common = 0, i = 0, k = 0;
     while (a[i]) {
-        const size_t of_a = numbers_differ ? number_at(a, i) : 0, of_b = number_at(b, k);
+        const bool may_differ = numbers_differ || (i > 0 && strchr("[,", a[i - 1]));
+        const size_t of_a = may_differ ? number_at(a, i) : 0, of_b = number_at(b, k);
         if (!(of_a && of_b) && a[i] != b[k])
             break;
         if (a[i] == '\n')
@@ -116,18 +129,45 @@ static size_t common_lines(const char *a, const char *b, bool numbers_differ)
     return has_sizes ? strlen(a) : !strcmp(a, b) ? i : common;
 }
 
-/* The length in bytes of the lines that the reasons of two checks share at the start. */
+/* The length in bytes of the lines that the reasons of two checks share at the start: all of them
+ * if a case was not run because another one hangs. */
 static size_t told_in_common(const LabResult *lab, int check, int first)
 {
-    const CheckResult *r = &lab->check[check], *before = &lab->check[first];
-    return common_lines(r->reason, before->reason, r->ending == HUNG && before->ending == HUNG);
+    const CheckResult *r = &lab->check[check];
+    return r->ending == NOT_RUN && check_status(lab, (Check)first) == HANGS
+               ? strlen(r->reason)
+               : common_lines(r->reason, lab->check[first].reason);
+}
+
+static bool is_prefix(const char *start, const char *text)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+/* Does `b` have a line of `a` together with the HINT below it? */
+static bool has_same_hint(const char *a, const char *b)
+{
+    char both[sizeof((CheckResult *)NULL)->reason];
+    for (const char *end; (end = strchr(a, '\n')); a = end + 1) {
+        if (!is_prefix(_("HINT: "), end + 1))
+            continue;
+        snprintf(both, sizeof both, "%.*s", (int)(end + 1 - a + strcspn(end + 1, "\n")), a);
+        if (strstr(b, both))
+            return true;
+    }
+    return false;
 }
 
 Check cause_of(const LabResult *lab, Check check)
 {
+    if (is_reported(lab, WEIGHT_GRADIENT) &&
+        is_prefix(_(follows_gradient), lab->check[check].reason))
+        return cause_of(lab, WEIGHT_GRADIENT);
     for (int first = 0; first < (int)check; first++)
-        if (is_reported(lab, first) && told_in_common(lab, (int)check, first) > 0)
-            return (Check)first;
+        if (is_reported(lab, first) &&
+            (told_in_common(lab, (int)check, first) > 0 ||
+             has_same_hint(lab->check[check].reason, lab->check[first].reason)))
+            return cause_of(lab, (Check)first);
     return check;
 }
 

@@ -61,7 +61,9 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size);
 enum { REASON_SIZE = 4500 }; /**< bytes of an explanation */
 
 /** One mistake may make several checks fail. Returns the first failed check with points whose
- *  reason begins with the same line; often that is `check` itself. */
+ *  reason begins with the same line, or with the same line of the lab and other numbers, has the
+ *  same finding with the same HINT, or is what this check's reason refers to; often that is `check`
+ *  itself. */
 Check cause_of(const LabResult *lab, Check check);
 
 /** The end of a failed check's reason, after the lines that it shares with the reason of its
