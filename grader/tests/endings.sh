@@ -32,7 +32,7 @@ check "a cause that fails several checks is explained once" told_once
 failing_with() { # failing_with NAME CHECKS: the answer's one reason names these checks
     python3 "$ROOT/grader/tests/answer.py" "$1" > "$(lab_file "$((10#${1%%-*}))")"
     grade LAB="$((10#${1%%-*}))" SEED=1
-    tr -s ' \n' ' ' < out | grep -qF "also failing for this reason: $2 again:"
+    tr -s ' \n' ' ' < out | grep -qE "also failing for this reason: $2 (again:|✗)"
 }
 check "a finding with the same HINT is one reason" failing_with 02-no_gather "input gradient, weight gradient, step"
 check "what fails at the same line with other numbers is one reason" failing_with 03-v_floor "weight gradient, step"

@@ -1,6 +1,8 @@
 /* What each check and each lab has earned, and why. */
 #include "grader/judge/report/verdict.h"
 
+#include <unistd.h>
+
 #include "grader/judge/mpi/recorded.h"
 
 const char *const status_names[STATUSES] = {
@@ -210,13 +212,19 @@ void check_reason(const LabResult *lab, Check check, char *text, size_t size)
                                         : _("not reached by the grader"));
 }
 
+/* A handout has no solutions: there, labs build on the student's own ones unless told otherwise. */
+static bool must_ask_for_own_labs(const Verdict *verdict)
+{
+    return !strcmp(verdict->author, "mine") && access("solutions", F_OK) == 0;
+}
+
 void repeat_check(const Verdict *verdict, const LabResult *lab, Check check, char text[160])
 {
     const CheckResult *r = &lab->check[check];
     snprintf(text, 160, "make grade LAB=%d SEED=%llu%s%s%s", lab->lab->number,
              (unsigned long long)verdict->seed,
              !strcmp(verdict->author, "solution") ? " SOLUTION=1"
-             : !strcmp(verdict->author, "mine")   ? " STACK=mine"
+             : must_ask_for_own_labs(verdict)     ? " STACK=mine"
                                                   : "",
              verdict->sandbox->sanitized ? " SAN=1" : "",
              verdict->sandbox->gpu ? " BACKEND=cuda" : "");
