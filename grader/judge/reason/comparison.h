@@ -40,12 +40,12 @@ static inline const Form *form_by(const Comparison *c, int i)
     return form_at(c, c->f.made[RANK][i]);
 }
 
-/** The operation of the rank before operation i that has made this tensor, or NO_FORM. */
-static inline int maker_of(const Comparison *c, int i, const void *tensor)
+/** The operation of a program before its operation i that has made this tensor, or NO_FORM. */
+static inline int maker_of(const Comparison *c, Side side, int i, const void *tensor)
 {
     do
         i--;
-    while (i >= 0 && c->f.program[RANK].operation[i].output.tensor != tensor);
+    while (i >= 0 && c->f.program[side].operation[i].output.tensor != tensor);
     return i;
 }
 

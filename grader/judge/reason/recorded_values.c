@@ -22,7 +22,7 @@ static const char *const hows[] = {
     [ZERO] = N_(": it is zero"),
     [TIMES] = N_(": it is %.4g times what it should be"),
     [PARTS] = N_(": each rank has a part of it, and needs all of it"),
-    [WHOLE_PARTS] = N_(": each rank has all of it, where one term of the sum is due"),
+    [WHOLE_PARTS] = N_(": each rank has the whole sum, and needs only its own term of it"),
     [LOST_TERMS] = N_(": on each rank, it is one term of a sum over the ranks"),
     [OF_EACH_RANK] = N_(": each rank has its own, and all need the same, that of all ranks"),
 };
@@ -170,15 +170,6 @@ static Wrong compared(Recorded *r, const TapeTensor *plain, double *factor)
     return wrong;
 }
 
-/* The operation of the plain program before operation i that has made this tensor, or NO_FORM. */
-static int plain_maker(const Comparison *c, int i, const void *tensor)
-{
-    do
-        i--;
-    while (i >= 0 && c->f.program[PLAIN].operation[i].output.tensor != tensor);
-    return i;
-}
-
 Known are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE])
 {
     char name[LINE] = "";
@@ -196,7 +187,7 @@ Known are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE
             all = all && plain->size >= 0;
             const Wrong wrong = plain->size < 0 ? ANOTHER : compared(r, plain, &factor);
             if (!wrong) {
-                *by = n == RESULT ? j : plain_maker(c, j, plain->tensor);
+                *by = n == RESULT ? j : maker_of(c, PLAIN, j, plain->tensor);
                 return KNOWN_NUMBERS;
             }
             if (wrong == ZERO)
@@ -214,7 +205,7 @@ Known are_known_numbers(const Comparison *c, Recorded *r, int *by, char how[LINE
 bool is_values_only(const Comparison *c, int i, int k)
 {
     const TapeTensor *a = &c->f.program[RANK].operation[i].input[k];
-    return maker_of(c, i, a->tensor) == NO_FORM && !a->parameter[0] && !a->integers &&
+    return maker_of(c, RANK, i, a->tensor) == NO_FORM && !a->parameter[0] && !a->integers &&
            !a->needs_gradient && !is_taken_by_plain(c, i, k);
 }
 

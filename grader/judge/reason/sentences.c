@@ -256,7 +256,7 @@ void tell_unmarked(Comparison *c)
         name[0] = '\0';
         append_operation(c, form_by(c, i), name);
         c->address = c->address ? c->address : o->address;
-        const int j = maker_of(c, i, o->input[0].tensor);
+        const int j = maker_of(c, RANK, i, o->input[0].tensor);
         const TapeOperation *maker = j == NO_FORM ? NULL : &c->f.program[RANK].operation[j];
         if (o->input[0].kind != UNKNOWN && maker && !is_of_kit(c, maker) && !is_pair(maker))
             continue; /* its placement is that function's */

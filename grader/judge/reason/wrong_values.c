@@ -117,20 +117,20 @@ static bool is_unknown(const Comparison *c, const PassPrograms *p, int i, int k)
 }
 
 /* Are all arguments of operation i right? If one is not, though what has made it was, tells it. */
-static bool takes_right_values(const Comparison *c, const PassPrograms *p, const bool right[],
-                               int i, char *text, size_t size)
+static Known takes_right_values(const Comparison *c, const PassPrograms *p, const bool right[],
+                                int i, char *text, size_t size)
 {
     const TapeOperation *all = c->f.program[RANK].operation, *o = &all[i];
     char how[LINE], name[LINE] = "", other[LINE] = "";
     for (int k = 0; k < o->inputs; k++) {
-        const int j = maker_of(c, i, o->input[k].tensor);
+        const int j = maker_of(c, RANK, i, o->input[k].tensor);
         if ((j != NO_FORM && !right[j]) || (j == NO_FORM && is_unknown(c, p, i, k)))
-            return false;
+            return NOT_COMPARED;
         if (j != NO_FORM ? !has_changed(&all[j].output, &o->input[k], how)
                          : !is_other_argument(c, p, i, k, how))
             continue;
         if (j == NO_FORM && o->input[k].needs_gradient && !o->input[k].parameter[0] && !p->first)
-            return false; /* another pass has made it */
+            return NOT_COMPARED; /* another pass has made it */
         append_call(c, i, name);
         if (j == NO_FORM) {
             append_value(c, form_by(c, i)->taken[k], SHORT, other);
@@ -143,9 +143,9 @@ static bool takes_right_values(const Comparison *c, const PassPrograms *p, const
                 _("the result of %s at %s is right, but was changed before %s at %s took it%s"),
                 other, line_of(all[j].address), name, line_of(o->address), how);
         }
-        return false;
+        return OTHER_NUMBERS;
     }
-    return true;
+    return KNOWN_NUMBERS;
 }
 
 /* Tells of an operation that takes a tensor of values only. In a forward pass, the values must be
@@ -181,14 +181,14 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
                          size_t size)
 {
     char how[LINE], name[LINE] = "";
-    bool right[RING_OPERATIONS] = {0}, right_values = false;
+    bool right[RING_OPERATIONS] = {0};
+    Known taken = NOT_COMPARED;
     double factor = 1;
     Recorded r;
     const int count = (int)c->f.program[RANK].count;
     for (int i = 0; i < count; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
-        text[0] = '\0';
-        right_values = takes_right_values(c, p, right, i, text, size);
+        taken = takes_right_values(c, p, right, i, text, size);
         const bool by_numbers = is_move(&c->f, o) && c->f.forced[i] == NO_FORM &&
                                 (is_pair(o) || !plain_operation(c, i));
         Wrong wrong = ANOTHER;
@@ -200,24 +200,22 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
         } else if (find_recorded(c, p, i, false, &r)) {
             say_how(wrong = wrong_of(&r, &factor), factor, how);
         } else {
-            right[i] = right_values && !is_move(&c->f, o); /* the kit computes what it is asked */
+            right[i] = taken == KNOWN_NUMBERS &&
+                       !is_move(&c->f, o); /* the kit computes what it is asked */
             continue;
         }
-        right[i] = !wrong && (right_values || !by_numbers);
-        if (wrong && !right_values && text[0])
+        right[i] = !wrong && (taken == KNOWN_NUMBERS || !by_numbers);
+        if (wrong && taken == OTHER_NUMBERS)
             return true;
-        if (!wrong || !right_values)
+        if (!wrong || taken != KNOWN_NUMBERS)
             continue;
         *is_open = !how[0];
         append_call(c, i, name);
-        snprintf(
-            text, size,
-            _("everything that was computed before %s at %s is right, and its result is not%s"),
-            name, line_of(o->address), how);
+        snprintf(text, size, _("what %s at %s takes is right, and its result is not%s"), name,
+                 line_of(o->address), how);
         return true;
     }
-    text[0] = '\0';
-    if (!p->returned || !right[count - 1] || !right_values)
+    if (!p->returned || !right[count - 1] || taken != KNOWN_NUMBERS)
         return false;
     append_call(c, count - 1, name);
     say_how(p->returned == 1 ? ANOTHER : TIMES, p->returned, how);
@@ -265,7 +263,7 @@ static bool wrong_gradient(const Comparison *c, const PassPrograms *p, bool *is_
     /* what takes x returns the pass's own gradient */
     for (int i = 0; i < c->f.program[RANK].count && p->input_gradient_is_wrong; i++) {
         const TapeOperation *o = &c->f.program[RANK].operation[i];
-        if (maker_of(c, i, o->input[0].tensor) != NO_FORM || !o->input[0].needs_gradient ||
+        if (maker_of(c, RANK, i, o->input[0].tensor) != NO_FORM || !o->input[0].needs_gradient ||
             takers_of(c, o->input[0].tensor, &by) != 1 || !gradient_of(p->back[p->own], o) ||
             (is_of_kit(c, o) && strcmp(o->name, "part") != 0))
             continue;
@@ -293,6 +291,8 @@ bool first_wrong_value(const PassPrograms *p, bool gradient, bool *is_open, char
                          : wrong_result(c, p, is_open, text, size) ||
                                (by_values && takes_values_only(c, p, false, text, size));
     }
+    if (!found)
+        text[0] = '\0';
     free(c);
     return found;
 }
