@@ -131,7 +131,7 @@ typedef struct TapeTensor {
     Shape shape;            /**< of this rank's part */
     int32_t kind, dim;      /**< its Placement */
     int32_t integers;       /**< ids, labels, a mask */
-    int32_t needs_gradient; /**< of an input */
+    int32_t needs_gradient; /**< a gradient flows back to it */
     /** two sums over its numbers, or those of its gradient in a backward pass, each number times a
      *  weight of its place in the whole tensor; of integers: such a sum, and one in which ids are
      *  counted in the whole table and NO_ID as -1 */

@@ -14,6 +14,10 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
                function);
     must_be_real(function, x);
     Tape *tape = tape_of(function, x, NULL);
+    if (tape->call && tape->call->segment.layer != segment->layer)
+        misplaced("pass on the segment that your function was given, and keep none in a static "
+                  "variable",
+                  "%s: this is the segment of another call", function);
     if (tape->call && tape->call->draw != draw)
         misplaced(
             "pass on the draw that your function was given: it selects the masks of this call",
@@ -32,12 +36,16 @@ static Tensor *run(const char *function, const Segment *segment, Tensor *x, int6
 
 Tensor *segment_run(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)
 {
-    return run("segment_run", segment, x, draw, true, mesh);
+    Tensor *y = run("segment_run", segment, x, draw, true, mesh);
+    tape_show_call("segment_run", NULL, y, 1, &x);
+    return y;
 }
 
 Tensor *segment_values(const Segment *segment, Tensor *x, int64_t draw, const Mesh *mesh)
 {
-    return run("segment_values", segment, x, draw, false, mesh);
+    Tensor *y = run("segment_values", segment, x, draw, false, mesh);
+    tape_show_call("segment_values", NULL, y, 1, &x);
+    return y;
 }
 
 Tensor *leaf(Tensor *x)
@@ -45,6 +53,7 @@ Tensor *leaf(Tensor *x)
     must_be_real("leaf", x);
     Tensor *own = tape_view(tape_of("leaf", x, NULL), ready(x), x->placement);
     own->needs_gradient = own->may_be_shared = true;
+    tape_show_call("leaf", NULL, own, 1, &x);
     return own;
 }
 
@@ -71,6 +80,7 @@ void segment_backward(Tensor *y, Tensor *dy)
         misuse("run the segment again in recompute_backward, with segment_run on leaf(x), and run "
                "segment_backward from its result, once",
                "segment_backward: y is not on the tape as the result of a new run");
+    tape_show_call("segment_backward", NULL, y, 2, (Tensor *[]){y, dy});
     tape_backward_to(tape, tape->floor, y, dy);
     tape->last = tape->floor; /* the operations recorded since have released their numbers */
     tape->went_back = true;
@@ -89,6 +99,7 @@ Tensor *leaf_gradient(Tensor *x)
                    : N_("segment_backward(y, dy) comes first, with a y that was computed from this "
                         "leaf"),
                "leaf_gradient: no backward pass has reached this leaf %s", TENSOR_TEXT(x));
+    tape_show_call("leaf_gradient", NULL, x->gradient, 1, &x);
     return x->gradient;
 }
 
@@ -115,6 +126,7 @@ static Tensor *run_backward(Node *node, Tensor *x, Tensor *dy)
     if (!dx)
         misuse("return leaf_gradient(x) of the leaf that the segment ran on",
                "recompute_backward returned NULL");
+    tape_show_call("recompute_backward", (void *)recompute_backward, dx, 2, (Tensor *[]){x, dy});
     if (!shape_equal(dx->shape, shape))
         misuse("return a gradient of the argument's shape",
                "recompute_backward returned %s for an argument %s", TENSOR_TEXT(dx),
@@ -159,6 +171,7 @@ Tensor *recompute(const Segment *segment, Tensor *x, int64_t draw, const Mesh *m
     tape->call = outer;
     if (!value)
         misuse("return the segment's result for x", "recompute_forward returned NULL");
+    tape_show_call("recompute_forward", (void *)recompute_forward, value, 1, &x);
     if (!shape_equal(value->shape, x->shape))
         misuse("return the segment's result for x", "recompute_forward returned %s for x %s",
                TENSOR_TEXT(value), TENSOR_TEXT(x));

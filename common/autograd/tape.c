@@ -185,19 +185,33 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement)
     return view;
 }
 
+/* As a return address, which lies behind its line's first byte. */
+static void *line_of_function(char *function)
+{
+    return function ? function + 1 : NULL;
+}
+
 static void *shown(const char *name, const Tensor *output, int inputs, Tensor *const *input)
 {
     const Observer *observer = tape_observer();
     if (!observer->see && !observer->operation)
         return NULL;
-    char *called_at = callsite(), *address = called_at, *calls = output->tape->next_calls;
-    if (!address && calls)
-        address = calls + 1; /* as a return address, which lies behind its line's first byte */
+    void *called_at = callsite(),
+         *address = called_at ? called_at : line_of_function(output->tape->next_calls);
     if (observer->operation)
         observer->operation(observer->context, name, address, output, inputs, input, false);
     if (observer->see && output->buffer)
         observer->see(observer->context, output, NULL, name, called_at);
     return address;
+}
+
+void tape_show_call(const char *name, void *called, const Tensor *output, int inputs,
+                    Tensor *const *input)
+{
+    const Observer *observer = tape_observer();
+    if (observer->operation)
+        observer->operation(observer->context, name, called ? line_of_function(called) : callsite(),
+                            output, inputs, input, false);
 }
 
 /* Releases the rounded copies that no operation keeps, except those of the inputs: the next
@@ -230,6 +244,7 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     release_rounded(tape, inputs, input);
     for (int i = 0; i < inputs; i++)
         wanted = wanted || (input[i] && input[i]->needs_gradient);
+    output->needs_gradient = output->needs_gradient || (wanted && tape->recording);
     void *address = tape->recording ? shown(name, output, inputs, input) : NULL;
     tape->next = (Attributes){0};
     tape->next_calls = NULL;
@@ -244,7 +259,6 @@ Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tens
     node->address = address;
     memcpy(node->input, input, (size_t)inputs * sizeof *input);
     output->producer = node;
-    output->needs_gradient = true;
     return node;
 }
 

@@ -232,6 +232,11 @@ Tensor *tape_view(Tape *tape, const Tensor *x, Placement placement);
 /** Returns a new tensor without numbers; its producer computes them on demand. */
 Tensor *tape_later(Tape *tape, Shape shape, Placement placement);
 
+/** Shows the observer a call that is no operation on the tape. Its line is that of the lab that
+ *  made it or, if the kit called a function of the lab, the function's, `called`; otherwise NULL. */
+void tape_show_call(const char *name, void *called, const Tensor *output, int inputs,
+                    Tensor *const *input);
+
 /** Records the operation that computed `output` from `inputs`, if any of them needs a gradient and
  * the tape records; otherwise returns NULL. */
 Node *tape_operation(Tape *tape, const char *name, void (*backward)(Node *, Tensor *),

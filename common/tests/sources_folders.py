@@ -100,8 +100,6 @@ def of_open_mpi():
 A_LAB = re.compile(r"\b[Ll]abs? \d|\blab_\d\d|\bLAB=\d|\b(?:A_RING|OF_SHARDS|THE_WEIGHTS|A_SEQUENCE|A_SEGMENT|OF_VOCABULARY|A_DEAL|"
                    r"A_BUCKET|A_ROUND|METRICS_OF|METRICS_OF_STAGES|THE_NORM|A_BLOCK|SIZE_N|BY_ONE_F_ONE_B|BY_GPIPE|TRAINING_LAB)\b|"
                    r"labs/(?:\d\d-|ring|sharded|averages|sequence|segments|vocabulary|grid|replicas)")
-# The mistakes that the judge replays are those of labs.
-OF_MISTAKES = re.compile(r"/(?:wrong_\w+|suspect\w+)\.[ch]$")
 # Files of the judge that still name one, and why. No other may, and what no longer does leaves the list.
 STILL_NAMES_A_LAB = {
     "grader/judge/commands.h": "make board times the training of lab 11's cases",
@@ -124,7 +122,7 @@ STILL_NAMES_A_LAB = {
 
 def naming_labs():
     """What is wrong with that list."""
-    paths = [path for path in glob.glob("grader/judge/**/*.[ch]", recursive=True) if not OF_MISTAKES.search(path)]
+    paths = glob.glob("grader/judge/**/*.[ch]", recursive=True)
     for path in sorted(paths):
         with open(path, encoding="utf-8") as file:
             named = A_LAB.search(file.read())

@@ -227,12 +227,12 @@ json_t *picture_matrices(const Case *c, const Outcome *outcome)
     json_t *matrices = json_array(), *by_name = json_object();
     Trial t = {.c = c, .outcome = outcome};
     for (t.rank = 0; t.rank < c->world; t.rank++) {
-        t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
+        t.expected = expect(c, t.rank, THE_NUMBERS, emulations_of(c));
         for (const Entry *want = NULL; (want = next_entry(t.expected.all, want));)
             if ((want->kind == VALUES || want->kind == PARAMETER) && want->label.step != DIVERGED)
                 add_part(&t, want, matrices, by_name);
         expected_free(&t.expected);
-        forget_suspects(&t);
+        forget_expected(&t);
     }
     json_decref(by_name);
     return matrices;

@@ -249,7 +249,7 @@ Summand averages_summand(Scenario *run, const Entry *want, int of, int on)
                      share_of(&t, of)};
 }
 
-void expect_averages(const Case *c, int rank, int mistake, Stream stream)
+void expect_averages(const Case *c, int rank, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};

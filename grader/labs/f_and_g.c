@@ -265,7 +265,7 @@ static void write_part(World *world, int part)
     }
 }
 
-void expect_operations(const Case *c, int rank, int mistake, Stream stream)
+void expect_operations(const Case *c, int rank, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     const Members group = tp_group(c, rank);

@@ -63,7 +63,7 @@ double dp_sum_on_rank_5(int rank, const Entry *entry, const double *numbers)
     return rank == 5 ? sum_of_members(entry, numbers, DP) : 0;
 }
 
-void expect_groups(const Case *c, int rank, int mistake, Stream stream)
+void expect_groups(const Case *c, int rank, Stream stream)
 {
     write_expected_group(&stream, c, lab_of(c->lab)->over_replicas ? DP : TP, rank);
 }

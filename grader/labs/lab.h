@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/language.h"
-#include "grader/labs/mistakes.h"
 #include "grader/labs/scenario.h"
 
 enum {
@@ -55,14 +54,22 @@ static inline int64_t sent_by_all_gather(int64_t n, int64_t count)
 
 /** Writes what rank `rank` must see, computed from the inputs of all ranks, or what it sees with
  *  `mistake` (a Mistake). */
-typedef void ExpectFunction(const Case *c, int rank, int mistake, Stream stream);
+typedef void ExpectFunction(const Case *c, int rank, Stream stream);
+
+/** What the judge must know of the tensors of a kind of cases. */
+typedef enum KindFact {
+    X_IS_USED_TWICE = 1,    /**< the scenario itself uses x too: see into_layer() */
+    A_ROW_PER_SAMPLE = 2,   /**< a classifier's output */
+    A_PART_OF_X = 4,        /**< the result is a part along a dimension */
+    SHARDS_OF_POSITIONS = 8 /**< each rank has a part of the positions */
+} KindFact;
 
 /** One kind of a lab's cases. Either `scenario` or `expect`, not both, determines what is
  *  expected. */
 typedef struct Kind {
     ScenarioFunction *scenario; /**< the judge runs it with plain layers; all ranks see the same */
     ExpectFunction *expect;     /**< computes what each rank must see */
-    unsigned mistakes; /**< a set of MistakeFamily: the mistakes that its numbers can reveal */
+    unsigned facts;             /**< a set of KindFact */
     const char *
         name; /**< what its cases run, shown before the sizes; translated. NULL: shows only sizes */
 } Kind;

@@ -58,7 +58,7 @@ Lab lab_02 = {
                 .unit = N_("multiplications"),
                 .at = {.world = 4, .tp = 4, .B = 4, .S = 8, .H = 40, .out = 96},
                 .count = multiplications_of_layer},
-    .kinds = {{.scenario = scenario_02, .mistakes = IN_INPUT_GRADIENTS}},
+    .kinds = {{.scenario = scenario_02, .facts = X_IS_USED_TWICE}},
     .forward = sent_forward_02,
     .backward = sent_backward_02,
     .cases = layer_cases,

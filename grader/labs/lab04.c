@@ -56,7 +56,7 @@ Lab lab_04 = {
                 .unit = N_("multiplications"),
                 .at = {.world = 4, .tp = 4, .B = 2, .S = 64, .H = 24, .A = 4},
                 .count = multiplications_forward},
-    .kinds = {{.scenario = scenario_04, .mistakes = IN_INPUT_GRADIENTS}},
+    .kinds = {{.scenario = scenario_04, .facts = X_IS_USED_TWICE}},
     .forward = sent,
     .backward = sent,
     .cases = layer_cases,

@@ -48,7 +48,7 @@ Lab lab_05 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 2, .S = 16, .H = 24, .F = 80, .out = 48},
                 .count = bytes_of_layer},
-    .kinds = {{.scenario = scenario_05, .mistakes = IN_INPUT_GRADIENTS}},
+    .kinds = {{.scenario = scenario_05, .facts = X_IS_USED_TWICE}},
     .forward = sent_forward_05,
     .backward = sent_backward_05,
     .cases = layer_cases,

@@ -57,7 +57,7 @@ Lab lab_06 = {
                 .unit = N_("bytes"),
                 .at = {.world = 4, .tp = 4, .B = 2, .S = 16, .H = 24, .F = 80, .out = 48},
                 .count = bytes_of_layer},
-    .kinds = {{.scenario = scenario_06, .mistakes = IN_INPUT_GRADIENTS}},
+    .kinds = {{.scenario = scenario_06, .facts = X_IS_USED_TWICE}},
     .forward = sent_forward_06,
     .backward = sent_backward_06,
     .cases = cases_06,

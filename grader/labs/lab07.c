@@ -54,7 +54,7 @@ static Allowance sent_backward_07(int64_t n, const Sizes *z)
                             : (Allowance){sent_by_all_reduce(n, z->B * z->H), 1};
 }
 
-enum { SHOWN = IN_INPUT_GRADIENTS | IN_TOKENS };
+enum { SHOWN = X_IS_USED_TWICE | A_ROW_PER_SAMPLE };
 
 static Case classifier(Case c)
 {
@@ -108,8 +108,8 @@ Lab lab_07 = {
                 .count = bytes_of_weights},
     .still_whole = N_("every rank holds all of parameter %s, as FeedForward and Linear do: "
                       "ColRowLinearPair splits it (%s)"),
-    .kinds = {[BLOCK] = {.scenario = scenario_07, .mistakes = SHOWN},
-              [CLASSIFIER] = {.scenario = scenario_07, .mistakes = SHOWN}},
+    .kinds = {[BLOCK] = {.scenario = scenario_07, .facts = SHOWN},
+              [CLASSIFIER] = {.scenario = scenario_07, .facts = SHOWN}},
     .forward = sent_forward_07,
     .backward = sent_backward_07,
     .cases = cases_07,

@@ -187,7 +187,7 @@ static void expect_metrics(Scenario *run, int evaluation)
     write_metrics(run, &sum, evaluation);
 }
 
-void expect_replicas(const Case *c, int rank, int mistake, Stream stream)
+void expect_replicas(const Case *c, int rank, Stream stream)
 {
     Deal deal;
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};

@@ -83,7 +83,7 @@ static void expect_sums(Scenario *run, int rank)
     }
 }
 
-static void expect_grid(const Case *c, int rank, int mistake, Stream stream)
+static void expect_grid(const Case *c, int rank, Stream stream)
 {
     Scenario run = {.c = *c, .stream = stream};
     for (int i = 0; c->kind == THREE_GROUPS && i < AXES; i++)

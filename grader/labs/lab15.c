@@ -139,7 +139,7 @@ static Tensor *sum_over(Scenario *run, int call, Members of)
     return sum;
 }
 
-static void expect_15(const Case *c, int rank, int mistake, Stream stream)
+static void expect_15(const Case *c, int rank, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};

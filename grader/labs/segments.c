@@ -37,9 +37,8 @@ static const Layers *layers_new(Builder *b, const Case *c)
     return layers;
 }
 
-static Tensor *attend(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *attend(const Layers *layers, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
-    const Layers *layers = layer;
     x = duplication(x, mesh);
     Tensor *q = linear(x, layers->query), *k = linear(x, layers->key),
            *v = linear(x, layers->value);
@@ -53,11 +52,20 @@ static Tensor *feed(const Layers *layers, Tensor *x, const Mesh *mesh)
     return all_reduce(linear(dropout(layers->dropout[1], inner), layers->down), mesh);
 }
 
-static Tensor *block(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+static Tensor *block(const Layers *layers, Tensor *x, Tensor *mask, const Mesh *mesh)
 {
-    const Layers *layers = layer;
     x = add(x, attend(layers, layer_norm(layers->norm[0], x), mask, mesh));
     return add(x, feed(layers, layer_norm(layers->norm[1], x), mesh));
+}
+
+/* Its operations are the kit's, not the lab's. */
+static Tensor *run_of_kit(const void *layer, Tensor *x, Tensor *mask, const Mesh *mesh)
+{
+    const Layers *layers = layer;
+    not_of_lab(true);
+    Tensor *y = (layers->up ? block : attend)(layers, x, mask, mesh);
+    not_of_lab(false);
+    return y;
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------------------------- */
@@ -85,8 +93,7 @@ static void begin_step(Chain *chain, int step, bool recomputes)
     snprintf(key, sizeof key, "mask, step %d", step);
     Tensor *mask = random_mask(run, key);
     for (int i = 0; i < chain->blocks; i++)
-        chain->segment[i] =
-            (Segment){c->kind == SEGMENT_ATTENTION ? attend : block, chain->layers[i], mask};
+        chain->segment[i] = (Segment){run_of_kit, chain->layers[i], mask};
 }
 
 /* Each call of a pass has a number of its own, which selects the masks of its dropouts. One is 0; the

@@ -193,7 +193,7 @@ static void expect_training(Training *t)
     }
 }
 
-void expect_sharded(const Case *c, int rank, int mistake, Stream stream)
+void expect_sharded(const Case *c, int rank, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1, .pp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream};

@@ -120,6 +120,7 @@ void at(Scenario *run, Label label)
 
 void not_of_lab(bool begins)
 {
+    tape_observer()->operation = begins ? NULL : operation_note;
 }
 
 Tensor *into_layer(Scenario *run, Tensor *x)

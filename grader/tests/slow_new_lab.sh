@@ -63,7 +63,7 @@ void scenario_99(Scenario *run)
     write_values(run, FORWARD, about(OUTPUT_OF), y);
 }
 #else
-static void expect_part(const Case *c, int rank, int mistake, Stream stream)
+static void expect_part(const Case *c, int rank, Stream stream)
 {
     Mesh mesh = {.tp_degree = 1, .dp_degree = 1};
     Scenario run = {.c = *c, .mesh = &mesh, .stream = stream, .pool = pool_new(0, false)};

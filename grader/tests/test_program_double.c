@@ -229,7 +229,6 @@ START_TEST(an_operation_of_the_labs_own_may_be_right)
     with(rank_does("my_gelu", 2, 1, END), "through", 0, "my_gelu");
     rank_does("linear", 3, 2, DOWN, END);
     differ_by("an operation of your own, is where the layer has gelu");
-    ck_assert(difference.is_own);
 }
 END_TEST
 

@@ -28,7 +28,7 @@ static void write_numbers(Stream *stream, const char *name, double number, int c
     *stream->used += (int64_t)sizeof *entry + count * (int64_t)sizeof *numbers;
 }
 
-void write_expected(const Case *c, int rank, int suspect, Stream stream)
+void write_expected(const Case *c, int rank, Expectation what, Stream stream)
 {
     if (second_dies && getpid() != test)
         raise(SIGKILL);
@@ -44,7 +44,7 @@ static const Entry *entry_called(const Expected *expected, const char *name)
 static void check_spreads(int rounded)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1, .pp = 1};
-    Expected expected = expect(&c, 0, NO_MISTAKE, rounded);
+    Expected expected = expect(&c, 0, THE_NUMBERS, rounded);
     const double fifth = 5.0 / 3,
                  spread = expected_spread(&expected, entry_called(&expected, "thirds"));
     ck_assert_double_eq(numbers_of(entry_called(&expected, "thirds"))[4], 5 * (1.0 / 3));
@@ -81,14 +81,14 @@ START_TEST(the_first_process_does_the_work_if_the_second_dies)
 }
 END_TEST
 
-START_TEST(a_suspect_has_no_spread_and_does_not_change_that_of_the_case)
+START_TEST(another_expectation_has_no_spread_and_does_not_change_that_of_the_case)
 {
     const Case c = {.key = 7, .world = 1, .tp = 1, .pp = 1};
-    Expected expected = expect(&c, 0, NO_MISTAKE, 2), suspect = expect(&c, 0, 0, 0);
-    ck_assert_ptr_ne(expected.all.base, suspect.all.base);
+    Expected expected = expect(&c, 0, THE_NUMBERS, 2), past = expect(&c, 0, PAST_THE_LAYER, 0);
+    ck_assert_ptr_ne(expected.all.base, past.all.base);
     ck_assert_double_gt(expected_spread(&expected, entry_called(&expected, "thirds")), 0);
-    ck_assert_double_eq(expected_spread(&suspect, entry_called(&suspect, "thirds")), 0);
-    expected_free(&suspect);
+    ck_assert_double_eq(expected_spread(&past, entry_called(&past, "thirds")), 0);
+    expected_free(&past);
     expected_free(&expected);
 }
 END_TEST
@@ -106,7 +106,7 @@ Suite *suite(void)
     tcase_add_test(cases, the_spread_is_the_rounding_error_of_single_precision);
     tcase_add_test(cases, the_spread_is_the_same_after_ranks_have_run);
     tcase_add_test(cases, the_first_process_does_the_work_if_the_second_dies);
-    tcase_add_test(cases, a_suspect_has_no_spread_and_does_not_change_that_of_the_case);
+    tcase_add_test(cases, another_expectation_has_no_spread_and_does_not_change_that_of_the_case);
     suite_add_tcase(s, cases);
     return s;
 }

@@ -35,7 +35,7 @@ need_programs() {
 # backend.
 headers() {
     find common grader -name '*.h' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/mutants/*' -not -path '*/accepts/*' \
-        -not -path grader/labs/mistakes.h -not -path 'grader/judge/compare/wrong_*.h' -not -path grader/judge/diagnose/evidence.h \
+        -not -path grader/judge/diagnose/evidence.h \
         -not -path 'grader/labs/*/*' | sort
 }
 

@@ -19,14 +19,21 @@ typedef struct Expected {
     bool has_spread; /**< expected_spread() is available */
 } Expected;
 
+/** What expect() computes. */
+typedef enum Expectation {
+    THE_NUMBERS,    /**< the entries that the rank must write */
+    THE_PROGRAM,    /**< the same, and the operations of each pass */
+    PAST_THE_LAYER, /**< the entries if no gradient came back through a layer to its x */
+} Expectation;
+
 /** Writes the entries of rank `rank`, from the case's scenario or expectation. */
-ExpectFunction write_expected;
+void write_expected(const Case *c, int rank, Expectation what, Stream stream);
 
 /** Runs the case in double precision, as rank `rank` must see it (for layers, all ranks see the
  *  same). `rounded` is the number of additional runs in emulated single precision, for
- *  expected_spread(); 0 for a suspect. If `rounded` is above 0, the result is valid until the next
+ *  expected_spread(). If `rounded` is above 0, the result is valid until the next
  *  such call. Free it with expected_free(). */
-Expected expect(const Case *c, int rank, int suspect, int rounded);
+Expected expect(const Case *c, int rank, Expectation what, int rounded);
 /** Makes expect() keep its results in this folder, and reuse those of an earlier run of the same
  *  judge. */
 void keep_expected(const char *folder);

@@ -87,16 +87,17 @@ void keep_expected(const char *folder)
 }
 
 /* Names the file of a request by the request's FNV-1a hash. */
-static void name_kept(char path[600], const Case *c, int rank, int suspect, int rounded)
+static void name_kept(char path[600], const Case *c, int rank, Expectation what, int rounded)
 {
     struct {
         Case c;
-        int rank, suspect, rounded;
+        int rank, rounded;
+        Expectation what;
     } question;
     memset(&question, 0, sizeof question);
     memcpy(&question.c, c, sizeof *c);
     question.rank = rank;
-    question.suspect = suspect;
+    question.what = what;
     question.rounded = rounded;
     uint64_t sum = 0xcbf29ce484222325;
     for (size_t i = 0; i < sizeof question; i++)
@@ -156,7 +157,7 @@ static void say(void)
 static void play_exactly(void)
 {
     desk->used = 0;
-    write_expected(&desk->c, desk->rank, NO_MISTAKE,
+    write_expected(&desk->c, desk->rank, THE_NUMBERS,
                    (Stream){desk->exact, STREAM_BYTES, &desk->used});
     clear_spread(JUDGE);
 }
@@ -170,7 +171,7 @@ static void emulate(int worker, int first, bool exact_is_there)
     for (int i = first; i <= desk->rounded; i += WORKERS) {
         _Atomic int64_t used = 0;
         reference_round_like_fp32(desk->c.key + (uint64_t)i);
-        write_expected(&desk->c, desk->rank, NO_MISTAKE, (Stream){room, STREAM_BYTES, &used});
+        write_expected(&desk->c, desk->rank, THE_NUMBERS, (Stream){room, STREAM_BYTES, &used});
         reference_round_like_fp32(0);
         exact_is_there = exact_is_there || hear();
         if (i == first)
@@ -232,7 +233,7 @@ static struct {
     int count;
 } spare;
 
-Expected expect(const Case *c, int rank, int suspect, int rounded)
+Expected expect(const Case *c, int rank, Expectation what, int rounded)
 {
     char path[600];
     bool spreads = rounded > 0;
@@ -244,13 +245,13 @@ Expected expect(const Case *c, int rank, int suspect, int rounded)
                                    : reserve(STREAM_BYTES, MAP_PRIVATE);
     _Atomic int64_t used = 0;
     if (kept_in)
-        name_kept(path, c, rank, suspect, rounded);
+        name_kept(path, c, rank, what, rounded);
     if (kept_in && take_kept(path, &e))
         return e;
     if (spreads)
         compute_spread(c, rank, rounded);
     else
-        write_expected(c, rank, suspect, (Stream){e.all.base, STREAM_BYTES, &used});
+        write_expected(c, rank, what, (Stream){e.all.base, STREAM_BYTES, &used});
     e.all.end = spreads ? desk->used : used;
     if (kept_in)
         keep(path, &e);

@@ -16,8 +16,8 @@ bool follows_wrong_gradient(const Trial *t, const Entry *want)
 const double *past_the_layer(Trial *t, const Entry *want)
 {
     const Entry *past = NULL;
-    if (want->check == INPUT_GRADIENT && kind_of_case(t->c)->mistakes & IN_INPUT_GRADIENTS)
-        past = find_entry(expected_with(t, NO_LAYER_GRADIENT)->all, VALUES, want->label);
+    if (want->check == INPUT_GRADIENT && kind_of_case(t->c)->facts & X_IS_USED_TWICE)
+        past = find_entry(computed(t, &t->past, PAST_THE_LAYER)->all, VALUES, want->label);
     return past ? numbers_of(past) : NULL;
 }
 

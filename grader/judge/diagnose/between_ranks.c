@@ -175,7 +175,7 @@ static bool is_part_of_world_rank(const Evidence *e)
     for (int rank = 0; rank < e->c->world; rank++) {
         const Members group = tp_group(e->c, rank);
         Expected other =
-            expect(e->c, group.first + rank % group.count * group.stride, NO_MISTAKE, 0);
+            expect(e->c, group.first + rank % group.count * group.stride, THE_NUMBERS, 0);
         const Entry *right = find_entry(other.all, VALUES, e->want->label),
                     *got = entry_of_rank(e->trial, rank, VALUES, e->want->label);
         const bool is = right && got && got->count == right->count &&
@@ -193,7 +193,7 @@ bool of_another_rank(const Evidence *e)
     for (int rank = 0; !alike_on_ranks(c) && rank < c->world; rank++) {
         if (rank == e->trial->rank)
             continue;
-        Expected other = expect(c, rank, NO_MISTAKE, 0);
+        Expected other = expect(c, rank, THE_NUMBERS, 0);
         const Entry *entry = find_entry(other.all, VALUES, e->want->label);
         bool same = entry && entry->count == e->count &&
                     close_to(e->is, numbers_of(entry), 1, e->count, e->tolerance);

@@ -6,6 +6,7 @@
 #include "grader/judge/diagnose/contributions.h"
 #include "grader/labs/f_and_g.h"
 #include "grader/labs/groups.h"
+#include "grader/labs/work.h"
 
 bool says(const Evidence *e, const char *format, ...)
 {
@@ -134,7 +135,7 @@ bool nothing_flowed_back(const Evidence *e)
     if (e->trial->result->check[FORWARD].failed)
         return says(
             e, _("it is zero everywhere; the forward pass is already wrong, so look there first"));
-    if (kind_of_case(e->c)->mistakes & IN_SEQUENCE)
+    if (kind_of_case(e->c)->facts & SHARDS_OF_POSITIONS)
         return says(e,
                     _("it is zero everywhere: no gradient flowed back. A group_... or ..._forward "
                       "function gives values only, and so does tensor_copy(); gather_sequence and "
@@ -346,4 +347,46 @@ bool nearly_right(const Evidence *e)
                 _("it is right to about %.0f digits only: a shorter number format or an "
                   "approximation lost precision, or a small part is missing"),
                 floor(-log10(e->error / e->most_right)));
+}
+
+bool all_outputs_right(const Evidence *e)
+{
+    int outputs = 0;
+    for (const Entry *want = NULL; (want = next_entry(e->trial->expected.all, want));)
+        if (want->kind == VALUES && want->check == FORWARD &&
+            (want->label.what == OUTPUT_OF || want->label.what == VALUE_OF)) {
+            outputs++;
+            if (!is_right_on_rank(e->trial, want))
+                return false;
+        }
+    return outputs > 0;
+}
+
+const char *line_of_raw_look(const Trial *t)
+{
+    for (const Entry *entry = NULL; (entry = next_entry(t->outcome->wrote[t->rank], entry));)
+        if (entry->kind == WORK && entry->count == WORK_NUMBERS && numbers_of(entry)[RAW_LOOKS] > 0)
+            return line_of(entry->address);
+    return "";
+}
+
+static bool beside_the_tape(const Evidence *e)
+{
+    const char *line = line_of_raw_look(e->trial);
+    return says(e,
+                _("the forward pass is right, but its gradient is not: a part of that pass is not "
+                  "on the tape (scale(), tensor_copy(), a loop over tensor_data()%s%s), or the "
+                  "backward of an Op of your own is wrong"),
+                line[0] ? _(", at ") : "", line);
+}
+
+/* In a case of one rank, is the gradient wrong although the forward pass is right? Nothing is
+ * exchanged there, so if the lab keeps no variables, part of the forward pass is not on the
+ * tape. */
+bool not_on_tape(const Evidence *e)
+{
+    const Lab *lab = e->trial->result->lab;
+    return !lab->backward_first && !e->trial->result->variables[0] && e->want->check != FORWARD &&
+           e->want->check != STEP && alike_on_ranks(e->c) && lab->points[INPUT_GRADIENT] &&
+           e->c->world == 1 && all_outputs_right(e) && beside_the_tape(e);
 }

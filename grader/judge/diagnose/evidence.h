@@ -55,11 +55,11 @@ bool says(const Evidence *e, const char *format, ...) __attribute__((format(prin
 
 Finder reduced_otherwise, program_is_another, value_is_wrong, result_was_changed, input_altered,
     not_a_number, nan_is_hidden, nothing_flowed_back, parameter_not_read, leaves_the_tape, multiple,
-    scaled, suspected, added_up_over_ranks, of_another_rank, of_another_call,
-    same_numbers_elsewhere, right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right,
-    made_of_contributions, partial_match, rest_is_not_shared, right_in_step_1, first_ones_right,
-    brought_by_one, last_ones_wrong, not_on_tape, step_of_wrong_gradient, after_wrong_gradients,
-    call_beyond_group, layer_gradient_is_scaled, after_wrong_forward;
+    scaled, added_up_over_ranks, of_another_rank, of_another_call, same_numbers_elsewhere,
+    right_on_first_rank, ranks_differ, parts_of_some_ranks, nearly_right, made_of_contributions,
+    partial_match, rest_is_not_shared, right_in_step_1, first_ones_right, brought_by_one,
+    last_ones_wrong, not_on_tape, step_of_wrong_gradient, after_wrong_gradients, call_beyond_group,
+    layer_gradient_is_scaled, after_wrong_forward;
 
 /** Have the ranks sent as many numbers in this call as it needs, and more than none? */
 bool have_sent_enough(const Trial *t, Label call);
@@ -67,19 +67,7 @@ bool have_sent_enough(const Trial *t, Label call);
 /** Is this a parameter after a step with a wrong gradient? */
 bool follows_wrong_gradient(const Trial *t, const Entry *want);
 
-/** A typical mistake, whose numbers the judge can compute. */
-typedef struct Suspect {
-    unsigned families;    /**< a set of MistakeFamily */
-    const char *sentence; /**< the sentence for the report */
-} Suspect;
-
-/** The suspects, by Mistake. */
-extern const Suspect suspects[MISTAKES];
-/** The entries that the rank would write with this mistake. */
-Expected *expected_with(Trial *t, int mistake);
 /** The gradient of a layer's input without the layer's part of it; NULL for other entries. */
 const double *past_the_layer(Trial *t, const Entry *want);
 /** The line of a loop over raw numbers in a pass, or "". */
 const char *line_of_raw_look(const Trial *t);
-/** Frees what expected_with() has kept. */
-void forget_suspects(Trial *t);

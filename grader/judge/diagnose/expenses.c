@@ -193,8 +193,9 @@ static void tell_expense(const Trial *t, const Entry *want, double sent, double 
 /* Does this pass, in which each rank needs its own positions, sum by an all-reduce? Writes where. */
 static bool sums_all_positions(const Trial *t, const Entry *want, char text[240])
 {
-    const Call *call =
-        kind_of_case(t->c)->mistakes & IN_SEQUENCE ? call_in_pass(t, want, is_all_reduce) : NULL;
+    const Call *call = kind_of_case(t->c)->facts & SHARDS_OF_POSITIONS
+                           ? call_in_pass(t, want, is_all_reduce)
+                           : NULL;
     if (!call ||
         (want->label.index < ALL_POSITIONS && want->label.index % CALL_PARTS == GATHER_SEQUENCE))
         return false;

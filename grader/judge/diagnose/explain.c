@@ -87,7 +87,7 @@ static bool lost_rows(Shape is, const Entry *want)
 static bool cut_elsewhere(const Case *c, Shape is, const Entry *want, char *text, size_t size)
 {
     int cut = -1, joined = -1;
-    if (!(kind_of_case(c)->mistakes & IN_SCATTERS) || is.rank != want->shape.rank || c->tp == 1)
+    if (!(kind_of_case(c)->facts & A_PART_OF_X) || is.rank != want->shape.rank || c->tp == 1)
         return false;
     for (int i = 0; i < is.rank; i++) {
         cut = is.size[i] * c->tp == want->shape.size[i] ? i : cut;
@@ -127,7 +127,8 @@ static bool wrong_size(const Trial *t, const Entry *got, const Entry *want, char
         says = _("this is one rank's piece: the pieces of all ranks must be joined");
     else if (c->tp > 1 && is == right * c->tp)
         says = joined_too_much(c, want);
-    else if (kind_of_case(c)->mistakes & IN_TOKENS && want->shape.rank == 2 && is == right * c->S)
+    else if (kind_of_case(c)->facts & A_ROW_PER_SAMPLE && want->shape.rank == 2 &&
+             is == right * c->S)
         says = _("there is a result for each position: the classifier uses only the first token, "
                  "which first_token() selects");
     else if (as_other)
@@ -144,7 +145,7 @@ static bool look_at_numbers(const Evidence *e, Finder *const finders[])
     return finders && *finders;
 }
 
-/* What the lab itself looks for: before the mistakes that the judge replays, and after them. */
+/* What the lab itself looks for, earlier and later. */
 static bool own_reasons(const Evidence *e)
 {
     return look_at_numbers(e, e->trial->result->lab->examine.reasons);
@@ -166,7 +167,6 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                      nothing_flowed_back,
                                      multiple,
                                      layer_gradient_is_scaled,
-                                     suspected,
                                      added_up_over_ranks,
                                      value_is_wrong,
                                      rest_is_not_shared,
@@ -186,8 +186,7 @@ static bool explain_numbers(const Evidence *e, bool has_note, bool *proven)
                                     ranks_differ,           parts_of_some_ranks,
                                     first_ones_right,       NULL};
     /* For sums over ranks. They precede `proofs`, whose multiple() may name a vaguer cause. */
-    static Finder *const of_sums[] = {own_reasons, made_of_contributions, suspected,
-                                      more_own_reasons, NULL};
+    static Finder *const of_sums[] = {own_reasons, made_of_contributions, more_own_reasons, NULL};
     *proven = reduced_otherwise(e) || nan_is_hidden(e) ||
               ((!alike_on_ranks(e->c) || e->trial->result->lab->examine.summand) &&
                look_at_numbers(e, of_sums)) ||

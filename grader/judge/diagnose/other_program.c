@@ -6,6 +6,14 @@
 
 enum { ANY_LAYER = -1 };
 
+/* Are the operations of the lab's passes recorded, here and in the plain layer? Where a lab calls
+ * the kit's segments, they are the kit's. */
+static bool has_programs(const Evidence *e)
+{
+    return e->trial->outcome->calls && alike_on_ranks(e->c) &&
+           !e->trial->result->lab->backward_first;
+}
+
 /* The operations of this pass that the rank has recorded. They are consecutive. */
 static OperationList program_of_rank(const RankCalls *mine, Label pass)
 {
@@ -31,9 +39,7 @@ static OperationList program_of(const Entry *entry)
 /* The next recorded pass of the plain layer in this direction; of this layer, or of ANY_LAYER. */
 static const Entry *next_pass(Trial *t, const Entry *last, What what, int layer)
 {
-    if (!t->program.all.base)
-        t->program = expect(t->c, t->rank, THE_PROGRAM, 0);
-    while ((last = next_entry(t->program.all, last)))
+    while ((last = next_entry(computed(t, &t->program, THE_PROGRAM)->all, last)))
         if (last->kind == PROGRAM && last->label.what == (int)what &&
             (layer == ANY_LAYER || layer_of(&last->label) == layer))
             break;
@@ -100,7 +106,7 @@ static bool find_wrong_value(const Evidence *e, bool later)
     const bool right = all_outputs_right(e);
     Label returned = e->want->label;
     returned.what = FORWARD_PASS_OF;
-    if (!t->outcome->calls || !alike_on_ranks(e->c) || l->step == DIVERGED)
+    if (!has_programs(e) || l->step == DIVERGED)
         return false;
     for (const Entry *entry = NULL; (entry = next_pass(t, entry, FORWARD_PASS_OF, layer_of(l))) &&
                                     count < MOST_PASSES_OF_STEP;)
@@ -186,7 +192,7 @@ static const TapeOperation *last_without_gradient(const Evidence *e)
         const bool in_step =
             o->where.step == e->want->label.step &&
             (e->want->label.of != A_LAYER || o->where.index == e->want->label.index);
-        if (in_step && !o->back && o->where.what == FORWARD_PASS_OF)
+        if (in_step && !o->back && o->output.needs_gradient && o->where.what == FORWARD_PASS_OF)
             last = o;
         else if (in_step && o->back && last && o->output.tensor == last->output.tensor)
             return NULL;
@@ -213,14 +219,11 @@ bool program_is_another(const Evidence *e)
 {
     Trial *t = e->trial;
     ProgramDifference difference;
-    if (!t->outcome->calls || !alike_on_ranks(e->c) || all_outputs_right(e) ||
+    if (!has_programs(e) || all_outputs_right(e) ||
         !differs_from_plain(t, layer_of(&e->want->label), &difference) ||
         (difference.address && difference.address == t->result->equivalent))
         return false;
-    if (difference.is_own && suspected(e))
-        append(e->text, e->size, "\n%s", difference.text);
-    else
-        says(e, "%s", difference.text);
+    says(e, "%s", difference.text);
     t->explained_as = IF_IN_FEW;
     return true;
 }

@@ -71,7 +71,7 @@ static bool is_classifier(const Trial *t, const Entry *work)
     Label label = work->label;
     label.what = OUTPUT_OF;
     const Entry *output = find_entry(t->expected.all, VALUES, label);
-    return kind_of_case(t->c)->mistakes & IN_TOKENS && output && output->shape.rank == 2;
+    return kind_of_case(t->c)->facts & A_ROW_PER_SAMPLE && output && output->shape.rank == 2;
 }
 
 bool enlarged_parameter(const Trial *t, char *text, size_t size)

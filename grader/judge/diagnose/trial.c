@@ -279,6 +279,23 @@ int emulations_of(const Case *c)
     return passing < FEW_NUMBERS || weight < FEW_NUMBERS ? RUNS : FEWER_RUNS;
 }
 
+Expected *computed(Trial *t, Expected *kept, Expectation what)
+{
+    if (!kept->all.base)
+        *kept = expect(t->c, t->rank, what, 0);
+    return kept;
+}
+
+void forget_expected(Trial *t)
+{
+    Expected *const kept[] = {&t->program, &t->past};
+    for (int i = 0; i < 2; i++) {
+        if (kept[i]->all.base)
+            expected_free(kept[i]);
+        *kept[i] = (Expected){0};
+    }
+}
+
 void judge_case(LabResult *result, const Case *c, int case_index, const Outcome *outcome)
 {
     Trial t = {.result = result, .c = c, .index = case_index, .outcome = outcome};
@@ -290,8 +307,8 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
         if (t.rank == 0 || !alike_on_ranks(c)) { /* all ranks of a layer must write the same */
             if (t.rank > 0)
                 expected_free(&t.expected);
-            forget_suspects(&t);
-            t.expected = expect(c, t.rank, NO_MISTAKE, emulations_of(c));
+            forget_expected(&t);
+            t.expected = expect(c, t.rank, THE_NUMBERS, emulations_of(c));
         }
         t.broken_in_step_1 = false;
         if (t.rank == 0 && result->lab->examine.the_case)
@@ -304,7 +321,7 @@ void judge_case(LabResult *result, const Case *c, int case_index, const Outcome 
     fail_refused(&t);
     look_at_split(&t);
     end_checks(&t);
-    forget_suspects(&t);
+    forget_expected(&t);
     if (t.expected.all.base)
         expected_free(&t.expected);
 }

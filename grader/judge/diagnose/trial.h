@@ -20,21 +20,21 @@ typedef enum Cause {
 
 /** A case while it is judged. */
 typedef struct Trial {
-    LabResult *result;            /**< the lab's result, to be filled */
-    const Case *c;                /**< the case */
-    int index;                    /**< its number among the lab's cases */
-    char sizes[160];              /**< its case_text(), with the V of the table in question */
-    const Outcome *outcome;       /**< the ranks' entries and calls */
-    Expected expected;            /**< the entries expected of this rank */
-    Expected program;             /**< with the plain layer's operations; computed when needed */
-    Expected suspected[MISTAKES]; /**< the entries that each mistake gives; computed when needed */
-    int rank;                     /**< the rank whose stream is being judged */
-    bool broken_in_step_1;        /**< this rank did not reach some entry of the first step */
-    bool sends_too_little;        /**< in some pass, the ranks sent less than they need */
-    bool todo;                    /**< a TODO prevented some entry */
-    bool with_nan;                /**< the entry being judged is of the step with NaN */
-    Cause explained_as;           /**< how much the cause found last says */
-    char mismatch[1000];          /**< what MPI forbids in the calls of a complete case, or empty */
+    LabResult *result;      /**< the lab's result, to be filled */
+    const Case *c;          /**< the case */
+    int index;              /**< its number among the lab's cases */
+    char sizes[160];        /**< its case_text(), with the V of the table in question */
+    const Outcome *outcome; /**< the ranks' entries and calls */
+    Expected expected;      /**< the entries expected of this rank */
+    Expected program;       /**< with the plain layer's operations; computed when needed */
+    Expected past;          /**< PAST_THE_LAYER; computed when needed */
+    int rank;               /**< the rank whose stream is being judged */
+    bool broken_in_step_1;  /**< this rank did not reach some entry of the first step */
+    bool sends_too_little;  /**< in some pass, the ranks sent less than they need */
+    bool todo;              /**< a TODO prevented some entry */
+    bool with_nan;          /**< the entry being judged is of the step with NaN */
+    Cause explained_as;     /**< how much the cause found last says */
+    char mismatch[1000];    /**< what MPI forbids in the calls of a complete case, or empty */
 } Trial;
 
 /** "4 ranks, B=2 S=3 H=24 inner=36": for messages. */
@@ -63,6 +63,11 @@ const Entry *entry_of_rank(const Trial *t, int rank, int kind, Label label);
 
 /** May this rank lack an entry that one rank alone would write? */
 bool may_lack(const Trial *t, const Entry *want);
+
+/** What expect() computes besides the numbers; kept in `kept`, a member of the trial. */
+Expected *computed(Trial *t, Expected *kept, Expectation what);
+/** Frees what computed() has kept. */
+void forget_expected(Trial *t);
 
 /** Has every rank completed the case? */
 bool ranks_have_finished(const Trial *t);

@@ -21,7 +21,6 @@ typedef struct Comparison {
     int of[MOST_TOLD];   /**< the form of the plain program that each is about; or NO_FORM */
     int count;           /**< how many */
     const void *address; /**< of the first operation that differs, or NULL */
-    bool is_own;         /**< the first one is about an operation of the lab's own */
     Form extra; /**< the last operation that the layer does not have there, if its `by` is set */
 } Comparison;
 

@@ -273,7 +273,7 @@ bool program_difference(OperationList rank, OperationList plain, ProgramDifferen
             break;
     if (c->count == 0 && traced)
         tell_unmarked(c);
-    *difference = (ProgramDifference){.address = c->address, .is_own = c->is_own};
+    *difference = (ProgramDifference){.address = c->address};
     for (int i = 0; i < c->count && (i == 0 || (left == 0 && c->count == 2)); i++)
         append(difference->text, sizeof difference->text, "%s%s", i ? "\n" : "", c->told[i]);
     const bool found = c->count > 0;

@@ -16,8 +16,6 @@ typedef struct OperationList {
 typedef struct ProgramDifference {
     char text[1200];     /**< a sentence with the line of the lab; both, if two are all */
     const void *address; /**< of the rank's operation that the first one is about, or NULL */
-    bool is_own;         /**< an operation of the lab's own is in the place of one of the layer's:
-                              what it computes is not on the tape */
 } ProgramDifference;
 
 /** Compares two programs. @return false if they compute the same, up to the order of a sum's terms,

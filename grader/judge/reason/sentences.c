@@ -123,7 +123,6 @@ bool tell_missing(Comparison *c, int i, int from, int missing)
     const int added = is_sum(form_at(c, missing)) ? added_to(form_at(c, missing), from) : NO_FORM;
     append_operation(c, form_at(c, missing), name);
     append_placed(c, from, after);
-    c->is_own = own && c->count == 0;
     if (own)
         return tell(c, missing, _("%s at %s, an operation of your own, is where the layer has %s"),
                     own->name, line_of(own->address), name);

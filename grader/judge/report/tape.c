@@ -169,10 +169,7 @@ static void add_backward(const RankCalls *mine, Shown *shown, const char *file, 
         backward_row(shown, o, number, file, &pass->row[1][pass->backward++]);
     }
     for (int i = 0; i < shown->count; i++) {
-        bool needs = false;
-        for (int k = 0; k < shown->op[i]->inputs; k++)
-            needs = needs || shown->op[i]->input[k].needs_gradient;
-        if (needs && !reached[i + 1])
+        if (shown->op[i]->output.needs_gradient && !reached[i + 1])
             append(pass->without, sizeof pass->without, "%s%d", pass->without[0] ? ", " : "",
                    i + 1);
     }

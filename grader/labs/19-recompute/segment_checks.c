@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "grader/judge/diagnose/evidence.h"
+#include "grader/judge/reason/recorded_values.h"
 
 /* Right answers take at most the memory that the judge takes on its one rank, plus the inputs and
  * results of communication. Buffers are rounded up (`small`). */
@@ -110,46 +111,139 @@ static bool no_backward_of_segment(const Evidence *e)
                 "segment_run used"));
 }
 
-/* How many calls this gradient has passed through, if one after the other; else 0. */
-static int calls_passed(const Evidence *e)
+/* ---- what the lab's functions call ----------------------------------------------------------------------------- */
+
+/* What a function of the lab has called for one call of a segment, and the function itself, which
+ * the record has last. */
+typedef struct CallOfLab {
+    const TapeOperation *first, *function; /* [first, function) */
+} CallOfLab;
+
+/* The last call of a function of the kit, or NULL. */
+static const TapeOperation *last_call(const CallOfLab *c, const char *name)
 {
-    const Label *l = &e->want->label;
-    int call = l->index;
-    const bool of_call = l->of == A_SEGMENT && call >= 0;
-    if (e->c->kind != SEGMENT_BLOCKS || (!of_call && sscanf(l->name, "blocks.%d.", &call) != 1))
-        return 0;
-    return segment_calls(e->c) - call;
+    for (const TapeOperation *o = c->function; o-- > c->first;)
+        if (!strcmp(o->name, name))
+            return o;
+    return NULL;
 }
 
-/* If each call scales the gradient wrongly, the factor grows with the number of calls that the
- * gradient has passed through. A wrong factor in one call alone is for multiple(). */
-static bool multiplied_by_calls(const Evidence *e)
+/* The call that returned this tensor, or NULL. */
+static const TapeOperation *returned_by(const CallOfLab *c, const TapeTensor *tensor)
 {
-    const int tp = e->c->tp;
-    const struct {
-        double factor;
-        const char *says;
-    } factors[] = {
-        {2, tp == 2
-                ? N_("it is %g times the expected value, a factor of 2 in each call that it went "
-                     "through: it is counted twice, or summed over the ranks although it was "
-                     "already complete")
-                : N_("it is %g times the expected value, a factor of 2 in each call that it went "
-                     "through: it is counted twice")},
-        {0.5, N_("it is %g times the expected value, halved in each call that it went through")},
-    };
-    if (e->want->check == FORWARD)
-        return false;
-    /* A parameter's gradient leaves its own call before that call scales the gradient of x. */
-    const int last = calls_passed(e), first = e->want->label.of == A_SEGMENT ? last : last - 1;
-    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        for (int calls = first > 2 ? first : 2; calls <= last; calls++) {
-            const double factor = pow(factors[i].factor, calls);
-            if (factor != 1 && close_to(e->is, e->right, factor, e->count, e->tolerance))
-                return says(e, _(factors[i].says), factor);
-        }
+    for (const TapeOperation *o = c->first; o < c->function; o++)
+        if (o->output.tensor == tensor->tensor)
+            return o;
+    return NULL;
+}
+
+/* Does the record of two tensors differ? */
+static bool differ(const TapeTensor *is, const TapeTensor *right)
+{
+    return is->size >= 0 && right->size >= 0 &&
+           !is_sum_of(is->sum, right->sum, fmax(is->size, right->size));
+}
+
+/* What a function of the lab was given, and the result of its run of the segment; or NULL. */
+typedef struct Given {
+    const TapeTensor *x, *dy, *y;
+} Given;
+
+/* How a wrong tensor is called. */
+static const char *name_of(const TapeTensor *is, const TapeTensor *due, const Given *given,
+                           char text[96])
+{
+    const double factor = is->sum[0] / due->sum[0];
+    const bool is_multiple = fabs(is->sum[1] / due->sum[1] - factor) < 1e-4 * fabs(factor);
+    snprintf(text, 96, is_multiple ? _("%.4g times that") : _("another tensor"), factor);
+    return !differ(is, given->x)                 ? "x"
+           : given->dy && !differ(is, given->dy) ? "dy"
+           : given->y && !differ(is, given->y)   ? _("the segment's result")
+                                                 : text;
+}
+
+static bool takes_others(const Evidence *e, const TapeOperation *o, int argument,
+                         const TapeTensor *due, const char *name, const Given *given)
+{
+    char text[96];
+    const TapeTensor *is = &o->input[argument];
+    return differ(is, due) && says(e, _("%s at %s must take %s, and takes %s"), o->name,
+                                   line_of(o->address), name, name_of(is, due, given, text));
+}
+
+static bool returns_another(const Evidence *e, const CallOfLab *c, const TapeOperation *from,
+                            const Given *given)
+{
+    char text[96];
+    const TapeTensor *is = &c->function->output;
+    return differ(is, &from->output) &&
+           says(e, _("%s must return the result of %s at %s, and returns %s"), c->function->name,
+                from->name, line_of(from->address), name_of(is, &from->output, given, text));
+}
+
+static bool forward_is_another(const Evidence *e, const CallOfLab *c)
+{
+    const TapeOperation *f = c->function, *values = last_call(c, "segment_values"),
+                        *run = values ? values : last_call(c, "segment_run");
+    const Given given = {.x = &f->input[0]};
+    return !run ? says(e, _("%s does not run the segment"), f->name)
+                : takes_others(e, run, 0, given.x, "x", &given) ||
+                      returns_another(e, c, run, &given);
+}
+
+static bool backward_is_another(const Evidence *e, const CallOfLab *c)
+{
+    const TapeOperation *f = c->function, *back = last_call(c, "segment_backward"),
+                        *run = back ? returned_by(c, &back->input[0]) : NULL,
+                        *leaf = run ? returned_by(c, &run->input[0]) : NULL,
+                        *gradient = last_call(c, "leaf_gradient");
+    const Given given = {&f->input[0], &f->input[1], back ? &back->input[0] : NULL};
+    char text[96];
+    if (!back)
+        return says(e,
+                    _("%s does not call segment_backward(): dy must flow back through a second "
+                      "run of the segment, to a leaf made from x"),
+                    f->name);
+    const CallOfLab before = {c->first, back};
+    const TapeOperation *once = last_call(&before, "segment_backward");
+    if (once)
+        return says(e, _("%s calls segment_backward at %s and again at %s: once is enough"),
+                    f->name, line_of(once->address), line_of(back->address));
+    if (leaf && strcmp(leaf->name, "leaf") != 0)
+        return says(e, _("%s at %s runs the segment on the result of %s at %s: run it on leaf(x)"),
+                    run->name, line_of(run->address), leaf->name, line_of(leaf->address));
+    if ((leaf && takes_others(e, leaf, 0, given.x, "x", &given)) ||
+        takes_others(e, back, 1, given.dy, "dy", &given))
+        return true;
+    return gradient ? returns_another(e, c, gradient, &given)
+                    : says(e, _("%s must return leaf_gradient() of its leaf, and returns %s"),
+                           f->name, name_of(&f->output, given.dy, &given, text));
+}
+
+/* Do the functions of the lab call something else, or take or return other numbers, than they
+ * should? The first such call of a segment in this step is told. */
+static bool calls_are_others(const Evidence *e)
+{
+    const Trial *t = e->trial;
+    const RankCalls *mine = t->outcome->calls ? &t->outcome->calls->rank[t->rank] : NULL;
+    CallOfLab c = {0};
+    for (int64_t i = 0; mine && i < mine->operations_count && e->want->label.step != DIVERGED;
+         i++) {
+        const TapeOperation *o = &mine->operation[i];
+        const bool backward = !strcmp(o->name, "recompute_backward");
+        if (!c.first || !label_equal(&o->where, &c.first->where))
+            c.first = o;
+        c.function = o;
+        if (!backward && strcmp(o->name, "recompute_forward") != 0)
+            continue;
+        if (o->where.step == e->want->label.step &&
+            (backward ? e->want->check != FORWARD && backward_is_another(e, &c)
+                      : forward_is_another(e, &c)))
+            return true;
+        c.first = o + 1;
+    }
     return false;
 }
 
-Finder *const segments_reasons[] = {input_altered, not_a_number, no_backward_of_segment,
-                                    multiplied_by_calls, NULL};
+Finder *const segments_reasons[] = {input_altered, calls_are_others, not_a_number,
+                                    no_backward_of_segment, NULL};
