@@ -190,9 +190,15 @@ check_files() {
         "$(say "include only balise.h, balise_mpi.h, C standard headers and files from the lab's own folder")"
 }
 
+# tail_call: a jump out of a function, which takes its frame off the stack. The flags forbid it, but
+# an attribute can ask for it. A switch jumps through a table of local labels.
+tail_call() {
+    LC_ALL=C awk '$1 ~ /^(notrack|bnd)$/ { $1 = ""; $0 = $0 } $1 ~ /^jmpq?$/ && $2 !~ /^\*?\.L|\.cold(\.[0-9]+)?$|^[0-9]+[bf]$/ || $1 == "b" && $2 ~ /^[A-Za-z_]/ { print; exit }' "$object.s"
+}
+
 rm -f "$object".{failed,read,assembled,messages*}
 [ -r "$source" ] || {
-    other=$(find "${source%/*}" -maxdepth 1 -iname "${source##*/}*" -type f -print -quit 2> /dev/null)
+    other=$(find "${source%/*}" -maxdepth 1 -iname "${source##*/}*" -type f -print -quit 2> /dev/null) || true
     [ -z "$other" ] || end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'there is %s: rename it' "$other")"
     end_with "$(said 'lab %s has no file %s' "$lab" "$source")" "$(said 'make start LAB=%s creates a fresh one' "$lab")"
 }
@@ -221,6 +227,8 @@ if [ "$status" != 0 ]; then
     end_with "$(said 'lab %s does not compile (%s)' "$lab" "$source")" "$(say "start with the compiler's first error")" "$object.messages"
 fi
 check_files
+[ -z "$(tail_call)" ] || refuse "$(said 'lab %s jumps from one function into another instead of calling it (%s)' "$lab" "$source")" \
+    "$(say 'leave out the attribute that asks the compiler for it (optimize, musttail)')"
 list_object
 check_sections
 check_names

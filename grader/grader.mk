@@ -118,7 +118,7 @@ FASTER_LINKER := $(if $(call in_path,ld.gold),-fuse-ld=gold)
 # which some objects request. The record is below the program: there, a lab's system calls cannot
 # replace it (grader/runner/filter.h).
 RUNNER_LDFLAGS = $(LDFLAGS) $(FASTER_LINKER) -Wl,-z,relro,-z,now,-z,noexecstack \
-                 -Wl,--defsym=the_record=0x20000000,-Ttext-segment=0x40000000 \
+                 -Wl,--defsym=the_record=0x10000000,-Ttext-segment=0x40000000 \
                  $(call wrapped,$(COUNTED_KERNELS) tensor_data) -Wl,--export-dynamic-symbol=sched_yield \
                  $(if $(FOR_GDB),-Wl$(comma)--undefined=tensor_print)
 # A runner reads no texts, so the linker need not read the tokenizers' libraries.
@@ -149,7 +149,7 @@ $(ALL_RUNNERS): $$@.list $$(call lab_itself,$$@) $$(call labs_beneath,$$@) \
 # The mesh calls labs 8 and 10.
 $(RUNNERS)/idle: $(call float,grader/runner/idle.c) $(call start_objects,float,8 10) $(RUNNER_PARTS) $(LIBRARY)
 	mkdir -p $(@D)
-	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	$(CC) $(RUNNER_LDFLAGS) -Wl,-u,protocol_stamp,--defsym=lab_variables=0 $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    -o $@ $(RUNNER_LDLIBS) $(or_full)
 
 # ---- the judge ------------------------------------------------------------------------------------------------------

@@ -22,12 +22,12 @@ leave_empty() {
     exit 0
 }
 
-# guarded OBJECT COPY: redirects calls that would end the runner or take all memory to the runner's
+# guarded OBJECT COPY: redirects calls that would end the runner or take memory to the runner's
 # guard. Moves a reference lab out of the labs' section, so that messages name the student's lines.
 guarded() {
     local options=() name
     for name in malloc calloc realloc reallocarray aligned_alloc memalign valloc posix_memalign strdup strndup \
-        asprintf vasprintf __asprintf_chk __vasprintf_chk free exit _exit _Exit quick_exit abort; do
+        asprintf vasprintf __asprintf_chk __vasprintf_chk free new_layer exit _exit _Exit quick_exit abort; do
         options+=("--redefine-sym=$name=graded_$name")
     done
     case $1 in
@@ -136,13 +136,28 @@ tell_failed() { # STATUS
     fi
 }
 
+# is_whole: can each of the kit's parts be read to its end?
+is_whole() {
+    local part
+    for part in "${parts[@]}"; do
+        case " ${copies[*]} " in *" $part "*) ;; *) bounded nm "$part" > /dev/null 2>&1 || return 1 ;; esac
+    done
+}
+
 # cannot_link STATUS: says why the linker or objcopy failed, unless the disk is full, and ends.
 cannot_link() {
     local full=
+    # Messages about the lab name its object file, a copy, or a function that it calls.
+    undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | called_by_lab | first_three)
+    if [ -z "$undefined" ] && ! over_limit "$1" "$out.messages" && ! grep -qE "$(printf '%s|' "${copies[@]##*/}")collect2: fatal" "$out.messages" && ! is_whole; then
+        tell 'error: the kit cannot be linked: a file that make has built is damaged' >&2
+        printf '%s%s\n' "$(say '  HINT: ')" "$(say 'make clean, then the same command again')" >&2
+        rm -f "${copies[@]}"
+        exit 2
+    fi
     if disk_is_full "${out%/*}" 1 || grep -qE '(No space left on device|Disk quota exceeded)$' "$out.messages"; then
         full=yes
     else
-        undefined=$(sed -n "s/.*undefined reference to [\`']\([^']*\)'.*/\1/p" "$out.messages" | called_by_lab | first_three)
         tell_failed "$1" > "$out.failed"
     fi
     rm -f "${copies[@]}"
@@ -151,7 +166,7 @@ cannot_link() {
 }
 
 rm -f "$out".{failed,variables}
-parts=() copies=() missing=()
+parts=() copies=() missing=() static_bytes=0
 for object in "$@"; do
     case $object in
     */labs*/missing/*)
@@ -184,6 +199,7 @@ for object in "$@"; do
                 leave_empty
             fi
             variables < "$out.symbols" > "$out.variables"
+            static_bytes=$(bounded size "$object" | awk 'NR == 2 { print $2 + $3 }')
         fi
         parts+=("$copy")
         ;;
@@ -196,7 +212,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 scenario=scenario_$(printf %02d "$lab")
 # shellcheck disable=SC2086 # flags are words
-bounded "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
+bounded "$CC" $LDFLAGS -Wl,-u,protocol_stamp,-u,"$scenario" -Wl,--defsym=lab_scenario="$scenario",--defsym=lab_variables="$static_bytes" -Wl,--start-group "${parts[@]}" -Wl,--end-group -o "$out.new" $LDLIBS 2> "$out.messages" && status=0 || status=$?
 [ "$status" = 0 ] || cannot_link "$status"
 rm -f "$out.messages" "${copies[@]}"
 put

@@ -8,6 +8,22 @@
 
 #include "base/language.h"
 
+/* No terminal takes what remains for a command: not C0, nor DEL, nor C1 in UTF-8. */
+static void without_controls(char *text)
+{
+    for (char *at = text; *at; at++)
+        if (((unsigned char)*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+            *at = '?';
+        else if ((unsigned char)*at == 0xc2 && ((unsigned char)at[1] & 0xe0) == 0x80)
+            at[1] = (char)0xbf; /* an inverted question mark */
+}
+
+void problem_clean(Problem *problem)
+{
+    without_controls(problem->what);
+    without_controls(problem->where);
+}
+
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
 {
     va_list args;
@@ -15,6 +31,7 @@ bool problem_set(Problem *problem, const char *where, const char *hint, const ch
     vsnprintf(problem->what, sizeof problem->what, _(format), args);
     va_end(args);
     snprintf(problem->where, sizeof problem->where, "%s", where ? where : "");
+    problem_clean(problem);
     snprintf(problem->hint, sizeof problem->hint, "%s", *hint ? _(hint) : "");
     return false;
 }

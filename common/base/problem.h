@@ -21,9 +21,13 @@ typedef struct Problem {
     char hint[512];  /**< what to do next */
 } Problem;
 
+/** Replaces control characters in `what` and `where`, whose newlines stay. */
+void problem_clean(Problem *problem);
+
 /** Fills `problem` and returns false, so a check can `return problem_set(...)`. `where` may be
  *  NULL; `format` and its arguments make `what`, as in printf. `hint` and `format` are translated
- *  (language.h). Texts that are too long are truncated. */
+ *  (language.h). Texts that are too long are truncated. `what` and `where` may quote names from
+ *  files of others, so their control characters become '?'. */
 bool problem_set(Problem *problem, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

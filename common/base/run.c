@@ -97,6 +97,7 @@ static void describe(Problem *problem, const char *hint, const char *format, va_
 {
     *problem = (Problem){0};
     vsnprintf(problem->what, sizeof problem->what, _(format), args);
+    problem_clean(problem);
     snprintf(problem->hint, sizeof problem->hint, "%s", *hint ? _(hint) : "");
 }
 

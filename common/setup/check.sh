@@ -77,6 +77,8 @@ check_machine() {
     [[ -z $bare ]] || return
     type -P "${CC%% *}" > /dev/null || lacks "$(said 'there is no compiler, %s' "${CC%% *}")"
     [[ -n $MPI_LIBS ]] || lacks "$(say 'MPI is not installed')"
+    [[ $BUILD != *[!A-Za-z0-9_./+@-]* ]] || stop_make "$(said "BUILD='%s' has a character that make or a shell would interpret" "$BUILD")" \
+        "$(say 'use letters, digits and - _ . / + @, or unset BUILD for the default, build')"
     { mkdir -p "$BUILD" && [[ -w $BUILD ]]; } 2> /dev/null || stop_make "$(said 'the folder %s is not writable' "$BUILD")" \
         "$(say 'work on a copy of the kit in a folder of your own; df . shows a full disk')"
     free=$(stat -f -c '%a*%S' "$BUILD" 2> /dev/null) # bytes

@@ -11,6 +11,11 @@ $(foreach name,$(DOLLAR),$(eval override $(name) :=))
 # A setting among these may be meant for another program.
 STRAY = $(foreach name,$(.VARIABLES),$(if $(filter environment,$(origin $(name))),$(name)))
 
+# Make takes a folder with a blank for two; check.sh refuses this name.
+ifneq ($(word 2,$(BUILD)),)
+override BUILD := $(subst $() ,?,$(BUILD))
+endif
+
 # Variables of a user's shell that change what scripts do. $(shell) does not heed unexport.
 OF_SHELLS = BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
 unexport $(OF_SHELLS)

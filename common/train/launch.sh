@@ -59,6 +59,12 @@ if [ "${free:-0}" -ge $((8 * ranks)) ]; then
     [ -z "$shared" ] || exec 7< "$shared"
     [ -z "$shared" ] || flock -n 7 2> /dev/null || true
 else
+    room=$(df -Pk "$session" 2> /dev/null | awk 'NR == 2 { print int($4 / 1024) }')
+    if [ "${room:-0}" -lt $((8 * ranks)) ]; then
+        tell 'error: /dev/shm has %s MB free and %s %s MB, but the ranks share %s MB' "${free:-0}" "$temporary" "${room:-0}" $((8 * ranks)) >&2
+        printf '%s%s\n' "$(say '  HINT: ')" "$(said 'free some space; df /dev/shm %s shows how much there is' "$temporary")" >&2
+        exit 2
+    fi
     tell 'warning: /dev/shm has only %s MB free, but the ranks share %s MB: their files are in %s instead, which is slower' "${free:-0}" $((8 * ranks)) "$session" >&2
 fi
 open_mpi root here cores="$cores" sums session="$session" shared="${shared:-$session}"

@@ -56,7 +56,11 @@ static void write_tensor(Scenario *run, EntryKind kind, Check check, Label label
     entry->shape = x->shape;
     entry->called = x->placement.kind;
     x->summing = NULL; /* the recorder reports what was not waited for, with its line */
+    const int64_t calls = calls_so_far();
     ready(x);
+    if (calls_so_far() != calls)
+        misuse("exchange everything before your function returns",
+               "a tensor that the lab returned exchanges numbers when it is read");
     backend_wait();
     for (int64_t i = 0; i < count; i++)
         numbers[i] = x->dtype == REAL ? (double)reals(x)[i] : ints(x)[i];

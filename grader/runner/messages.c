@@ -39,6 +39,10 @@ void came_from(Call *call, MPI_Comm comm, const MPI_Status *status)
         return;
     if (call->from == ANYBODY)
         call->from = launch_rank(comm, status->MPI_SOURCE);
+    int count = 1;
+    PMPI_Get_count(status, MPI_BYTE, &count);
+    if (call->from_tag == ANY_TAG && count == 0)
+        charge(false, 1, MPI_INT); /* the tag is the message */
     call->from_tag = status->MPI_TAG;
 }
 

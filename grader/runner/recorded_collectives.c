@@ -186,10 +186,10 @@ static const Side *own_part(const Side *own, const Side *all)
     return own->buffer == MPI_IN_PLACE ? all : own;
 }
 
-/* This rank's share of a gather or a scatter with this part. */
-static double part_share(MPI_Comm comm, const Side *part)
+/* This rank's share of a gather or a scatter with this part. What the root has itself stays there. */
+static double part_share(MPI_Comm comm, const Side *part, int root)
 {
-    return gather_share(comm, (double)count_of_part(part, rank_in(comm)));
+    return rank_in(comm) == root ? 0 : (double)count_of_part(part, rank_in(comm));
 }
 
 static double sum_of(MPI_Comm comm, const int counts[])
@@ -287,25 +287,25 @@ COLLECTIVE(Allgatherv, Iallgatherv, (IN, OUT_PARTS),
            ONE_PART(in, count, type), PARTS(out, counts, displs, out_type), .flow = AMONG_ALL)
 
 COLLECTIVE(Gather, Igather, (IN, OUT, int root), (in, count, type, out, out_count, out_type, root),
-           part_share(comm, own_part(&c.in, &c.out)), own_part(&c.in, &c.out)->type, "gather",
+           part_share(comm, own_part(&c.in, &c.out), root), own_part(&c.in, &c.out)->type, "gather",
            EXCHANGE, ONE_PART(in, count, type), EACH_PART(out, out_count, out_type),
            .flow = TO_ROOT, .root = root)
 
 COLLECTIVE(Gatherv, Igatherv, (IN, OUT_PARTS, int root),
            (in, count, type, out, counts, displs, out_type, root),
-           part_share(comm, own_part(&c.in, &c.out)), own_part(&c.in, &c.out)->type,
+           part_share(comm, own_part(&c.in, &c.out), root), own_part(&c.in, &c.out)->type,
            N_("gather of parts"), EXCHANGE, ONE_PART(in, count, type),
            PARTS(out, counts, displs, out_type), .flow = TO_ROOT, .root = root)
 
 COLLECTIVE(Scatter, Iscatter, (IN, OUT, int root),
            (in, count, type, out, out_count, out_type, root),
-           part_share(comm, own_part(&c.out, &c.in)), own_part(&c.out, &c.in)->type, "scatter",
-           EXCHANGE, EACH_PART(in, count, type), ONE_PART(out, out_count, out_type),
+           part_share(comm, own_part(&c.out, &c.in), root), own_part(&c.out, &c.in)->type,
+           "scatter", EXCHANGE, EACH_PART(in, count, type), ONE_PART(out, out_count, out_type),
            .flow = FROM_ROOT, .root = root)
 
 COLLECTIVE(Scatterv, Iscatterv, (IN_PARTS, OUT, int root),
            (in, counts, displs, type, out, out_count, out_type, root),
-           part_share(comm, own_part(&c.out, &c.in)), own_part(&c.out, &c.in)->type,
+           part_share(comm, own_part(&c.out, &c.in), root), own_part(&c.out, &c.in)->type,
            N_("scatter of parts"), EXCHANGE, PARTS(in, counts, displs, type),
            ONE_PART(out, out_count, out_type), .flow = FROM_ROOT, .root = root)
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/language.h"
+#include "grader/judge/compare/expected.h"
 #include "grader/judge/launch/launcher.h"
 #include "grader/judge/launch/processes.h"
 
@@ -17,6 +18,7 @@ static double free_bytes(const char *folder)
  * a process that touches a page for which there is no room. */
 int launches_with_room(const char **folder)
 {
+    enum { LEAST = 64 << 20 }; /* few launches write as much */
     static const double needed = 1.5 * (double)FILE_BYTES;
     static bool told;
     const double shm = free_bytes("/dev/shm");
@@ -27,7 +29,12 @@ int launches_with_room(const char **folder)
             _("warning: /dev/shm has %.0f MB free of the %.0f MB that a launch may write: the grader uses /tmp instead\n"),
             shm / (1 << 20), needed / (1 << 20));
     told = true;
-    const double fit = free_bytes(*folder) / needed;
+    const double room = free_bytes(*folder), fit = room / needed;
+    if (room < LEAST)
+        give_up_with(N_("free some space; df /tmp /dev/shm shows how much there is"),
+                     _("/dev/shm has %.0f MB free and /tmp %.0f MB, but ranks and judge share %d "
+                       "MB and more"),
+                     shm / (1 << 20), room / (1 << 20), LEAST >> 20);
     return fit < 1 ? 1 : fit > INT_MAX ? INT_MAX : (int)fit;
 }
 

@@ -6,7 +6,17 @@
 typedef struct Look {
     const Calls *calls;
     Parts together, messages;
+    bool is_clear; /* there are few enough messages to look for the counterpart of each */
 } Look;
+
+/* A lab's case has a few dozen messages. The search of counterparts takes the cube of their
+ * number. */
+static Look look_at(const Calls *calls)
+{
+    enum { MOST_MESSAGES = 300 };
+    const Parts messages = messages_of(calls);
+    return (Look){calls, together_of(calls), messages, messages.count <= MOST_MESSAGES};
+}
 
 /* Did MPI reject this call? Then its rank entered it, and left the case without returning. */
 static bool was_refused(const Look *look, const Part *part)
@@ -19,10 +29,12 @@ static bool was_refused(const Look *look, const Part *part)
 static uint64_t ranks_in(const Look *look, const Part *mine, bool *fits)
 {
     uint64_t in = 0;
+    int64_t count;
+    const Part *others = with_number(&look->together, mine, &count);
     *fits = true;
-    for (int64_t i = 0; i < look->together.count; i++) {
-        const Part *other = &look->together.part[i];
-        if (!same_number(mine, other) || was_refused(look, other))
+    for (int64_t i = 0; i < count; i++) {
+        const Part *other = &others[i];
+        if (was_refused(look, other))
             continue;
         in |= (uint64_t)1 << other->rank;
         *fits = *fits && misfit(mine, other) == NO_DIFFERENCE;
@@ -59,12 +71,12 @@ static bool moves_nothing(const Call *call)
  * longer progresses MPI. */
 static bool was_abandoned(const Look *look, const Part *mine)
 {
-    for (int64_t i = 0; i < look->together.count; i++) {
-        const Part *other = &look->together.part[i];
-        if (same_number(mine, other) && look->calls->rank[other->rank].left &&
-            other->call->starts && !other->call->completed)
+    int64_t count;
+    const Part *others = with_number(&look->together, mine, &count);
+    for (int64_t i = 0; i < count; i++)
+        if (look->calls->rank[others[i].rank].left && others[i].call->starts &&
+            !others[i].call->completed)
             return true;
-    }
     return false;
 }
 
@@ -125,6 +137,8 @@ static bool other_end_is_lost(const Look *look, const Part *mine)
 /* Is there a counterpart for this half, besides those taken by earlier halves? */
 static Outlook outlook_of_message(const Look *look, const Part *mine)
 {
+    if (!look->is_clear)
+        return SOME;
     int64_t others = 0, earlier = 0;
     for (int64_t i = 0; i < look->messages.count; i++) {
         const Part *part = &look->messages.part[i];
@@ -186,6 +200,8 @@ static uint64_t lacked_in_call(const Look *look, const Call *call, int rank, int
     bool fits;
     if (call->number)
         return call->members & ~ranks_in(look, &send, &fits);
+    if (!look->is_clear)
+        return 0;
     if (call->to >= 0 && outlook_of_message(look, &send) != ALL_THERE)
         lacked |= (uint64_t)1 << call->to;
     if (call->from != NOBODY && outlook_of_message(look, &receive) != ALL_THERE)
@@ -201,7 +217,7 @@ uint64_t ranks_lacked(const Calls *calls, int rank)
     const int64_t last = mine->first + mine->count - 1;
     if (!in)
         return 0;
-    Look look = {calls, together_of(calls), messages_of(calls)};
+    Look look = look_at(calls);
     uint64_t lacked = in->rule == LOCAL ? 0 : lacked_in_call(&look, in, rank, last);
     for (int64_t i = 0; i < mine->count; i++)
         if (is_waited_for(&mine->call[i], last))
@@ -213,7 +229,7 @@ uint64_t ranks_lacked(const Calls *calls, int rank)
 
 Outlook outlook_of(const Calls *calls)
 {
-    Look look = {calls, together_of(calls), messages_of(calls)};
+    Look look = look_at(calls);
     Outlook outlook = NONE_LEFT;
     for (int r = 0; r < calls->ranks; r++) {
         const Call *call = call_of_rank(calls, r);

@@ -85,6 +85,22 @@ int64_t run_end(const Parts *parts, int64_t i, bool (*same)(const Part *, const 
     return end;
 }
 
+const Part *with_number(const Parts *all, const Part *mine, int64_t *count)
+{
+    int64_t first = 0, end = all->count;
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        if (order_by(number_key, &all->part[middle], mine, NUMBER_KEYS) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    *count = first < all->count && same_number(mine, &all->part[first])
+                 ? run_end(all, first, same_number) - first
+                 : 0;
+    return &all->part[first];
+}
+
 bool has_lost(const Calls *calls, uint64_t members)
 {
     for (int r = 0; r < calls->ranks; r++)

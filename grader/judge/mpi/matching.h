@@ -34,6 +34,8 @@ bool is_loose(const Part *part);
 
 /** The end of the run of parts, starting at i, that are the `same` as the first. */
 int64_t run_end(const Parts *parts, int64_t i, bool (*same)(const Part *, const Part *));
+/** The parts of all ranks in the same call as `mine`. */
+const Part *with_number(const Parts *together, const Part *mine, int64_t *count);
 /** Are these the same call of the same group? */
 bool same_number(const Part *a, const Part *b);
 
