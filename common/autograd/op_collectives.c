@@ -9,11 +9,11 @@ static const Placement unknown = {UNKNOWN, 0};
 
 /* For a group of one rank, returns the numbers of x in a new tensor, which shares x's buffer until
  * either is written. Returns NULL if the caller must make the result itself: in a larger group, if
- * x is a parameter (its buffer must not move), or if x's memory was reached through tensor_data()
- * or slice(). */
+ * x is in the memory of weights or gradients, from which it must not move, or if x's memory was
+ * reached through tensor_data() or slice(). */
 static Tensor *as_it_is(const Group *group, Tape *tape, Tensor *x)
 {
-    if (group_size(group) > 1 || x->parameter || ready(x)->reached)
+    if (group_size(group) > 1 || ready(x)->reached || x->buffer->category != ACTIVATIONS)
         return NULL;
     Tensor *y = tape_view(tape, x, unknown);
     x->may_be_shared = y->may_be_shared = true;

@@ -80,6 +80,10 @@ static int cases_19(const Lab *lab, Draw *d, int world, int tp, Case *cases)
     for (int kind = SEGMENT_BLOCKS; kind <= SEGMENT_TWICE; kind++)
         if (all || kind != SEGMENT_ATTENTION)
             cases[count++] = case_19(lab, d, world, tp, kind, world != 1 || kind);
+    if (world == 2) { /* a single call in each pass: consecutive calls have the same draw */
+        cases[count] = case_19(lab, d, world, tp, SEGMENT_BLOCKS, true);
+        cases[count++].blocks = 1;
+    }
     return count;
 }
 

@@ -126,7 +126,7 @@ static int made(Call *call, const MPI_Comm *out, const void *maker, int result)
     charge_communicator();
     if (call && result == MPI_SUCCESS && *out != MPI_COMM_NULL) {
         CommName *name = remember(*out, call->group ^ names.number << 32, (uint64_t)call->number);
-        name->own = maker == callsite();
+        name->own = is_called_by_lab(maker);
         call->made = name->id;
         object_made(COMMUNICATOR, *out, maker);
     }
@@ -185,7 +185,7 @@ static void must_be_own(MPI_Comm comm)
 
 int MPI_Comm_free(MPI_Comm *comm)
 {
-    if (recorder_active() && callsite() == __builtin_return_address(0))
+    if (recorder_active() && is_called_by_lab(__builtin_return_address(0)))
         must_be_own(*comm);
     Call *call = call_of("free", *comm, LOCAL);
     enter(call);
@@ -197,7 +197,7 @@ int MPI_Comm_free(MPI_Comm *comm)
 /* group_adopt() calls this for a communicator, which then belongs to a group. */
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-    if (recorder_active() && callsite() != __builtin_return_address(0) && comm != MPI_COMM_WORLD &&
+    if (recorder_active() && !is_called_by_lab(__builtin_return_address(0)) && comm != MPI_COMM_WORLD &&
         comm != MPI_COMM_SELF)
         named(comm)->own = false;
     return PMPI_Comm_rank(substituted(comm), rank);

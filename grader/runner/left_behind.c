@@ -1,14 +1,15 @@
 /* What a lab creates itself and does not free: MPI objects and memory. The kit's functions free
  * theirs, except groups. An object made together with a layer or a group belongs to it, and labs do
  * not free layers and groups. An object that is made once and kept in a static variable is not a
- * leak, nor is one per shape, nor a buffer that grows. */
+ * leak, nor is one per shape, nor a buffer that grows or is made anew in each call. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/language.h"
 #include "base/run.h"
 #include "grader/runner/recorder.h"
 
-enum { FEW = 256, MANY = 3, SEVERAL = 2, OF_ALL_LINES = 8 };
+enum { FEW = 256, MANY = 3, SEVERAL = 2, OF_ALL_LINES = 8, LINES = 64 };
 
 /* `count` objects with one handle from one line: MPI may return a group that it has returned
  * before. */
@@ -23,6 +24,10 @@ typedef struct Object {
 static struct {
     Object *slots;
     size_t size, used; /* the size is a power of 2 */
+    struct Line {
+        const void *maker;
+        int64_t more; /* blocks of memory that repeated passes have made and not freed */
+    } lines[LINES];
 } objects;
 
 void objects_begin(void)
@@ -30,6 +35,7 @@ void objects_begin(void)
     free(objects.slots);
     objects.slots = NULL;
     objects.size = objects.used = 0;
+    memset(objects.lines, 0, sizeof objects.lines);
 }
 
 /* The slot of `handle` that comes next, at `i` or later, or else a free one. */
@@ -85,17 +91,32 @@ static void make_room(void)
     free(old);
 }
 
+/* Of a lab that makes blocks in more lines, the last one counts for the rest. */
+static struct Line *line_of_maker(const void *maker)
+{
+    int i = 0;
+    while (i < LINES - 1 && objects.lines[i].maker && objects.lines[i].maker != maker)
+        i++;
+    objects.lines[i].maker = maker;
+    return &objects.lines[i];
+}
+
+static void count_blocks(ObjectKind kind, const void *maker, int more)
+{
+    if (kind == BLOCK_OF_MEMORY && recorder_repeats())
+        line_of_maker(maker)->more += more;
+}
+
 void object_made(ObjectKind kind, const void *handle, const void *maker)
 {
     if (!recorder_active() || recorder_place().what == MAKING_OF)
         return;
-    if (kind == BLOCK_OF_MEMORY && !recorder_repeats())
-        return; /* a cache, or a buffer that grows */
     void *line = callsite();
-    bool own = line == maker || kind == COMMUNICATOR; /* group_split() frees nothing */
-    if (!line || !own)
+    if (!line ||
+        !(is_called_by_lab(maker) || kind == COMMUNICATOR)) /* group_split() frees nothing */
         return;
     make_room();
+    count_blocks(kind, line, 1);
     note((Object){handle, line, kind, 1});
 }
 
@@ -106,6 +127,7 @@ void object_freed(ObjectKind kind, const void *handle)
     for (size_t i = first_slot(handle); objects.slots[i].handle; i = next_slot(i, handle))
         if (objects.slots[i].count > 0 && objects.slots[i].kind == kind) {
             objects.slots[i].count--;
+            count_blocks(kind, objects.slots[i].maker, -1);
             return;
         }
 }
@@ -132,6 +154,9 @@ void recorder_left_behind(void (*tell)(const char *what, int64_t count, void *ad
                 count += objects.slots[k].count;
                 objects.slots[k].count = 0;
             }
+        const int64_t more = line_of_maker(first.maker)->more;
+        if (first.kind == BLOCK_OF_MEMORY && count > more)
+            count = more > 0 ? more : 0; /* the others are a cache */
         if (first.count > 0 && count >= fewest(first.kind))
             tell(kinds[first.kind], count, first.maker);
         else

@@ -62,6 +62,14 @@ Label recorder_place(void)
     return recorder.header->where;
 }
 
+bool is_called_by_lab(const void *caller)
+{
+    extern const char __executable_start[], etext[];
+    const uintptr_t at = (uintptr_t)caller;
+    const void *line = callsite();
+    return line && (line == caller || at < (uintptr_t)__executable_start || at >= (uintptr_t)etext);
+}
+
 bool recorder_repeats(void)
 {
     return is_repeated(&recorder.c, &recorder.header->where);

@@ -35,6 +35,10 @@ Label recorder_place(void);
 /** Has this rank done the same before, with the same sizes? See is_repeated(). */
 bool recorder_repeats(void);
 
+/** Is a wrapped function, which will return to `caller`, called by the lab? The kit's functions call
+ *  it too, and the C library for either of them. */
+bool is_called_by_lab(const void *caller);
+
 /** Makes MPI errors end the case, in every communicator, including those created later. */
 void recorder_catch_errors(void);
 

@@ -177,6 +177,44 @@ static bool takes_values_only(const Comparison *c, const PassPrograms *p, bool g
     return false;
 }
 
+/* The operation of the plain program that takes the result of another one, or NULL. */
+static const Form *next_in_plain(const Comparison *c, const TapeOperation *from)
+{
+    for (int j = 0; from && j < c->f.program[PLAIN].count; j++) {
+        const TapeOperation *o = &c->f.program[PLAIN].operation[j];
+        for (int k = 0; k < o->inputs; k++)
+            if (o->input[k].tensor == from->output.tensor && !is_move(&c->f, o))
+                return form_at(c, c->f.made[PLAIN][j]);
+    }
+    return NULL;
+}
+
+/* Tells what is wrong after the rank's last operation, whose result is right. */
+static void tell_after_last(const Comparison *c, const PassPrograms *p, int last, char *text,
+                            size_t size)
+{
+    char how[LINE], name[LINE] = "", other[LINE] = "";
+    const TapeOperation *o = &c->f.program[RANK].operation[last];
+    const Form *next = next_in_plain(c, plain_operation(c, last));
+    append_call(c, last, name);
+    say_how(p->returned == 1 ? ANOTHER : TIMES, p->returned, how);
+    if (next)
+        append_operation(c, next, other);
+    if (o->output.kind == PARTIAL)
+        snprintf(text, size,
+                 _("on each rank, the result of %s at %s is one term of a sum, and no operation "
+                   "adds these terms up"),
+                 name, line_of(o->address));
+    else if (next)
+        snprintf(text, size, _("the result of %s at %s is right, but %s is missing after it"), name,
+                 line_of(o->address), other);
+    else
+        snprintf(
+            text, size,
+            _("the result of %s at %s is right, but it was changed later, or another tensor was returned%s"),
+            name, line_of(o->address), how);
+}
+
 static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_open, char *text,
                          size_t size)
 {
@@ -198,7 +236,8 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
                 continue;
             wrong = known == KNOWN_NUMBERS ? NOT_WRONG : ANOTHER;
         } else if (find_recorded(c, p, i, false, &r)) {
-            say_how(wrong = wrong_of(&r, &factor), factor, how);
+            wrong = wrong_of(&r, &factor);
+            say_how(wrong, factor, how);
         } else {
             right[i] = taken == KNOWN_NUMBERS &&
                        !is_move(&c->f, o); /* the kit computes what it is asked */
@@ -217,12 +256,7 @@ static bool wrong_result(const Comparison *c, const PassPrograms *p, bool *is_op
     }
     if (!p->returned || !right[count - 1] || taken != KNOWN_NUMBERS)
         return false;
-    append_call(c, count - 1, name);
-    say_how(p->returned == 1 ? ANOTHER : TIMES, p->returned, how);
-    snprintf(
-        text, size,
-        _("the result of %s at %s is right, but it was changed later, or another tensor was returned%s"),
-        name, line_of(c->f.program[RANK].operation[count - 1].address), how);
+    tell_after_last(c, p, count - 1, text, size);
     return true;
 }
 

@@ -186,6 +186,11 @@ static bool forward_is_another(const Evidence *e, const CallOfLab *c)
     const TapeOperation *f = c->function, *values = last_call(c, "segment_values"),
                         *run = values ? values : last_call(c, "segment_run");
     const Given given = {.x = &f->input[0]};
+    const CallOfLab before = {c->first, run ? run : f};
+    const TapeOperation *once = last_call(&before, "segment_values");
+    if (run && once)
+        return says(e, _("%s runs the segment at %s and again at %s: once is enough"), f->name,
+                    line_of(once->address), line_of(run->address));
     return !run ? says(e, _("%s does not run the segment"), f->name)
                 : takes_others(e, run, 0, given.x, "x", &given) ||
                       returns_another(e, c, run, &given);
